@@ -1,16 +1,18 @@
 /**
- * Builds the package into `dist`: the implementation in CommonJS (`cjs`), entries that re-export it as ES modules (`esm`), and
- * the scripts of the code interpreter's process (`sandbox`).
+ * Builds the package into `dist`: the implementation in CommonJS (`cjs`), entries that re-export it as ES modules (`esm`), the
+ * scripts of the code interpreter's process (`sandbox`), and the inspector's page (`inspector-ui`).
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { bundle } from './bundle.mjs';
+import { compact } from './compact.mjs';
 import { entriesOf, esmEntry } from './entries.mjs';
+import { buildInspectorPage } from './inspector-ui.mjs';
 import { keepPublicTypes } from './public-types.mjs';
-import { codeWithTabs, typesWithTabs } from './tabs.mjs';
+import { typesWithTabs } from './tabs.mjs';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -37,21 +39,29 @@ await Promise.all([
   compile('-p', 'tsconfig.build.json', '--noCheck'),
   compile('-p', 'tsconfig.build.json', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false'),
   compile('-p', 'tsconfig.sandbox.json'),
+  buildInspectorPage(join(root, 'src/inspector/ui'), join(dist, 'inspector-ui')),
 ]);
 write(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 write(join(dist, 'sandbox/package.json'), '{ "type": "module" }\n');
-for (const name of ['package-files.cjs', 'package-files.d.cts'])
-  cpSync(join(root, 'src/ports/host', name), join(dist, 'cjs/ports/host', name));
+for (const name of ['express/express', 'ports/host/package-files', 'protocol/json/packages'])
+  for (const kind of ['cjs', 'd.cts']) cpSync(join(root, `src/${name}.${kind}`), join(dist, `cjs/${name}.${kind}`));
 
-const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const programs = Object.values(bin);
 const entries = entriesOf(exports);
-// Threads have entries of their own, which nobody imports.
+// Threads and the program have entries of their own, which nobody imports.
 const bundled = await bundle(join(dist, 'cjs'), [
   ...entries,
+  'documents/reading/document-worker',
   'tokens/tokenizer-worker',
   'web-search/pages/page-worker',
+  'cli/bin',
 ]);
-for (const { fileName, code } of bundled) write(join(dist, 'cjs', fileName), code);
+for (const { fileName, code } of bundled) {
+  const isProgram = programs.includes(`./dist/cjs/${fileName}`);
+  write(join(dist, 'cjs', fileName), `${isProgram ? '#!/usr/bin/env node\n' : ''}${compact(code)}`);
+}
+for (const path of programs) chmodSync(join(root, path), 0o755);
 for (const entry of entries) {
   const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
   write(join(dist, 'esm', `${entry}.js`), code);
@@ -60,7 +70,7 @@ for (const entry of entries) {
 keepPublicTypes(join(dist, 'cjs'), entries);
 
 for (const path of readdirSync(join(dist, 'cjs'), { recursive: true, encoding: 'utf8' })) {
-  const inTabs = path.endsWith('.d.ts') ? typesWithTabs : path.endsWith('.js') && codeWithTabs;
+  if (!path.endsWith('.d.ts')) continue;
   const file = join(dist, 'cjs', path);
-  if (inTabs) writeFileSync(file, inTabs(readFileSync(file, 'utf8')));
+  writeFileSync(file, typesWithTabs(readFileSync(file, 'utf8')));
 }

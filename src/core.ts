@@ -1,4 +1,4 @@
-/** Everything that needs no framework: both APIs as functions, the Web handler, and their options. */
+/** Everything that needs no framework: all APIs as functions, the Web handler, and their options. */
 
 export type { RestoredRequest } from './background/stored-request.ts';
 export type { CompactionOptions } from './compaction/settings.ts';
@@ -9,8 +9,32 @@ export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
 export type {
+  ByteRange,
+  FileDetails,
+  FilePage,
+  FilePageQuery,
+  FileStore,
+  FileUpload,
+  FileUsage,
+  StoredFile,
+} from './ports/files/file-store.ts';
+export type {
+  Guard,
+  GuardDirection,
+  GuardFinding,
+  GuardInfo,
+  GuardMode,
+  GuardOptions,
+  GuardScan,
+  GuardSubject,
+  GuardVerdict,
+} from './ports/guard.ts';
+export type {
   ApprovalInfo,
   Hooks,
+  ObservedEvent,
+  ObservedTurn,
+  ReceiveEvents,
   RequestInfo,
   ResponseInfo,
   ToolCallInfo,
@@ -42,7 +66,7 @@ export type {
   ToolsRequest,
   Workspace,
 } from './ports/tool-provider.ts';
-export type { ChatBatch, Upstream, UpstreamCall } from './ports/upstream.ts';
+export type { ChatBatch, ModelServerStatus, Upstream, UpstreamCall, WireTap } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type {
@@ -50,6 +74,7 @@ export type {
   CodeOutput,
   ContainerFileCitation,
   FileCitation,
+  FilePassage,
   GeneratedImage,
   ImageDetails,
   Item,
@@ -71,7 +96,14 @@ export type {
 export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
 export type { Reply } from './protocol/reply.ts';
-export { type Api, type ApiRequest, createChatCompletions, createResponses } from './server/api.ts';
+export {
+  type Api,
+  type ApiRequest,
+  createChatCompletions,
+  createMessages,
+  createResponses,
+  type ServedApi,
+} from './server/api.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';

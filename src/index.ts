@@ -5,11 +5,13 @@ export type { CompactionOptions } from './compaction/settings.ts';
 export { inProcessEngine } from './engines/in-process/in-process-engine.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export type { Scope } from './express/handle.ts';
+export { messagesRouter } from './express/messages-router.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export type { Repair, RepairCode } from './history/repair.ts';
 export type { HostMiddleware, NodeMiddleware } from './middleware/as-middleware.ts';
 export type { Dialect } from './middleware/dialect.ts';
+export { type GuardMiddlewareOptions, guard } from './middleware/guard.ts';
 export { heartbeat } from './middleware/heartbeat.ts';
 export { injectTools } from './middleware/inject-tools.ts';
 export { loadHistory } from './middleware/load-history.ts';
@@ -25,8 +27,32 @@ export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } f
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type {
+  ByteRange,
+  FileDetails,
+  FilePage,
+  FilePageQuery,
+  FileStore,
+  FileUpload,
+  FileUsage,
+  StoredFile,
+} from './ports/files/file-store.ts';
+export type {
+  Guard,
+  GuardDirection,
+  GuardFinding,
+  GuardInfo,
+  GuardMode,
+  GuardOptions,
+  GuardScan,
+  GuardSubject,
+  GuardVerdict,
+} from './ports/guard.ts';
+export type {
   ApprovalInfo,
   Hooks,
+  ObservedEvent,
+  ObservedTurn,
+  ReceiveEvents,
   RequestInfo,
   ResponseInfo,
   ToolCallInfo,
@@ -59,7 +85,7 @@ export type {
   ToolsRequest,
   Workspace,
 } from './ports/tool-provider.ts';
-export type { ChatBatch, Upstream, UpstreamCall } from './ports/upstream.ts';
+export type { ChatBatch, ModelServerStatus, Upstream, UpstreamCall, WireTap } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type {
@@ -67,6 +93,7 @@ export type {
   CodeOutput,
   ContainerFileCitation,
   FileCitation,
+  FilePassage,
   GeneratedImage,
   ImageDetails,
   Item,

@@ -10,8 +10,9 @@ import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '.
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { type JsonReply, jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../protocol/reply.ts';
 import { responseError } from '../protocol/responses/response-error.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
@@ -56,8 +57,10 @@ export async function createInBackground(
   prepare: Prepare,
 ): Promise<Reply | JsonReply> {
   const { prepared, following, ...begun } = await begin(request, settings, parts, { prepare, isForeground: false });
-  if (!following) return jsonReply({ ...prepared.started, status: 'queued' });
-  return replayOf(begun.run, request, { after: -1, following, settings, parts });
+  const reply = following
+    ? replayOf(begun.run, request, { after: -1, following, settings, parts })
+    : jsonReply({ ...prepared.started, status: 'queued' });
+  return withHeaders(reply, prepared.headers);
 }
 
 /**
@@ -70,12 +73,12 @@ export async function createDurable(
   parts: BackgroundParts,
   prepare: Prepare,
 ): Promise<Reply> {
-  const { run, isHere, following } = await begin(request, settings, parts, { prepare, isForeground: true });
+  const { run, isHere, following, prepared } = await begin(request, settings, parts, { prepare, isForeground: true });
   // The cast: such a request wants a stream.
   const life = following as Lifetime;
   try {
     if (isHere) await run.begun;
-    return replayOf(run, request, { after: -1, following: life, settings, parts });
+    return withHeaders(replayOf(run, request, { after: -1, following: life, settings, parts }), prepared.headers);
   } catch (error) {
     life.leave();
     throw error;
@@ -96,7 +99,10 @@ async function begin(
   const following = wantsStream(request) ? followers.begin(request) : undefined;
   let life: Lifetime | undefined;
   try {
-    life = beginTurn(own, settings.limits.durationMs, turns);
+    life = beginTurn(own, settings.limits.durationMs, turns, !isForeground);
+    const { place } = life;
+    // In the background it is answered at once, and waits then. Until its stream begins it ends with its client.
+    if (isForeground && place) await untilAborted(request.signal, () => place);
     const prepared = await prepare(own, life, background.log !== undefined);
     notify(settings.hooks, 'onRequest', prepared.info);
     const begun = await background.begin({ request, prepared, stopping, isForeground });

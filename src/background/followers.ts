@@ -1,7 +1,7 @@
 /** The clients that follow the events of background responses: how many are allowed, for how long, and how they end. */
 import { type Activity, activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import type { Limits } from '../ports/limits.ts';
+import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { placeOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
@@ -11,7 +11,7 @@ type FollowerLimits = Pick<Limits, 'followersPerResponse' | 'followersPerScope' 
 /** The followers of one router. */
 export class Followers {
   private readonly limits: FollowerLimits;
-  private readonly running: Activity = activity(Number.POSITIVE_INFINITY);
+  private readonly running: Activity = activity(DEFAULT_LIMITS);
   private readonly counts = new Map<string, number>();
 
   constructor(limits: FollowerLimits) {
@@ -38,7 +38,7 @@ export class Followers {
       isOver = true;
       for (const place of places) this.count(place, -1);
     };
-    return { signal: life.signal, leave };
+    return { signal: life.signal, place: undefined, leave };
   }
 
   /** As `Activity` does: refuses new ones, and resolves when there are none left. */

@@ -42,6 +42,8 @@ export interface BackgroundTurn {
   readonly turn: Turn;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+  /** The headers of the answer that tell the client what is left of its budget. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Creates a reader of its events for the requesting client; it retains nothing of the request. */
   readonly readerFor: (request: EndpointRequest) => EventReader<TurnEvent>;
 }

@@ -26,8 +26,10 @@ export interface RestoredRequest {
 }
 
 /** The request as text, sealed: its headers and its tools may hold credentials. */
-export function requestText({ body, headers, requestId, scope }: EndpointRequest, id: string, sealer: Sealer): string {
-  const request = { version: VERSION, requestId, headers: Object.fromEntries(headers), body };
+export function requestText(given: EndpointRequest, id: string, sealer: Sealer): string {
+  const { body, headers, requestId, scope, context } = given;
+  const isGuarded = context?.guards !== undefined;
+  const request = { version: VERSION, requestId, headers: Object.fromEntries(headers), body, isGuarded };
   return sealer.seal(request, boundTo({ scope, id }));
 }
 
@@ -35,8 +37,10 @@ export function requestText({ body, headers, requestId, scope }: EndpointRequest
 export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
   const stored = sealer.open(text, boundTo(key));
   if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is stateKey the same?');
-  const { version, body, headers, requestId } = stored;
+  const { version, body, headers, requestId, isGuarded } = stored;
   if (version !== VERSION) throw new Error('The request of the response is of another version of this package.');
+  // No middleware stands in front of what another process began: without its guards nothing may go on.
+  if (isGuarded) throw new Error('The response was guarded by a middleware: give its guards to the router instead.');
   // The cast: only `requestText` seals requests.
   const names = headers as RestoredRequest['headers'];
   const request: RestoredRequest = { isRestored: true, method: 'POST', url: '/responses', headers: names, body };

@@ -135,6 +135,7 @@ export class RunWorker implements BackgroundWorker {
       const read = requestIn(request, stored, this.parts.settings.stateSealer);
       const own = { ...read, signal: stopping.signal, abort: (reason: ApiError) => stopping.abort(reason) };
       life = beginTurn(own, this.timeLeft(stored), this.parts.turns);
+      if (life.place) await life.place;
       const prepared = await this.parts.prepare(own, life, resumed);
       this.noteTakeOver(prepared);
       const keeper = this.logKeeper(watch, stored, resumed);

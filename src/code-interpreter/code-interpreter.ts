@@ -1,9 +1,8 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
 
-import { checkOptions, positiveInteger } from '../ports/host/options-check.ts';
+import { checkOptions, isObject, positiveInteger } from '../ports/host/options-check.ts';
 import type { CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
-import { isRecord } from '../protocol/record.ts';
 import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
@@ -75,7 +74,7 @@ export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvi
 /** Checked before a runtime starts its processes. */
 function checkedLimits(options: CodeInterpreterOptions): OutputLimits {
   checkOptions('codeInterpreter', options, {
-    limits: (value) => isRecord(value) || 'an object',
+    limits: isObject,
     ...containerChecks,
   });
   const { limits = {} } = options;

@@ -31,7 +31,7 @@ export interface Summarised {
 
 /** The dependencies of a summary. */
 export interface SummarySettings {
-  readonly upstream: Upstream;
+  readonly upstream: Pick<Upstream, 'stream'>;
   readonly compaction: CompactionSettings;
   readonly limits: Limits;
 }

@@ -1,7 +1,7 @@
 /** Compacts a conversation at the end of a turn: if it has grown too long, or if the client requests it. */
 
 import type { TokenCounter } from '../ports/token-counter.ts';
-import type { TurnCompaction } from '../ports/turn-compaction.ts';
+import type { TurnCompaction } from '../ports/turn/turn-compaction.ts';
 import type { TurnInput } from '../protocol/events.ts';
 import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';

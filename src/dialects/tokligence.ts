@@ -1,24 +1,59 @@
-/** The dialect of tokligence-gateway: pings, and client calls as a required action for which it submits outputs. */
+/** The dialect of tokligence-gateway: pings, client calls as a required action, JSON under its own name, and programs for a shell. */
 
 import type { Dialect } from '../ports/dialect.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { openCalls } from '../protocol/tool-calls/pair-calls.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
+import { ShellCalls, withShellArguments } from './tokligence-shell.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */
 export const tokligence: Dialect = {
   name: 'tokligence',
   presentation: { heartbeat: { intervalMs: 2000, style: 'ping' } },
-  rewriter: () => rewrite,
+  rewriter,
   resource,
   submitsToolOutputs: true,
 };
 
+function rewriter(): (event: WireEvent) => readonly WireEvent[] {
+  const shell = new ShellCalls();
+  const json = jsonEvents();
+  return (event) => shell.rewrite(event).flatMap(json).flatMap(rewrite);
+}
+
+const JSON_FORMATS: ReadonlySet<unknown> = new Set(['json_object', 'json_schema']);
+
+/** Repeats text as `output_json` where the request wants JSON, and says so if it is none. */
+function jsonEvents(): (event: WireEvent) => readonly WireEvent[] {
+  let isJson = false;
+  return (event) => {
+    const { type, response, item_id, output_index, content_index } = event;
+    if (type === 'response.created') isJson = wantsJson(response);
+    if (!isJson) return [event];
+    const place = { item_id, output_index, content_index };
+    if (type === 'response.output_text.delta')
+      return [event, { type: 'response.output_json.delta', ...place, delta: event.delta }];
+    if (type !== 'response.output_text.done') return [event];
+    const done = { type: 'response.output_json.done', ...place };
+    const fault = { type: 'response.error', message: 'invalid_json' };
+    return jsonIn(String(event.text)) === undefined ? [event, done, fault] : [event, done];
+  };
+}
+
+function wantsJson(response: unknown): boolean {
+  const { text } = isRecord(response) ? response : {};
+  const { format } = isRecord(text) ? text : {};
+  return isRecord(format) && JSON_FORMATS.has(format.type);
+}
+
 function rewrite(event: WireEvent): readonly WireEvent[] {
-  if (event.type !== 'response.completed' || !isRecord(event.response)) return [event];
+  if (!isRecord(event.response) || !Array.isArray(event.response.output)) return [event];
   const response = resource(event.response);
+  if (event.type !== 'response.completed')
+    return [{ ...event, response: { ...event.response, output: response.output } }];
   const { required_action, status } = response;
-  if (!required_action) return [event];
+  if (!required_action) return [{ ...event, response }];
   const { id, object, created_at, model } = response;
   const short = { id, object, created_at, status, model };
   return [
@@ -27,7 +62,8 @@ function rewrite(event: WireEvent): readonly WireEvent[] {
   ];
 }
 
-function resource(response: JsonObject): JsonObject {
+function resource(given: JsonObject): JsonObject {
+  const response = withPrograms(given);
   const calls = openCalls(response);
   if (calls.length === 0) return response;
   return {
@@ -37,6 +73,10 @@ function resource(response: JsonObject): JsonObject {
     incomplete_details: { reason: 'tool_calls' },
     required_action: { type: 'submit_tool_outputs', submit_tool_outputs: { tool_calls: calls.map(requiredCall) } },
   };
+}
+
+function withPrograms(response: JsonObject): JsonObject {
+  return Array.isArray(response.output) ? { ...response, output: response.output.map(withShellArguments) } : response;
 }
 
 /** A call in the format of Chat Completions. */

@@ -3,7 +3,7 @@
 import type { Dialect } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { callErrorText } from '../protocol/tool-calls/call-error.ts';
+import { callErrorText } from '../protocol/tool-calls/results/call-error.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Clients of that server recognize its contents. */

@@ -1,6 +1,7 @@
 /** Runs an endpoint as an Express handler. */
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { discardRest } from '../node/discard-rest.ts';
 import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import type { Endpoint } from '../ports/endpoints/endpoint.ts';
@@ -11,6 +12,18 @@ import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
   return function endpointHandler(req, res, next) {
     run(endpoint, req, res, next, scope);
+  };
+}
+
+/** Creates a handler for an endpoint of the router `owner` that reads the body itself. */
+export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): RequestHandler {
+  return function bytesHandler(req, res, next) {
+    if (req.readableEnded)
+      return next(new TypeError(`${owner}: another handler has read the body already; mount ${owner} before it`));
+    discardRest(req, res);
+    // Not destroyed by the end of the reading: the client must get its answer.
+    const bytes = req.iterator({ destroyOnReturn: false });
+    run((request) => endpoint({ ...request, bytes }), req, res, next, scope);
   };
 }
 

@@ -1,15 +1,16 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type Request, type RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
+import { express } from './express.cjs';
 
 /** Works as `express.json` for bodies within the limits; a missing content type counts as JSON. */
 export function readBody(limits: BodyLimits): RequestHandler {
   const limit = limits.bodyBytes;
   const verify = (_req: IncomingMessage, _res: ServerResponse, bytes: Buffer) => refuse(bytes, limits);
-  const json = express.json({ limit, strict: false, type: isJson, verify });
+  const json = express().json({ limit, strict: false, type: isJson, verify });
   return function readBody(req, res, next) {
     if (!isJson(req)) return next(bodyErrors.otherType());
     if (!isPlain(req, limit)) return json(req, res, (error) => next(error && bodyError(error)));

@@ -17,8 +17,8 @@ import type { JsonObject } from '../protocol/record.ts';
 import { appendItems } from './conversation.ts';
 
 /**
- * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
- * is only reported, as the host chose.
+ * Stores the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or
+ * is only reported, as the host configured.
  */
 export async function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -29,15 +29,14 @@ export async function keepTurn(
   await keep(keptTurn(turn, ended), settings, requestId);
 }
 
-/** Thrown where a turn in the background has ended otherwise, or was deleted, before it could be kept. */
+/** Thrown if a background turn was ended elsewhere, or deleted, before it could be stored. */
 export class TurnOverruled extends Error {
   override readonly name = 'TurnOverruled';
 }
 
 /**
- * Puts the end of a turn in the place of its response in progress, as `keepTurn` does. Throws `TurnOverruled` where that is
- * in progress no longer: another node, or another request, has ended it first and answered so. A turn with a version is
- * ended only in that version.
+ * Replaces the response in progress by the finished turn, as `keepTurn` does. Throws `TurnOverruled` if it is no longer
+ * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
  */
 export async function keepEnd(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -56,18 +55,21 @@ export async function keepEnd(
   if (!isEnded) throw new TurnOverruled('The response has been cancelled or deleted.');
 }
 
-/** How an attempt to end a response came out. */
+/** The outcome of an attempt to end a response. */
 interface Ending {
-  /** Whether it was this one that ended it. */
+  /** Whether this attempt ended it. */
   readonly isEnded: boolean;
-  /** What is kept now; undefined where it was deleted. */
+  /** What is stored now; undefined if it was deleted. */
   readonly now: StoredResponse | undefined;
 }
 
-/** Each time somebody else has changed the response in between; there is little to change in one that runs. */
+/** Each attempt fails only if something else changed the response meanwhile, which is rare for one that runs. */
 const ENDING_TRIES = 10;
 
-/** Ends the response where it is still in progress; of several that do so at the same time one succeeds. One with another version than the `expected` one is left as it is. Throws `store_error`. */
+/**
+ * Ends the response if it is still in progress; of several concurrent attempts one succeeds. Leaves a response
+ * unchanged whose version is not the `expected` one. Throws `store_error`.
+ */
 export async function endRunning(
   store: ResponseStore,
   key: ResponseKey,
@@ -87,36 +89,39 @@ export async function endRunning(
   });
 }
 
-/** The turn as it is kept, with its final resource. */
+/** The turn as it is stored, with its final resource. */
 export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: JsonObject): StoredResponse {
   const { output, ...resource } = ended;
   return untilForgotten({ output: output as readonly Item[], resource, ...turn });
 }
 
-/** How long a response in the background that is not to be stored can be retrieved after its end, in milliseconds; as OpenAI's. */
+/** How long a background response with `store: false` can be retrieved after its end, in milliseconds; the same as OpenAI's. */
 const UNSTORED_MS = 10 * 60_000;
 
-/** The response that has ended, with the time at which it is forgotten where its client wanted nothing stored. */
+/** The finished response, with the time at which it expires if its client wanted nothing stored. */
 export function untilForgotten(response: StoredResponse): StoredResponse {
   if (isRunning(response) || !isUnstored(response)) return response;
   return { ...response, expiresAt: Date.now() + UNSTORED_MS };
 }
 
-/** The response that begins, which is forgotten at last where its node dies: it cannot take longer than this. */
+/** The response at its start. It expires at last if its node dies, since no response takes longer than this. */
 export function untilEnded(response: StoredResponse, durationMs: number): StoredResponse {
   if (!isUnstored(response)) return response;
   return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
 }
 
-/** What a turn adds to its conversation. */
+/** The items that a turn adds to its conversation. */
 export interface Extension {
   readonly conversation: ResponseKey;
   readonly items: readonly Item[];
-  /** How many bytes of items the conversation may hold then. */
+  /** The maximum bytes of items in the conversation afterwards. */
   readonly maxBytes: number;
 }
 
-/** Adds a turn's items to its conversation. Throws `conversation_not_found` where that was deleted in the meantime, and as `appendItems`. */
+/**
+ * Adds a turn's items to its conversation. Throws `conversation_not_found` if the conversation was deleted meanwhile,
+ * and the errors of `appendItems`.
+ */
 export async function extend(
   { store, ...settings }: KeepSettings,
   { conversation, items, maxBytes }: Extension,
@@ -125,7 +130,7 @@ export async function extend(
   await kept(() => appendItems(store, conversation, items, maxBytes), settings, requestId);
 }
 
-/** The whole resource of a stored turn, without what is kept for its next one. */
+/** The resource of a stored turn, without what is stored for its next turn only. */
 export function wholeResource({ resource, output }: StoredResponse): JsonObject {
   const { requested: _, logged: __, ...shown } = resource;
   return { ...shown, output };

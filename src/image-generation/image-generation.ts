@@ -34,13 +34,13 @@ export interface ImageGenerationOptions {
   readonly imageBytes?: number | undefined;
   /** Milliseconds for one image. `limits.toolMaxMs` applies, too. Default: 180,000. */
   readonly timeoutMs?: number | undefined;
-  /** Whether the model receives the images it asked for; `false` for a model that reads text alone. Default: true. */
+  /** Whether the model receives the images it asked for; `false` for a model that only reads text. Default: true. */
   readonly modelSeesImages?: boolean | undefined;
 }
 
 const MIB = 1024 * 1024;
 const DEFAULTS = { imageBytes: 16 * MIB, timeoutMs: 180_000 };
-/** How often a call says that it goes on, in milliseconds: the server of images is silent while it makes one. */
+/** The interval of progress reports, in milliseconds: the image server is silent while it makes an image. */
 const PROGRESS_MS = 5000;
 
 const NEW_IMAGE = {

@@ -1,4 +1,4 @@
-/** What the server of images is asked for: what the model wants, within what the request says. */
+/** The request to the image server: the model's arguments, within the settings of the client's request. */
 
 import { FormData } from 'undici';
 import type { ToolCall } from '../ports/tool-provider.ts';
@@ -23,7 +23,7 @@ export interface RequestTerms {
 
 /** The fields that the request's tool and OpenAI's images API have in common. */
 const SHARED = ['quality', 'background', 'output_format', 'output_compression', 'partial_images'];
-/** OpenAI's own models answer in base64 alone, and refuse to be asked for it; others answer with a URL by default. */
+/** OpenAI's own models always answer in base64, and refuse the parameter for it; others answer with a URL by default. */
 const ANSWERS_IN_BASE64 = /(?:^|\/)(?:chatgpt|gpt)-image/;
 
 /**
@@ -49,7 +49,7 @@ export function imageRequest(
   return { fields, edited };
 }
 
-/** No partial images are what every server makes. */
+/** Every server can answer without partial images. */
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== 'auto' && value !== '' && value !== 0;
 }

@@ -5,11 +5,12 @@ import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/no
 import { respond } from '../node/respond.ts';
 import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
 import { errorReplyTo } from '../ports/endpoints/endpoint.ts';
+import { ANTHROPIC } from '../ports/endpoints/models.ts';
 import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { ownError } from '../ports/host/host-error.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { bodyFields } from '../protocol/json/json-shape.ts';
-import { type Dialect, dialectOf } from './dialect.ts';
+import { type Dialect, dialectOf, speaksMessages } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 
 /** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
@@ -33,7 +34,10 @@ export type HostMiddleware<Req extends NodeRequest, Res extends ServerResponse =
  * Creates a middleware that rewrites the body by the step of its API, and stores the context in `res.locals.turn`.
  * Errors for the client are answered in the API's envelope, the host's own go to `next`; other requests pass unchanged.
  */
-export function asMiddleware(steps: Readonly<Record<Dialect, Prepare>>, settings: MiddlewareSettings): NodeMiddleware {
+export function asMiddleware(
+  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
+  settings: MiddlewareSettings,
+): NodeMiddleware {
   return function preparationMiddleware(req, res, next) {
     prepared(req, res, steps, settings).then(
       () => next(),
@@ -45,28 +49,34 @@ export function asMiddleware(steps: Readonly<Record<Dialect, Prepare>>, settings
 async function prepared(
   req: NodeRequest,
   res: ServerResponse,
-  steps: Readonly<Record<Dialect, Prepare>>,
+  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
   settings: MiddlewareSettings,
 ): Promise<void> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
-  if (!dialect) return;
+  const step = dialect && steps[dialect];
+  if (!step) return;
   const request = endpointRequestOfNode(req, res, settings.scope);
   const limits = bringLimits(request, settings.limits);
   refuseMany(bodyFields(body, limits), limits);
-  const { context, body: next } = await steps[dialect](request, settings);
+  const { context, body: next } = await step(request, settings);
   if (next !== body) replaceBody(req, next);
   keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
 }
 
 /** The API of this request, from the host's option or detected. */
 export function dialectFor(
-  req: NodeRequest & { originalUrl?: string },
+  req: NodeRequest,
   body: unknown,
   { dialect }: Pick<MiddlewareSettings, 'dialect'>,
 ): Dialect | undefined {
-  const seen = dialectOf(req.originalUrl ?? req.url, body);
+  const seen = dialectOf(urlOf(req), body);
   return seen && (dialect ?? seen);
+}
+
+/** The whole path, where a framework has cut off what it has matched. */
+export function urlOf(req: NodeRequest & { originalUrl?: string }): string | undefined {
+  return req.originalUrl ?? req.url;
 }
 
 /** Answers a client error in the API's envelope; passes any other to the host. */
@@ -75,10 +85,11 @@ export function refuse(
   req: NodeRequest,
   res: ServerResponse,
   next: (error?: unknown) => void,
-  settings: MiddlewareSettings,
+  settings: Pick<MiddlewareSettings, 'hooks'>,
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and errors do not need it.
   const request = endpointRequestOfNode(req, res, () => '');
-  respond(res, errorReplyTo(error, request, settings)).catch(next);
+  const envelopeOf = () => (speaksMessages(urlOf(req)) ? ANTHROPIC : undefined);
+  respond(res, errorReplyTo(error, request, { ...settings, envelopeOf })).catch(next);
 }

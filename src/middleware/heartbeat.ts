@@ -6,14 +6,15 @@ import { contextOf, keepContext } from '../node/node-request.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import { type HeartbeatOptions, heartbeatSettings } from '../server/options.ts';
 import { HEARTBEAT_FRAME } from '../streams/sse-frames.ts';
-import type { NodeMiddleware } from './as-middleware.ts';
+import { type NodeMiddleware, urlOf } from './as-middleware.ts';
+import { speaksMessages } from './dialect.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 
 /**
  * Writes `: heartbeat` after `intervalMs` (15,000) without data, only between whole events of a plain event stream.
  * Only our own routers can number an event, so in another handler's stream `comment` and `keepalive` are both
- * comments, and `ping` is a `ping` event without a number. One of our routers behind it uses these options instead.
+ * comments, and `ping` is a `ping` event without a number; in a stream of Anthropic's API each is a `ping`. One of our routers behind it uses these options instead.
  * Throws a `TypeError` for a bad option.
  *
  * @example
@@ -26,10 +27,12 @@ const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
  */
 export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
   const wanted = heartbeatSettings('heartbeat', options);
-  return function heartbeatMiddleware(_req, res, next) {
+  return function heartbeatMiddleware(req, res, next) {
+    // Every client of Anthropic's API knows this event.
+    const own: WantedHeartbeat = speaksMessages(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
     keepContext(res, { ...contextOf(res), heartbeat: wanted });
     onHead(res, (head, layer) => {
-      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) startHeartbeat(res, layer, wanted);
+      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) startHeartbeat(res, layer, own);
     });
     next();
   };

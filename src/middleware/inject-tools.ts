@@ -1,5 +1,6 @@
 /** Adds the server's own tools to requests for another handler. */
 import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
+import { injectMessagesTools } from '../apis/messages/inject.ts';
 import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
@@ -24,5 +25,6 @@ export function injectTools<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
 ): HostMiddleware<Req> {
   const settings = { ...middlewareSettings('injectTools', options), remoteMcp: undefined };
-  return asMiddleware({ responses: injectServerTools, 'chat-completions': prepareChatTools }, settings);
+  const messages = injectMessagesTools(injectServerTools);
+  return asMiddleware({ responses: injectServerTools, 'chat-completions': prepareChatTools, messages }, settings);
 }

@@ -23,7 +23,7 @@ export interface MiddlewareSettings extends Omit<CoreSettings, 'upstream'> {
 }
 
 function isDialect(value: unknown): value is Dialect {
-  return value === 'responses' || value === 'chat-completions';
+  return value === 'responses' || value === 'chat-completions' || value === 'messages';
 }
 
 /** Throws a `TypeError` that names the invalid option; `more` checks the options that only this middleware has. */

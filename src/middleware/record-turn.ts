@@ -1,11 +1,10 @@
 /** Stores the answers of another handler, so that `loadHistory` can load them. */
 import type { ServerResponse } from 'node:http';
-import { StringDecoder } from 'node:string_decoder';
-import { createParser } from 'eventsource-parser';
 import { completionReader } from '../apis/chat-completions/record.ts';
 import { responseReader } from '../apis/responses/record.ts';
-import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/event-stream.ts';
-import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
+import { answerWatch } from '../node/answer-watch.ts';
+import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
+import { holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
 import type { AnswerReader } from '../ports/endpoints/answer-reader.ts';
@@ -14,7 +13,6 @@ import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { eventLines } from '../streams/event-lines.ts';
 import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
 import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -50,7 +48,7 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 
 /** A request whose turn is recorded. */
 interface RecordedRequest {
-  readonly dialect: Dialect;
+  readonly dialect: Exclude<Dialect, 'messages'>;
   /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
   readonly apiRequest: EndpointRequest;
   /** The body after later middlewares have changed it. */
@@ -65,7 +63,7 @@ async function requestOf(
 ): Promise<RecordedRequest | undefined> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
-  if (!dialect) return undefined;
+  if (!dialect || dialect === 'messages') return undefined;
   const request = endpointRequestOfNode(req, res, settings.scope);
   return isUnstored(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
 }
@@ -82,15 +80,11 @@ function watch(
   res: ServerResponse,
   settings: MiddlewareSettings,
 ): void {
-  const isJson = head.plain && /[/+]json\b/i.test(head.type);
-  const isStream = isEventStream(head);
-  if (head.status !== 200 || !(isJson || isStream)) return;
-  const reader = readerFor(request, res, settings);
+  const reader = head.status === 200 ? readerFor(request, res, settings) : undefined;
   if (!reader) return;
   const settle = () => keep(reader, contextOf(res).requestId ?? request.apiRequest.requestId, settings);
-  const { outputBytes, eventBytes } = settings.limits;
-  const watching = isJson ? wholeWatch(reader, outputBytes, settle) : eventWatch(reader, eventBytes, settle);
-  holdEnd(res, watching, layer);
+  const watching = answerWatch(head, reader, settings.limits, settle);
+  if (watching) holdEnd(res, watching, layer);
 }
 
 function readerFor(
@@ -105,49 +99,6 @@ function readerFor(
   if (dialect === 'responses' && context.handled) return undefined;
   const call = { ...request, body, context };
   return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
-}
-
-/** An answer with an event above the limit is sent unchanged. */
-function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
-  const decoder = new StringDecoder('utf8');
-  const spelt = eventLines();
-  let last = false;
-  let lost = false;
-  const parser = createParser({
-    maxBufferSize: eventBytes,
-    onEvent({ data }) {
-      last = last || reader.event(data);
-    },
-    onError({ type }) {
-      lost ||= type === 'max-buffer-size-exceeded';
-    },
-  });
-  return {
-    whole: false,
-    take(bytes) {
-      if (!lost) parser.feed(spelt(decoder.write(Buffer.from(bytes))));
-      return last;
-    },
-    settle: () => (lost ? Promise.resolve() : settle()),
-  };
-}
-
-/** An answer above the limit is sent unchanged. */
-function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  return {
-    whole: true,
-    take(bytes) {
-      size += bytes.byteLength;
-      if (size <= limit) pieces.push(bytes);
-      return size > limit;
-    },
-    settle() {
-      if (size <= limit) reader.whole(Buffer.concat(pieces).toString('utf8'));
-      return settle();
-    },
-  };
 }
 
 async function keep(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {

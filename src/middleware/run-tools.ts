@@ -46,9 +46,8 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
   const handlerCheck = (value: unknown) => typeof value === 'function' || 'a function';
   const settings = middlewareSettings('runTools', options, { handler: handlerCheck });
   const { handler, upstream } = options;
-  if (!handler && !upstream?.chat)
-    throw new TypeError('runTools: one of handler and upstream must answer as the model, got neither');
-  const turns = activity(settings.limits.concurrentTurns);
+  if (!handler && !upstream?.chat) throw new TypeError('runTools: handler or upstream is required, got neither');
+  const turns = activity(settings.limits);
 
   return function runToolsMiddleware(req, res, next) {
     // The cast: the handler accepts the framework's own objects.

@@ -1,14 +1,15 @@
 /** Checks conversations before a model server refuses them, and repairs them if possible. */
 
 import { repairMessages } from '../apis/chat-completions/repair.ts';
+import { repairTurns } from '../apis/messages/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { guarded } from '../ports/hooks.ts';
+import { oneOf } from '../ports/host/options-check.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { isRecord } from '../protocol/record.ts';
-import { oneOf } from '../server/options.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
@@ -57,7 +58,11 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
       return { ...request, body: { ...body, [field]: list }, context: stillLoaded(request.context, given, repaired) };
     };
   return asMiddleware(
-    { responses: step('input', repairInput), 'chat-completions': step('messages', repairMessages) },
+    {
+      responses: step('input', repairInput),
+      'chat-completions': step('messages', repairMessages),
+      messages: step('messages', repairTurns),
+    },
     settings,
   );
 }

@@ -1,6 +1,8 @@
 /** Writes a reply to a Node response: the only file that writes to a client's socket. */
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { Reply } from '../protocol/reply.ts';
 import { type Consumer, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
 
@@ -15,12 +17,13 @@ const MOST_BYTES = 3;
  * Sends the reply. A stream is pulled only as fast as the client reads. Resolves when everything has been passed to the
  * socket or the client has left. A stream that fails is cut off, so that the client does not wait; then it rejects.
  */
-export async function respond(res: ServerResponse, { status, headers, body }: Reply): Promise<void> {
+export async function respond(res: ServerResponse, { status, headers, body, bytes }: Reply): Promise<void> {
   if (res.headersSent || res.destroyed) {
     // The host has already begun an answer and left its end to this reply, which can no longer be sent.
     if (!res.writableEnded) res.destroy();
     return closeUnread(body);
   }
+  if (bytes) return sendBytes(res.writeHead(status, headers), bytes);
   if (typeof body === 'string') {
     res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
     return;
@@ -34,6 +37,19 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
     throw error;
   }
   if (!res.destroyed) res.end();
+}
+
+/** Reads no faster than the client, and nothing for a HEAD. Content that fails cuts the answer off. */
+async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  if (res.req.method === 'HEAD') return void res.end();
+  let failure: unknown;
+  const content = Readable.from(bytes, { objectMode: false });
+  content.once('error', (error) => {
+    failure = error;
+  });
+  // Where the content did not fail, the client has left.
+  await pipeline(content, res).catch(() => {});
+  if (failure && !(failure instanceof Error && failure.name === 'AbortError')) throw failure;
 }
 
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */

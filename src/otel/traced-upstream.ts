@@ -2,6 +2,7 @@
 import type { Attributes, Histogram } from '@opentelemetry/api';
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
+import { usageReader } from '../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
@@ -36,7 +37,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const { provider = upstream.name } = options;
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
-  const { chat, redact, models, close } = upstream;
+  const { chat, messages, redact, models, servers, close } = upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
@@ -55,8 +56,18 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
             }),
         }
       : {}),
+    ...(messages
+      ? {
+          messages: (body, call) =>
+            new Traced(() => messages.call(upstream, body, call), call.signal, {
+              begin: beginner(factsOfBody(body)),
+              read: messagesReading(),
+            }),
+        }
+      : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
     ...(models ? { models: (call) => models.call(upstream, call) } : {}),
+    ...(servers ? { servers: () => servers.call(upstream) } : {}),
     ...(close ? { close: () => close.call(upstream) } : {}),
   };
 }
@@ -91,6 +102,8 @@ interface ModelCall extends Operation {
   spoke(): void;
   used(usage: Usage): void;
   finished(reason: string): void;
+  /** One of several servers answers. */
+  answeredBy(server: string): void;
 }
 
 function beginCall(
@@ -123,6 +136,7 @@ function beginCall(
     used: (reported) => {
       usage = reported;
     },
+    answeredBy: (server) => void span.setAttribute('express_open_responses.model_server', server),
     finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
   };
 }
@@ -146,10 +160,12 @@ function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
     if (event.type === 'usage') call.used(event.usage);
     else if (event.type === 'finish') call.finished(event.reason);
     else if (event.type !== 'model-info') call.spoke();
+    else if (event.server !== undefined) call.answeredBy(event.server);
   }
 }
 
-function readChat({ data }: ChatBatch, call: ModelCall): void {
+function readChat({ data, server }: ChatBatch, call: ModelCall): void {
+  if (server !== undefined) call.answeredBy(server);
   if (data.length > 0) call.spoke();
   // Most chunks contain neither, and are not parsed for it.
   for (const text of data) if (REPORTED.test(text)) readChunk(jsonIn(text), call);
@@ -163,6 +179,27 @@ function readChunk(chunk: unknown, call: ModelCall): void {
   if (usage) call.used(usage);
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
+}
+
+/** Reads one answer of Anthropic's API: its counts come at its start and at its end. */
+function messagesReading(): (batch: ChatBatch, call: ModelCall) => void {
+  const usage = usageReader();
+  return ({ data }, call) => {
+    if (data.length > 0) call.spoke();
+    for (const text of data) if (COUNTED.test(text)) readMessage(jsonIn(text), usage, call);
+  };
+}
+
+const COUNTED = /"(?:usage": ?\{|stop_reason": ?")/;
+
+function readMessage(event: unknown, usage: ReturnType<typeof usageReader>, call: ModelCall): void {
+  if (!isRecord(event)) return;
+  const { message, delta } = event;
+  const counted: ModelEvent[] = [];
+  usage.take(isRecord(message) ? message.usage : event.usage, counted);
+  readEvents(counted, call);
+  const { stop_reason: reason } = isRecord(delta) ? delta : event;
+  if (typeof reason === 'string') call.finished(reason);
 }
 
 /** How a stream is recorded. */

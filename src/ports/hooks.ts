@@ -4,6 +4,7 @@ import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
+import type { GuardInfo } from './guard.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 import type { OnStep } from './step.ts';
@@ -29,6 +30,8 @@ export interface RequestInfo {
 export interface UpstreamInfo {
   /** The model that answered; of several calls, that of the last. */
   readonly upstreamModel?: string;
+  /** The host's name for the model server that answered, if the upstream chose among several; of several calls, the last. */
+  readonly server?: string;
   /** The usage of the last call, unchanged. */
   readonly upstreamUsage?: Readonly<Record<string, unknown>>;
   /** The sum over all calls that reported a cost, in dollars. */
@@ -55,7 +58,7 @@ export interface ToolCallInfo {
   readonly server: string;
   /** The tool's name at its provider. */
   readonly name: string;
-  /** The protocol of the tool's server, such as the era of MCP; absent if the provider does not tell. */
+  /** The protocol of the tool's server, such as the era of MCP; absent if the provider does not say. */
   readonly protocol?: ServerProtocol;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
@@ -63,7 +66,7 @@ export interface ToolCallInfo {
   readonly error: string | undefined;
 }
 
-/** A call of a tool that the server runs, and that is not at its end. */
+/** A call of a server-run tool that has not ended. */
 export interface ToolProgressInfo extends Omit<ToolCallInfo, 'error'>, ToolProgress {}
 
 /** The result of a call that needs the user's approval; `refused` is an approval that was not accepted. */
@@ -84,18 +87,42 @@ export interface ApprovalInfo {
   readonly forcedByHost: boolean;
 }
 
+/** One request with its content, before the model is called. */
+export interface ObservedTurn extends RequestInfo {
+  /** The body as the router received it, with whatever secrets the client wrote into it. */
+  readonly body: unknown;
+  /** The signal of all its model calls; aborted when the answer is no longer wanted. */
+  readonly signal: AbortSignal;
+}
+
+/** An event of a turn; its other fields are this package's own, and may change with any version. */
+export interface ObservedEvent {
+  /** What happens, such as `item-start` or `turn-end`. */
+  readonly type: string;
+}
+
+/** Receives a turn's events, each batch before the client does. */
+export type ReceiveEvents = (events: readonly ObservedEvent[]) => void;
+
 /** Functions of the host; each is optional and none may throw (an error that one throws becomes a line of the log, or a process warning). */
 export interface Hooks {
   /** Runs for each valid request, before the model is called. */
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
+  /**
+   * Runs for each valid request, before `onRequest`, with the request's content. The function that it returns receives the
+   * events of a turn of the Responses API; it runs for every batch, so it must be quick. A chat completion has no events.
+   */
+  readonly onTurn?: ((turn: ObservedTurn) => ReceiveEvents | undefined) | undefined;
   /** Runs when a turn has ended by itself; not if its client left. */
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
   /** Runs after each call of a tool that the server ran. */
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
-  /** Runs when a tool tells its progress, at most ten times a second for each call. */
+  /** Runs when a tool reports its progress, at most ten times a second for each call. */
   readonly onToolProgress?: ((info: ToolProgressInfo) => void) | undefined;
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
+  /** Everything that a guard has found or done, for the host's audit; it never receives the text. */
+  readonly onGuard?: ((info: GuardInfo) => void) | undefined;
   /**
    * Every error that a client receives, and store failures that `onStoreError: 'continue'` hides from it. Without it
    * and without a `logger`, server errors become process warnings, at most one a second of each code.
@@ -141,6 +168,20 @@ export function notify<Name extends keyof Hooks>(
   if (recorder) (recorder as Recorded)[name]?.(...args);
   else if (name === 'onError' && !hooks.onError) warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
   if (hooks[name]) guarded(`hooks.${name}`, () => (hooks as Recorded)[name]?.(...args), recorder);
+}
+
+/** Shows a turn to the host; returns what receives the turn's events, and never throws. */
+export function observed(turn: () => ObservedTurn, hooks: Reports): ReceiveEvents | undefined {
+  if (!hooks.onTurn) return undefined;
+  let receive: ReceiveEvents | undefined;
+  guarded(
+    'hooks.onTurn',
+    () => {
+      receive = hooks.onTurn?.(turn());
+    },
+    hooks.recorder,
+  );
+  return receive && ((events) => guarded('hooks.onTurn', () => receive?.(events), hooks.recorder));
 }
 
 type Recorded = Partial<Record<keyof Hooks, (...values: readonly unknown[]) => unknown>>;

@@ -10,6 +10,8 @@ export interface Limits {
   readonly inputItems: number;
   /** Tools that one request brings, including those in its input and in namespaces. Default: 4,096. */
   readonly tools: number;
+  /** Uploaded files that one request reads, each as often as it is named. Default: 33,554,432. */
+  readonly inputFileBytes: number;
   /** Stored responses that one request may continue. Default: 1,000. */
   readonly historyTurns: number;
   /**
@@ -23,7 +25,7 @@ export interface Limits {
   readonly firstByteTimeoutMs: number;
   /** Time without output from the model server afterwards. Default: 60,000. */
   readonly idleTimeoutMs: number;
-  /** A whole turn. Default: 1,800,000. */
+  /** A whole turn, its wait for a place included. Default: 1,800,000. */
   readonly durationMs: number;
   /** One event of the model server's stream, which may hold an image. Default: 16,777,216. */
   readonly eventBytes: number;
@@ -52,6 +54,15 @@ export interface Limits {
   readonly repeatedCalls: number;
   /** Turns that run at the same time; `Infinity` sets no limit. Default: none. */
   readonly concurrentTurns: number;
+  /** Turns of one tenant that run at the same time; `Infinity` sets no limit. Default: none. */
+  readonly concurrentTurnsPerTenant: number;
+  /**
+   * Turns that wait for one of those places, of all tenants; one tenant may have as many as it leaves free. Free places
+   * go round between the tenants that wait; with 0 a turn without a place is refused at once. Default: 0.
+   */
+  readonly queuedTurns: number;
+  /** How long a turn may wait for its place; one in the background may wait for `durationMs`. Default: 30,000. */
+  readonly queueTimeoutMs: number;
   /** Clients that follow the events of one response in the background at the same time. Default: 100. */
   readonly followersPerResponse: number;
   /** Clients of one scope that follow responses in the background at the same time. Default: 1,000. */
@@ -67,6 +78,7 @@ export const DEFAULT_LIMITS: Limits = {
   bodyValues: 2_000_000,
   inputItems: 100_000,
   tools: 4096,
+  inputFileBytes: 32 * MIB,
   historyTurns: 1000,
   historyBytes: 32 * MIB,
   storeTimeoutMs: 10_000,
@@ -84,6 +96,9 @@ export const DEFAULT_LIMITS: Limits = {
   toolOutputBytes: MIB,
   repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,
+  concurrentTurnsPerTenant: Number.POSITIVE_INFINITY,
+  queuedTurns: 0,
+  queueTimeoutMs: 30_000,
   followersPerResponse: 100,
   followersPerScope: 1000,
   eventsTtlMs: 10 * 60_000,

@@ -2,9 +2,9 @@
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
-import { isPromise } from '../protocol/record.ts';
 import type { EventLog } from './background/event-log.ts';
 import type { MaybePromise, ResponseKey } from './background/response-key.ts';
+import { inTime } from './host/in-time.ts';
 
 export type { MaybePromise, ResponseKey } from './background/response-key.ts';
 
@@ -214,7 +214,8 @@ export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
 /** The store with a timeout of `timeoutMs` for each call: a dead database must not delay requests for longer. */
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
   const { name, replace, chain, close, conversations, events } = store;
-  const within = <Value>(answer: MaybePromise<Value>) => bounded(answer, name, timeoutMs);
+  const within = <Value>(answer: MaybePromise<Value>) =>
+    inTime(answer, timeoutMs, () => `The store '${name}' did not answer within ${timeoutMs} ms.`);
   return {
     name,
     get: (key) => within(store.get(key)),
@@ -257,16 +258,6 @@ function boundedEvents(log: EventLog, within: <Value>(answer: MaybePromise<Value
     heads: (keys) => within(log.heads(keys)),
     delete: (key) => within(log.delete(key)),
   };
-}
-
-/** A synchronous answer costs no timer. */
-function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: number): MaybePromise<Value> {
-  if (!isPromise(answer)) return answer;
-  return new Promise((resolve, reject) => {
-    const late = () => reject(new Error(`The store '${name}' did not answer within ${timeoutMs} ms.`));
-    const timer = setTimeout(late, timeoutMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 /** Calls the store; any failure becomes a `store_error`. */

@@ -1,5 +1,5 @@
 /** The port to a provider of tools that the server runs itself. */
-import type { CodeOutput, GeneratedImage, WebResult } from '../protocol/items.ts';
+import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
@@ -60,7 +60,7 @@ export interface ToolsRequest<Req = unknown> {
   readonly request: Req;
 }
 
-/** How far a call is, as its tool tells it. */
+/** The progress of a call, as its tool reports it. */
 export interface ToolProgress {
   /** Grows with each step. */
   readonly progress: number;
@@ -82,7 +82,7 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
    * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
    */
   readonly outputBytes?: number;
-  /** Tells that the call goes on, which keeps it alive beyond `limits.toolTimeoutMs`; the hook `onToolProgress` hears of it. */
+  /** Reports progress, which keeps the call alive beyond `limits.toolTimeoutMs` and is passed to the hook `onToolProgress`. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** The images of the conversation as data URLs, oldest first, read on demand; set for a tool that `image_generation` requests. */
   readonly images?: (() => readonly string[]) | undefined;
@@ -104,6 +104,8 @@ export interface ToolResult {
   readonly outputs?: readonly CodeOutput[] | undefined;
   /** The shown results of a web search; links to these pages in the answer become citations. Default: `content` as a text. */
   readonly results?: readonly WebResult[] | undefined;
+  /** The shown results of a search in files, which the answer may cite by the marks in `content`. Default: `content` as a text. */
+  readonly passages?: readonly FilePassage[] | undefined;
   /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
   readonly image?: GeneratedImage | undefined;
 }
@@ -129,6 +131,11 @@ export interface ToolProvider<Req = unknown> {
   readonly name: string;
   /** The tools that exist now, for this request. A rejection leaves them all out. */
   list(signal: AbortSignal, request?: ToolsRequest<Req>): MaybePromise<readonly ProvidedTool[]>;
+  /**
+   * Checks the request's own entry for a tool with `requestedBy`, before the model is called; `param` is the entry's place, such as
+   * `tools[0]`. Throws an `ApiError` that refuses the request.
+   */
+  check?(settings: Readonly<Record<string, unknown>>, request: ToolsRequest<Req>, param: string): MaybePromise<void>;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.toolTimeoutMs` or `toolMaxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */

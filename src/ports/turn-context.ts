@@ -1,6 +1,7 @@
 /** Records which preparation a request has already had, so that no step is repeated. */
 
 import type { JsonObject } from '../protocol/record.ts';
+import type { Budget, BudgetedTurn } from './budget.ts';
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
 
@@ -37,6 +38,10 @@ export interface TurnContext {
   readonly tools?: InjectedTools;
   readonly history?: LoadedHistory;
   readonly heartbeat?: WantedHeartbeat;
+  /** The budgets from which the request was taken. Whoever counts a turn takes it out, so that it counts once. */
+  readonly budgets?: Map<Budget, BudgetedTurn>;
+  /** The guards of middlewares, which have seen the request: the nearest to the router comes first. */
+  readonly guards?: readonly object[];
   /** Whether one of this package's routers answers, which sends its own heartbeats. */
   readonly handled?: true;
 }

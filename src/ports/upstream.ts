@@ -18,8 +18,23 @@ export interface UpstreamCall {
   >;
   /** Receives what this upstream could not pass on. */
   readonly note: (note: Note) => void;
+  /**
+   * The most attempts after the first that the upstream makes itself, where another server is at hand. Default: as many
+   * as it is set to.
+   */
+  readonly retries?: number | undefined;
   /** Receives each attempt to reach the server, counted from 1, with its host; undefined while nobody reads it. */
   readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
+  /** Receives what goes over the wire; undefined while nobody reads it. An upstream that sends no text ignores it. */
+  readonly wire?: WireTap | undefined;
+}
+
+/** Receives the text of a model call as it goes over the wire, without headers. Neither function may throw. */
+export interface WireTap {
+  /** The body of the request, as JSON text. */
+  sent(body: string): void;
+  /** What arrived together: the data of some events, or one whole JSON body. */
+  received(data: readonly string[]): void;
 }
 
 /** The owner of the opaque state in this model's answers. */
@@ -27,12 +42,26 @@ export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: strin
   return typeof stateOwner === 'function' ? stateOwner(model) : stateOwner;
 }
 
-/** The parts of a Chat Completions answer that arrived together: one whole JSON body, or the data of some events. */
+/** The parts of an answer, passed on unchanged, that arrived together: one whole JSON body, or the data of some events. */
 export interface ChatBatch {
   /** True for one JSON body, false for events. */
   readonly whole: boolean;
   /** The body, or the data of each event. */
   readonly data: readonly string[];
+  /** The name of the server that answers, in the first batch of an upstream that chose among several. */
+  readonly server?: string;
+}
+
+/** The state of one of the servers behind an upstream, without any text of others. */
+export interface ModelServerStatus {
+  /** The name that the host gave it; of a server behind another upstream, a path such as `eu/vllm-1`. */
+  readonly name: string;
+  /** `closed` if it takes calls, `open` if it rests after failures, `half-open` if one call at a time may try it. */
+  readonly state: 'closed' | 'open' | 'half-open';
+  /** Calls that have begun and not ended. */
+  readonly inFlight: number;
+  /** The code of its last failure; null if there was none. */
+  readonly lastError: string | null;
 }
 
 /**
@@ -58,12 +87,19 @@ export interface Upstream {
    */
   chat?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
   /**
+   * The same for Anthropic's Messages API: posts its body and yields the answer, including errors. `messagesRouter` uses
+   * it where no tool of the server is on offer.
+   */
+  messages?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /**
    * Removes the upstream's secrets from an error that was read from such an answer, including those of this call's
    * headers.
    */
   redact?(error: unknown, call?: UpstreamCall): unknown;
   /** The available models, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** The servers behind this upstream, of one that chooses among several. */
+  servers?(): readonly ModelServerStatus[];
   /** Closes pooled connections. May be called twice. */
   close?(): Promise<void>;
 }

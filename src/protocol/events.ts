@@ -151,12 +151,16 @@ export type ModelEvent =
       readonly model?: string;
       /** Its class of service; undefined if it is not reported. */
       readonly serviceTier?: string;
+      /** The host's name for the server, if the upstream chose among several. */
+      readonly server?: string;
     }
   /** The end of the answer. */
   | {
       readonly type: 'finish';
       /** Why the model stopped. */
       readonly reason: FinishReason;
+      /** The text that ended it, if the request named it as one that does. */
+      readonly stopSequence?: string;
     };
 
 /** Why a turn ended before the model was done. */
@@ -219,9 +223,11 @@ export interface TurnError extends ErrorBody {
 
 /** Metadata that model servers reported with their answers in one turn; what none reported is undefined. */
 export interface UpstreamFacts {
-  /** From the last answer that reported it; the tier and the usage likewise. */
+  /** From the last answer that reported it; the tier, the server and the usage likewise. */
   readonly model?: string;
   readonly serviceTier?: string;
+  readonly server?: string;
+  readonly stopSequence?: string;
   /** Unchanged. */
   readonly usage?: Readonly<Record<string, unknown>>;
   /** Of all answers that reported a cost, in dollars. */

@@ -97,6 +97,35 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
+/** The id of a new uploaded file. */
+export function newFileId(): string {
+  return `file-${randomSeed()}`;
+}
+
+const OWN_FILE_ID = /^file-[0-9a-f]{32}$/;
+
+/** Whether an uploaded file may have the id: others reach no store. */
+export function isFileId(id: string): boolean {
+  return OWN_FILE_ID.test(id);
+}
+
+/** The id of a new vector store. */
+export function newVectorStoreId(): string {
+  return `vs_${randomSeed()}`;
+}
+
+/** The id of a new batch of files. */
+export function newFileBatchId(): string {
+  return `vsfb_${randomSeed()}`;
+}
+
+const OWN_VECTOR_STORE_ID = /^vs(?:fb)?_[0-9a-f]{32}$/;
+
+/** Whether a vector store or a batch may have the id: others reach no index. */
+export function isVectorStoreId(id: string): boolean {
+  return OWN_VECTOR_STORE_ID.test(id);
+}
+
 /** The id of the code container that the response with this `seed` creates. */
 export function containerId(seed: string): string {
   return `cntr_${seed}`;

@@ -29,7 +29,7 @@ export function imageMessage({ type, result, output_format: format }: Item): Ite
   return { type: 'message', role: 'user', content };
 }
 
-/** What the model is told of an image that a tool made. */
+/** What the model receives in place of an image that a tool made. */
 export const IMAGE_MADE = 'The image was made and shown to the user.';
 const NO_IMAGE = 'No image was made.';
 

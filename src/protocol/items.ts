@@ -323,7 +323,7 @@ export type WebAction =
       readonly pattern: string;
     };
 
-/** What a search by this server has told the model: a page, or a text without one, such as the reason of a failure. */
+/** What the model has received from a search by this server: a page, or a text without one, such as the reason of a failure. */
 export interface WebResult {
   /** The address of the page; absent for a text without one. */
   readonly url?: string;
@@ -346,10 +346,35 @@ export type WebSearchCallItem = {
   readonly type: 'web_search_call';
   readonly status: 'in_progress' | 'completed' | 'failed';
   readonly action: WebAction;
-  /** What the model was told; set only if this server searched. Null until then. */
+  /** What the model received; set only if this server searched. Null until then. */
   readonly results?: readonly WebResult[] | null;
   /** The opaque state that the model server that searched needs back. */
   readonly encrypted_content?: string;
+};
+
+/** A passage that a search in files has found, or a text without a file, such as the reason of a failure. */
+export interface FilePassage {
+  /** The id of the file; absent for a text without one. */
+  readonly file_id?: string;
+  /** The name of the file. */
+  readonly filename?: string;
+  /** From 0 to 1. */
+  readonly score?: number;
+  /** What the client has noted of the file. */
+  readonly attributes?: Readonly<Record<string, string | number | boolean>>;
+  /** The passage. */
+  readonly text: string;
+}
+
+/** A search in the client's files. */
+export type FileSearchCallItem = {
+  readonly id: string;
+  readonly type: 'file_search_call';
+  readonly status: ItemStatus | 'searching' | 'failed';
+  /** Empty until the call is complete. */
+  readonly queries: readonly string[];
+  /** What the model was told. Null until then, and for clients that do not request it. */
+  readonly results: readonly FilePassage[] | null;
 };
 
 /** The result of a server-run call; if the call failed, `output` gives the reason to the model. */
@@ -360,6 +385,8 @@ export interface ToolCallResult {
   readonly outputs?: readonly CodeOutput[];
   /** The shown results of a web search; the default is `output`. */
   readonly results?: readonly WebResult[];
+  /** The shown results of a search in files; the default is `output`. */
+  readonly passages?: readonly FilePassage[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
   /** The image that the call made. */
@@ -382,7 +409,8 @@ export type ToolCallType =
   | 'shell_call'
   | 'local_shell_call'
   | 'apply_patch_call'
-  | 'web_search_call';
+  | 'web_search_call'
+  | 'file_search_call';
 
 /** An image that the model made, or a tool that it called. */
 export type ImageGenerationCallItem = {
@@ -437,5 +465,6 @@ export type OutputItem =
   | McpApprovalRequestItem
   | McpListToolsItem
   | WebSearchCallItem
+  | FileSearchCallItem
   | ImageGenerationCallItem
   | CompactionItem;

@@ -1,5 +1,6 @@
 /** Log probabilities as JSON text: this package does not interpret them, and text is cheaper to hold and to send. */
-import type { LogProb } from './items.ts';
+import type { LogProb, TopLogProb } from './items.ts';
+import { isRecord, type JsonObject } from './record.ts';
 
 /** Cached by the parsed list, as long as the list exists. Emitted lists are never changed. */
 const texts = new WeakMap<object, string>();
@@ -15,4 +16,27 @@ export function logProbsIn(text: string): readonly LogProb[] {
   const logprobs = JSON.parse(`[${text}]`) as readonly LogProb[];
   texts.set(logprobs, text);
   return logprobs;
+}
+
+/** What a model server sent, with every field that the Responses API requires and no other. */
+export function readLogProbList(values: readonly unknown[]): readonly LogProb[] {
+  return values.filter(isRecord).map(readLogProb);
+}
+
+function readLogProb(entry: JsonObject): LogProb {
+  // Not by spreading, which costs as much as the rest.
+  const { token, logprob, bytes } = readTopLogProb(entry);
+  const top = entry.top_logprobs;
+  return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
+}
+
+/** Chat Completions allows `bytes: null`; the Responses API requires the bytes. */
+function readTopLogProb(entry: JsonObject): TopLogProb {
+  const token = typeof entry.token === 'string' ? entry.token : '';
+  const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
+  return { token, logprob, bytes: isBytes(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
+}
+
+function isBytes(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256);
 }

@@ -85,6 +85,10 @@ export interface ModelRequest {
   readonly temperature?: number;
   /** The share of the probability that is sampled from; from 0 to 1. */
   readonly topP?: number;
+  /** How many of the likeliest tokens are sampled from. */
+  readonly topK?: number;
+  /** Texts that end the answer before they are written. */
+  readonly stopSequences?: readonly string[];
   /** Makes tokens that occurred less likely; from -2 to 2. */
   readonly presencePenalty?: number;
   /** Makes tokens less likely the more often they occurred; from -2 to 2. */

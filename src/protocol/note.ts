@@ -17,6 +17,7 @@ export interface Note {
     | 'upstream_fields_ignored'
     | 'finish_reason_unknown'
     | 'state_unreadable'
+    | 'server_replaced'
     | 'taken_over';
   /** What was left out, in one English sentence. */
   readonly message: string;

@@ -9,6 +9,8 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   /** A whole body, or an event stream. */
   readonly body: string | AsyncIterable<string>;
+  /** The content of a file, in the place of `body`, which is then empty; `content-length` is among the headers. */
+  readonly bytes?: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** Headers of every event stream: no proxy may buffer, compress or cache it. */
@@ -40,6 +42,12 @@ export function written(reply: Reply | JsonReply): Reply {
 /** An event stream. */
 export function streamReply(body: AsyncIterable<string>): Reply {
   return { status: 200, headers: STREAM_HEADERS, body };
+}
+
+/** The same reply, with these headers too if there are any. */
+export function withHeaders<Given extends Reply | JsonReply>(reply: Given, headers?: Reply['headers']): Given {
+  if (!headers) return reply;
+  return { ...reply, headers: Object.assign({}, headers, reply.headers) };
 }
 
 /** An error in OpenAI's envelope, with its headers. */

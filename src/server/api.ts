@@ -1,9 +1,9 @@
-/** Both APIs as one function from a request to a reply, for frameworks without a router in this package. */
+/** All APIs as one function from a request to a reply, for frameworks without a router in this package. */
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
-import { refusal } from '../ports/endpoints/endpoint.ts';
+import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoints/endpoint-request.ts';
 import { type ApiRoutes, matchPath, type Route } from '../ports/endpoints/routes.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
@@ -12,6 +12,7 @@ import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
+import { anthropicRoutes } from './messages-routes.ts';
 import { type AnyCoreOptions, type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { reportedRoutes } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
@@ -40,8 +41,8 @@ export interface ApiRequest<Req = unknown> {
   readonly disconnect?: (() => void) | undefined;
 }
 
-/** One API, or several as one. */
-export interface Api<Req = unknown> {
+/** An API, as a host serves it. */
+export interface ServedApi<Req = unknown> {
   /**
    * The reply, or undefined if the API has no such path. Rejects if the client has left, or a function of the host's
    * threw.
@@ -49,6 +50,10 @@ export interface Api<Req = unknown> {
   handle(request: ApiRequest<Req>): Promise<Reply> | undefined;
   /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest<Req>): Promise<Reply>;
+}
+
+/** One API whose answers may take long, or several as one. */
+export interface Api<Req = unknown> extends ServedApi<Req> {
   /** Refuses new requests and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
 }
@@ -76,15 +81,26 @@ export function createChatCompletions<Req = unknown>(options: CoreOptions<Req> =
   return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
 }
 
-/** The Responses API, and Chat Completions if the upstream supports it, as one. */
-export function bothApis(settings: CoreSettings): Api {
+/** The Messages API. Throws a `TypeError` for an unknown option or a bad value. */
+export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
+  return messagesApi(settingsOf('createMessages', options));
+}
+
+/** The Responses API, the Messages API, Chat Completions if the upstream supports it, and `others`, as one. */
+export function allApis(settings: CoreSettings, others: readonly ServedApi[] = []): Api {
   const responses = responsesApi(settings);
-  if (!speaksChat(settings)) return responses;
-  const chat = chatApi(settings);
+  const apis = [responses, ...(speaksChat(settings) ? [chatApi(settings)] : []), messagesApi(settings)];
+  const served = [...apis, ...others];
   return {
-    handle: (request) => responses.handle(request) ?? chat.handle(request),
+    handle(request) {
+      for (const api of served) {
+        const reply = api.handle(request);
+        if (reply) return reply;
+      }
+      return undefined;
+    },
     refuse: responses.refuse,
-    drain: async (options) => void (await Promise.all([responses.drain(options), chat.drain(options)])),
+    drain: async (options) => void (await Promise.all(apis.map((api) => api.drain(options)))),
   };
 }
 
@@ -111,15 +127,26 @@ function chatApi(settings: CoreSettings & ChatSettings): Api {
   return apiOf(settings, chatRoutes(settings));
 }
 
+function messagesApi(settings: CoreSettings): Api {
+  return apiOf(settings, anthropicRoutes(settings));
+}
+
 function apiOf(settings: CoreSettings, api: ApiRoutes): Api {
   const { routes, drain } = reportedRoutes(api, settings);
-  const { limits } = settings;
+  return { ...servedRoutes(routes, { ...settings, envelopeOf: api.envelopeOf }), drain };
+}
 
-  async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
+/** Serves the routes, which have been reported. */
+export function servedRoutes(routes: readonly Route[], settings: ServedSettings): ServedApi {
+  const { limits } = settings;
+  const refuse = (error: ApiError) => refusal(error, settings);
+
+  async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     const apiRequest = endpointRequestOf(request);
-    const read = await readRest(request, apiRequest.headers, params, limits).catch(toApiError);
-    if (read instanceof ApiError) return refusal(read, settings)(apiRequest);
-    return endpoint({ ...apiRequest, params: read.params, body: read.body });
+    const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest.headers, params, limits);
+    const read = await rest.catch(toApiError);
+    if (read instanceof ApiError) return refuse(read)(apiRequest);
+    return endpoint({ ...apiRequest, ...read });
   }
 
   return {
@@ -132,10 +159,12 @@ function apiOf(settings: CoreSettings, api: ApiRoutes): Api {
       }
       return undefined;
     },
-    refuse: (error, request) => refusal(error, settings)(endpointRequestOf(request)),
-    drain,
+    refuse: (error, request) => refuse(error)(endpointRequestOf(request)),
   };
 }
+
+/** What serving routes needs of the host's options. */
+export type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
 
 type RawParams = Readonly<Record<string, string>>;
 
@@ -152,13 +181,22 @@ function isHeaders(headers: ApiRequest['headers']): headers is Headers {
   return typeof headers.get === 'function';
 }
 
+/** The path's parameters, and the body as it arrives. Throws `ApiError`. */
+async function unread({ bytes }: ApiRequest, raw: RawParams) {
+  return { params: decodedAll(raw), bytes: bytes ?? undefined };
+}
+
 /** The path's parameters, and the body if there is one. Throws `ApiError`. */
 async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
-  const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
+  const params = decodedAll(raw);
   if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
+}
+
+function decodedAll(raw: RawParams): RawParams {
+  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
 }
 
 function decoded(part: string): string {

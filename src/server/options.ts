@@ -3,16 +3,29 @@
 import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
+import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
+import type { Budget } from '../ports/budget.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
+import type { FileStore } from '../ports/files/file-store.ts';
+import type { TextReader } from '../ports/files/text-reader.ts';
+import type { GuardOptions } from '../ports/guard.ts';
 import type { Hooks, Reports } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host/host-error.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
-import { boolean, checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
+import {
+  areHooks,
+  boolean,
+  checkOptions,
+  isFunction,
+  isObject,
+  type OptionCheck,
+  oneOf,
+} from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
@@ -23,6 +36,7 @@ import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
+import { createSchema } from '../protocol/responses/schema.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
@@ -53,6 +67,16 @@ export interface CoreOptions<Req = unknown> {
   readonly upstream?: Upstream | undefined;
   /** Where responses are stored. Default: one bounded memory store for the process. */
   readonly store?: ResponseStore | undefined;
+  /**
+   * Where the files that requests name by `file_id` are kept: the same as for `filesRouter`. Default: such requests are
+   * refused.
+   */
+  readonly files?: FileStore | undefined;
+  /**
+   * Reads the text of the documents in requests, such as PDFs, for models whose servers take no files: `documentText()`
+   * makes one. Default: none, and documents that are no text reach the model server as they are.
+   */
+  readonly documents?: TextReader | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
   readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
@@ -63,8 +87,15 @@ export interface CoreOptions<Req = unknown> {
    * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
    */
   readonly approval?: ApprovalPolicy<Req> | undefined;
+  /** What may go in and come out: guards such as `pii()`, for each direction. Default: none. */
+  readonly guards?: GuardOptions<Req> | undefined;
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
+  /**
+   * Whether clients of the Messages API see the calls of server-run tools that they did not name themselves. Default:
+   * `hidden`.
+   */
+  readonly toolItems?: 'hidden' | 'shown' | undefined;
   /**
    * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses. Default:
    * the dialect's form, which is `summary` for `openai`.
@@ -99,6 +130,8 @@ export interface CoreOptions<Req = unknown> {
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. Default: as `TokenOptions` says. */
   readonly tokens?: TokenOptions | undefined;
+  /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */
+  readonly budget?: Budget | undefined;
   /** Functions that receive requests, responses, tool calls and errors. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
@@ -116,10 +149,15 @@ export type AnyCoreOptions = CoreOptions<never>;
 
 /** The options with every default filled in. */
 export interface CoreSettings extends Presentation {
+  readonly files: FileStore | undefined;
+  readonly documents: TextReader | undefined;
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
+  readonly toolItems: 'hidden' | 'shown';
+  /** Undefined for none. */
+  readonly guards: GuardSettings | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
   readonly limits: Limits;
@@ -130,6 +168,7 @@ export interface CoreSettings extends Presentation {
   readonly durable: boolean;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
+  readonly budget?: Budget | undefined;
   readonly hooks: Reports;
   readonly recorder: HostRecorder;
   /** The function that the host called, such as `responsesRouter`. */
@@ -151,17 +190,14 @@ function sharedStore(): ResponseStore {
   return shared;
 }
 
-/** One of these texts. */
-export const oneOf =
-  (...values: readonly string[]): OptionCheck =>
-  (value) =>
-    values.includes(value as string) || `one of ${values.map((known) => `'${known}'`).join(', ')}`;
-
 const withMethods =
   (...methods: readonly string[]): OptionCheck =>
   (value) =>
     (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
     `an object with ${methods.join(', ')}`;
+
+/** Whether the value has the methods of a store of files. */
+export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
 
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
@@ -169,6 +205,8 @@ const isProvider = (value: unknown) => withMethods('list', 'call')(value) === tr
 export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   upstream: withMethods('stream'),
   store: withMethods('get', 'put', 'delete'),
+  files: isFileStore,
+  documents: withMethods('read'),
   tools: (value) =>
     typeof value === 'function' ||
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
@@ -177,10 +215,13 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   mcpLabels: (value) =>
     (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
   approval: isFunction,
+  // Its lists are checked where they are read.
+  guards: (value) => isRecord(value) || 'an object with lists of guards',
   mcpItems: oneOf('mcp_call', 'function_call'),
+  toolItems: oneOf('hidden', 'shown'),
   reasoning: oneOf('summary', 'text', 'spec'),
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
-  limits: (value) => isRecord(value) || 'an object',
+  limits: isObject,
   onStoreError: oneOf('fail', 'continue'),
   queuedEvent: boolean,
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
@@ -189,8 +230,11 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   engine: withMethods('start', 'submit', 'release', 'close'),
   durable: boolean,
   compaction: () => true,
-  tokens: (value) => isRecord(value) || 'an object',
-  hooks: (value) => isRecord(value) || 'an object of functions',
+  tokens: isObject,
+  // It is a function, too: the same object stands alone as a middleware.
+  budget: (value) =>
+    ['admit', 'resume'].every((method) => isFunction(Object(value)[method]) === true) || 'a tokenBudget()',
+  hooks: areHooks,
   logger: isLogger,
 };
 
@@ -198,6 +242,14 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
 export const milliseconds: OptionCheck = (value) =>
   (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
 const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
+const countOrNone: OptionCheck = (value) =>
+  (Number.isSafeInteger(value) && (value as number) >= 0) || 'a whole number, or 0 for none';
+
+function limitCheck(name: string): OptionCheck {
+  if (name === 'queuedTurns') return countOrNone;
+  return name.endsWith('Ms') ? milliseconds : limit;
+}
+
 const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
@@ -208,17 +260,21 @@ export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettin
 /** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
   const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
+  // Made here, or the first request would wait until zod is loaded.
+  createSchema();
   checkOptions(
     `${owner}: limits`,
     limits,
-    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, name.endsWith('Ms') ? milliseconds : limit])),
+    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)])),
   );
   checkOptions(`${owner}: hooks`, hooks, {
     onRequest: hook,
+    onTurn: hook,
     onResponse: hook,
     onToolCall: hook,
     onToolProgress: hook,
     onApproval: hook,
+    onGuard: hook,
     onError: hook,
     onNote: hook,
   });
@@ -242,11 +298,15 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     store: tenantStore(
       watchedStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs), recorder.vitals.store),
     ),
+    files: options.files,
+    documents: options.documents,
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,
     // The cast: as for the other functions, the request is the host's own.
     approval: options.approval as ApprovalPolicy | undefined,
+    toolItems: options.toolItems ?? 'hidden',
+    guards: guardSettings(`${owner}: guards`, options.guards),
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
@@ -254,6 +314,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     durable: options.durable ?? false,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
+    budget: options.budget,
     hooks: reportsOf(hooks, recorder),
     recorder,
     owner,

@@ -12,7 +12,18 @@ export function reportedRoutes(api: ApiRoutes, settings: CoreSettings): ApiRoute
   return { ...api, routes: api.routes.map((route) => reported(route, settings, announce)) };
 }
 
-function reported(route: Route, { recorder }: CoreSettings, announce: () => void): Route {
+/** Routes that report their steps, and the settings with which they do. */
+export interface ReportedRoutes {
+  readonly routes: readonly Route[];
+  readonly settings: Omit<CoreSettings, 'upstream'>;
+}
+
+/** The same route, which reports its steps; `announce` is called first. */
+export function reported(
+  route: Route,
+  { recorder }: Pick<CoreSettings, 'recorder'>,
+  announce: () => void = () => {},
+): Route {
   const { method, path, endpoint } = route;
   const name = `${method} ${path}`;
   return {

@@ -20,9 +20,10 @@ import { Followers } from '../background/followers.ts';
 import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
 import { wholeResource } from '../history/keep-turn.ts';
 import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
-import { answered, type Handler, modelsEndpoint } from '../ports/endpoints/endpoint.ts';
+import { answered, type Handler } from '../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { page } from '../ports/endpoints/item-pages.ts';
+import { modelsEndpoint } from '../ports/endpoints/models.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -72,7 +73,7 @@ class ResponsesEndpoints {
 
   constructor(settings: CoreSettings) {
     this.settings = settings;
-    this.turns = activity(settings.limits.concurrentTurns);
+    this.turns = activity(settings.limits);
     this.followers = new Followers(settings.limits);
     const engine = settings.engine ?? inProcessEngine();
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
@@ -145,7 +146,8 @@ class ResponsesEndpoints {
   }
 
   get running() {
-    return { inFlight: this.turns.running, background: this.background.runs.running };
+    const { running: inFlight, waiting } = this.turns;
+    return { inFlight, background: this.background.runs.running, waiting };
   }
 
   private get parts() {

@@ -1,6 +1,7 @@
 /** The status of a router, for the host's own health route. */
 import type { RunningTurns } from '../ports/endpoints/routes.ts';
 import type { ResponseStore } from '../ports/store.ts';
+import type { ModelServerStatus } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options.ts';
 import { toolServersOf } from './tool-servers.ts';
@@ -24,6 +25,8 @@ export interface RouterStatus {
     readonly lastError: Failure | null;
     /** Milliseconds since the epoch. */
     readonly lastSuccessAt: number | null;
+    /** The servers behind it, if it chooses among several. */
+    readonly servers?: readonly ModelServerStatus[];
   };
   /** The store, asked now. */
   readonly store: {
@@ -67,11 +70,17 @@ export function statusReader(settings: CoreSettings, running: () => RunningTurns
       tools,
     }));
     const parts = { ...partsOf(recorder.vitals, answers), mcp };
-    const isOk = parts.upstream.ok && parts.store.ok && !hasFailedServer(providers);
+    const servers = upstream.servers?.();
+    const isOk = parts.upstream.ok && parts.store.ok && !hasFailedServer(providers) && !servers?.some(isOpen);
     return {
       status: isOk ? 'ok' : 'degraded',
       version: VERSION,
-      upstream: { kind: upstream.name, origin: upstream.origin ?? null, ...parts.upstream },
+      upstream: {
+        kind: upstream.name,
+        origin: upstream.origin ?? null,
+        ...parts.upstream,
+        ...(servers && { servers }),
+      },
       store: { kind: settings.store.name, ...parts.store },
       mcp,
       responses: running(),
@@ -85,6 +94,10 @@ function partsOf({ upstream, store }: Vitals, answers: boolean) {
     upstream: { ok: !upstream.isFailing, lastError, lastSuccessAt },
     store: { ok: answers && !store.isFailing, lastError: store.lastError },
   };
+}
+
+function isOpen({ state }: ModelServerStatus): boolean {
+  return state === 'open';
 }
 
 /** One that is tried again after a failure still has the error. */

@@ -1,4 +1,5 @@
 /** Pull streams, passed from stage to stage by plain calls: a promise per stage and token costs more than the work. */
+import { isPromise } from '../protocol/record.ts';
 
 /** The consumer of a pull: one of these is called for each `pull`, at once or later. */
 export interface Consumer<Chunk> {
@@ -26,6 +27,7 @@ export function deliver<Chunk>(consumer: Consumer<Chunk>, chunk: Chunk): void {
 }
 
 const ENDED = { done: true, value: undefined } as const;
+const HAS_ENDED = Promise.resolve(ENDED);
 
 /**
  * The base of every stage of a stream: `pull`, and how to close it. Stages are objects of classes, since each of a
@@ -47,9 +49,14 @@ export abstract class Stage<Chunk> implements PullStream<Chunk> {
     });
   }
 
-  async return(): Promise<IteratorResult<Chunk, undefined>> {
-    await this.close();
-    return ENDED;
+  /** Not an async function: each stage of a stream would make three promises at its end. */
+  return(): Promise<IteratorResult<Chunk, undefined>> {
+    try {
+      const closing = this.close();
+      return isPromise(closing) ? closing.then(() => ENDED) : HAS_ENDED;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   [Symbol.asyncIterator](): this {

@@ -18,6 +18,11 @@ export { type BackgroundEngineContract, backgroundEngineContract } from './engin
 export type { FakeRequest, FakeResponder } from './fake-exchange.ts';
 export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
 export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';
+export {
+  type FileStoreContract,
+  type FileStoreUnderTest,
+  fileStoreContract,
+} from './files/file-store-contract.ts';
 export type { StoreContractClock } from './stores/store-case.ts';
 export {
   type StoreContract,
@@ -33,3 +38,8 @@ export {
   upstreamScript,
 } from './upstreams/upstream-case.ts';
 export { type UpstreamContract, upstreamContract } from './upstreams/upstream-contract.ts';
+export {
+  type VectorIndexContract,
+  type VectorIndexUnderTest,
+  vectorIndexContract,
+} from './vectors/vector-index-contract.ts';

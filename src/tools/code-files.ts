@@ -1,13 +1,14 @@
 /** The files of a conversation, for code to read. */
 
 import type { ToolFile } from '../ports/tool-provider.ts';
+import { bytesOfData } from '../protocol/file-data.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** The files, oldest first. */
 export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
   const files = new Map([...namesIn(conversation)].map(([{ file_data: data }, name]) => [name, data]));
-  return [...files].map(([name, data]) => ({ name, data: bytesIn(data) }));
+  return [...files].map(([name, data]) => ({ name, data: bytesOfData(data) }));
 }
 
 /**
@@ -93,21 +94,4 @@ const MAX_NAME = 200;
 
 function isPdf({ filename, file_data: data }: FilePart): boolean {
   return data.startsWith('data:application/pdf') || /\.pdf$/i.test(String(filename));
-}
-
-/** A data URL, or base64 alone. */
-function bytesIn(data: string): Uint8Array {
-  const comma = data.indexOf(',');
-  if (!data.startsWith('data:') || comma < 0) return Buffer.from(data, 'base64');
-  const text = data.slice(comma + 1);
-  if (/;base64$/i.test(data.slice(0, comma))) return Buffer.from(text, 'base64');
-  return Buffer.from(percentDecoded(text));
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

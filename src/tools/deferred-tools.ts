@@ -6,7 +6,7 @@ import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { type JsonObject, plainTextOf } from '../protocol/record.ts';
-import { INVALID_PARAMS, protocolError } from '../protocol/tool-calls/call-error.ts';
+import { INVALID_PARAMS, protocolError } from '../protocol/tool-calls/results/call-error.ts';
 import { TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
 import {
   foundText,

@@ -1,8 +1,9 @@
 /** Functions of the host as tools that the server runs. */
 import { inspect } from 'node:util';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { checkOptions } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
+import { zod } from '../protocol/json/packages.cjs';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';
 
@@ -123,7 +124,7 @@ function isOfObject(schema: JsonObject): boolean {
 function jsonSchemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
   if (!isZod(parameters)) return parameters;
   try {
-    return z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
+    return zod().z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
   } catch (cause) {
     const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
     throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });

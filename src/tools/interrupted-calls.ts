@@ -1,9 +1,9 @@
 /** The calls that were running when their process was lost: whether they run again. */
 
-import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
+import type { RoundCall } from '../ports/turn/tool-rounds.ts';
 import type { ToolCallResult } from '../protocol/items.ts';
-import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/results/call-error.ts';
 import type { RunCall } from './rounds.ts';
 
 const LOST =

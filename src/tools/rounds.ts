@@ -1,8 +1,8 @@
 /** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
-import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../ports/tool-rounds.ts';
+import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../ports/turn/tool-rounds.ts';
 import type { PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
-import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/results/call-error.ts';
 
 /** Runs one call; rejects only when the turn is aborted. `onPartialImage` receives the unfinished images of the call. */
 export type RunCall<Call extends RoundCall> = (

@@ -8,6 +8,7 @@ import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, To
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
+import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -15,8 +16,7 @@ import {
   INVALID_PARAMS,
   protocolError,
   REQUEST_TIMEOUT,
-} from '../protocol/tool-calls/call-error.ts';
-import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
+} from '../protocol/tool-calls/results/call-error.ts';
 import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
@@ -27,7 +27,7 @@ import { partialImages } from './partial-images.ts';
 export interface CallContext
   extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'images' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
-  /** Told of the call's progress, seldom enough for a hook of the host. */
+  /** Called with the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** Shows the client the unfinished images that the request wants. */
   readonly onPartialImage?: ((image: PartialImage) => void) | undefined;
@@ -111,12 +111,23 @@ function givenCall(
 /** The result as the item shows it; `output` is what the model receives. */
 function outcomeOf(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
-  const { content, isError = false, outputs, results, image }: Partial<ToolResult> = isRecord(result) ? result : {};
+  const {
+    content,
+    isError = false,
+    outputs,
+    results,
+    passages,
+    image,
+  }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content)) return badResult('neither text nor parts');
   if (image !== undefined && !isImage(image)) return badResult('an image that is none');
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
-  const shown = { ...(outputs ? { outputs } : {}), ...(results ? { results } : {}) };
+  const shown = {
+    ...(outputs ? { outputs } : {}),
+    ...(results ? { results } : {}),
+    ...(passages ? { passages } : {}),
+  };
   if (image && !isError) return { output: imageOutput(image, output, tool), failed: false, ...shown, image };
   // The item of an image has no other result than the image.
   return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };

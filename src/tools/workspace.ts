@@ -21,18 +21,20 @@ interface WorkspaceCase {
   /** The source of a new container's id: the seed of the response, so that the id leads to it. */
   readonly seed: string;
   readonly scope: string;
+  /** Whether the tool may name uploaded files: the conversation then holds them. */
+  readonly hasUploads: boolean;
 }
 
 /**
  * The workspace; undefined if no code is run. The container that the request names, else that of the conversation's
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
- * contains, `unsupported_parameter` for uploaded files.
+ * contains, `unsupported_parameter` for uploaded files where there are none.
  */
 export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
   const { toolset, tools, conversation, seed } = given;
   const tool = tools.find(({ type }) => type === CODE_INTERPRETER);
   if (!tool || namesServing(toolset, CODE_INTERPRETER).length === 0) return undefined;
-  const named = namedContainer(tool);
+  const named = namedContainer(tool, given.hasUploads);
   const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, given, store);
   let files: ReturnType<Workspace['files']> | undefined;
   return {
@@ -46,10 +48,10 @@ export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): P
 }
 
 /** A tool without a container leaves the choice to the server. */
-function namedContainer({ container }: JsonObject): string | undefined {
+function namedContainer({ container }: JsonObject, hasUploads: boolean): string | undefined {
   if (typeof container === 'string') return container;
   const ids = isRecord(container) ? container.file_ids : undefined;
-  if (!Array.isArray(ids) || ids.length === 0) return undefined;
+  if (hasUploads || !Array.isArray(ids) || ids.length === 0) return undefined;
   const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
   throw new ApiError('unsupported_parameter', message, { param: 'tools' });
 }

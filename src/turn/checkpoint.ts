@@ -3,10 +3,12 @@
 import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
-import type { Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
+import type { FilePassage, Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
-import { SharedList, SharedMap } from './shared-list.ts';
+import { SharedList, SharedMap } from './data/shared-list.ts';
+import { FIELD_START } from './data/text-field.ts';
 import {
   type OpenPart,
   type PendingToolCall,
@@ -15,7 +17,6 @@ import {
   type TurnState,
   type Writing,
 } from './state.ts';
-import { FIELD_START } from './text-field.ts';
 
 /** A call without a result; its arguments are whole. */
 type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {
@@ -38,6 +39,8 @@ export interface Checkpoint {
   readonly pending: readonly PendingRecord[];
   /** The names of the deferred tools that the model has found; absent for none. */
   readonly found?: readonly string[];
+  /** The end of the open text that may become the mark of a citation; absent for none. */
+  readonly held?: string;
 }
 
 /** A response that another process began, as far as it is known. */
@@ -56,7 +59,8 @@ export function checkpointOf(state: TurnState): Checkpoint {
   const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
   const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
   const found = state.found.size > 0 ? { found: state.found.values() } : {};
-  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...found };
+  const held = state.writing?.part?.held ? { held: state.writing.part.held } : {};
+  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...found, ...held };
 }
 
 function pendingRecord({ ownedAs }: TurnPlan, call: PendingToolCall): PendingRecord {
@@ -72,12 +76,14 @@ export function restoredState(
   { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
 ): TurnState {
   if (!checkpoint) return startState(plan);
-  const { pending, callUsage, facts, finish, stopped, found = [], ...counted } = checkpoint;
+  const { pending, callUsage, facts, finish, stopped, found = [], held = '', ...counted } = checkpoint;
   const written = new WrittenSoFar();
   for (const event of events) written.take(event);
+  if (written.writing?.part) written.writing.part.held = held;
+  const start = startState(plan);
   const calls = pending.map((record) => restoredCall(plan, record));
   return {
-    ...startState(plan),
+    ...start,
     ...counted,
     callUsage,
     facts,
@@ -91,6 +97,7 @@ export function restoredState(
     searches: mapOf(written.searches(), ({ search }) => search),
     found: mapOf(found, (name) => name),
     pages: withPages(new SharedMap(), written.results()),
+    files: withFiles(start.files, written.passages()),
     callIds: mapOf([...written.callIds(), ...calls.map(({ callId }) => callId)], (id) => id, true),
   };
 }
@@ -144,9 +151,14 @@ class WrittenSoFar {
     );
   }
 
-  /** What this server's searches have told the model. */
+  /** What the model has received from this server's searches. */
   results(): readonly WebResult[] {
     return this.output.flatMap((item) => (item.type === 'web_search_call' ? (item.results ?? []) : []));
+  }
+
+  /** The same of its searches in files. */
+  passages(): readonly FilePassage[] {
+    return this.output.flatMap((item) => (item.type === 'file_search_call' ? (item.results ?? []) : []));
   }
 
   callIds(): readonly string[] {
@@ -170,7 +182,7 @@ class WrittenSoFar {
 }
 
 function openPart({ type }: Part, index: number): OpenPart {
-  return { type, index, text: '', tail: '', annotations: new SharedList(), logprobs: undefined };
+  return { type, index, text: '', tail: '', held: '', annotations: new SharedList(), logprobs: undefined };
 }
 
 function listOf<Member>(members: readonly Member[]): SharedList<Member> {

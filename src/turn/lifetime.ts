@@ -1,6 +1,7 @@
 /** Limits how long a turn may run: until the client leaves, the time limit passes, or the server shuts down. */
-import type { Activity } from '../ports/endpoints/activity.ts';
+import type { Activity, Running } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 
 /** How long a client has to read the timeout error, in milliseconds. */
@@ -10,14 +11,24 @@ const GRACE_MS = 1000;
 export interface Lifetime {
   /** Aborted with an `ApiError` if the server ends the turn, or with the client's own reason if the client left. */
   readonly signal: AbortSignal;
+  /**
+   * Resolves when the turn may run; undefined if it may at once. Rejects with `too_many_streams`, `server_draining` or
+   * the signal's reason.
+   */
+  readonly place: Promise<void> | undefined;
   /** Stops watching. Call it when the turn is over; calling it again is harmless. */
   readonly leave: () => void;
 }
 
-/** Begins a turn. Throws `too_many_streams` or `server_draining`. */
-export function beginTurn(request: EndpointRequest, durationMs: number, turns: Activity): Lifetime {
+/**
+ * Begins a turn, which may have to wait for its place; one that `isPatient` waits as long as it may take. Throws
+ * `too_many_streams` or `server_draining`.
+ */
+export function beginTurn(request: EndpointRequest, durationMs: number, turns: Activity, isPatient = false): Lifetime {
   const { signal, abort, unlink } = stoppable(request);
-  const release = turns.begin({ abort, disconnect: request.disconnect });
+  const { disconnect, scope } = request;
+  const running: Running = { tenant: shareOf(scope), signal, abort, disconnect, isPatient };
+  const place = begun(running, turns, unlink);
   let cut: NodeJS.Timeout | undefined;
   const expire = () => {
     abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
@@ -29,9 +40,18 @@ export function beginTurn(request: EndpointRequest, durationMs: number, turns: A
     clearTimeout(timer);
     clearTimeout(cut);
     unlink();
-    release();
+    turns.end(running);
   };
-  return { signal, leave };
+  return { signal, place, leave };
+}
+
+function begun(running: Running, turns: Activity, unlink: () => void): Promise<void> | undefined {
+  try {
+    return turns.begin(running);
+  } catch (error) {
+    unlink();
+    throw error;
+  }
 }
 
 /** A signal that aborts with the request's signal and can also be aborted earlier; `unlink` separates the two. */

@@ -3,7 +3,7 @@ import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import type { FinishReason, ModelEvent, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
 import { unreachable } from '../protocol/unreachable.ts';
-import { SharedMap } from './shared-list.ts';
+import { SharedMap } from './data/shared-list.ts';
 import { type Draft, draftOf, isCutOff, parkNewest, stateOf, type TurnState } from './state.ts';
 import {
   abandonPending,
@@ -84,6 +84,7 @@ function take(draft: Draft, input: TurnInput): void {
       return;
     }
     case 'finish':
+      if (input.stopSequence !== undefined) draft.facts = { ...draft.facts, stopSequence: input.stopSequence };
       return finishModelCall(draft, input.reason);
     default:
       takeControl(draft, input);

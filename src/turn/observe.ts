@@ -1,14 +1,19 @@
 /** Reports a turn's events to the host's hooks. */
 
-import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../ports/hooks.ts';
+import { type Hooks, notify, type ReceiveEvents, type RequestInfo, type UpstreamInfo } from '../ports/hooks.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnError, TurnEvent, UpstreamFacts } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 
-/** Receives batches before they are passed on. */
-export function observer(info: RequestInfo, hooks: Hooks): (events: readonly TurnEvent[]) => void {
+/** Receives batches before they are passed on; `receive` is the host's own receiver of them. */
+export function observer(
+  info: RequestInfo,
+  hooks: Hooks,
+  receive?: ReceiveEvents,
+): (events: readonly TurnEvent[]) => void {
   const began = Date.now();
   return (events) => {
+    receive?.(events);
     for (const event of events) observe(event, info, hooks, began);
   };
 }
@@ -23,9 +28,10 @@ function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: numbe
 }
 
 /** Reports to the host what model servers answered. */
-export function upstreamInfo({ model, usage, cost }: UpstreamFacts): UpstreamInfo {
+export function upstreamInfo({ model, server, usage, cost }: UpstreamFacts): UpstreamInfo {
   return {
     ...(model === undefined ? {} : { upstreamModel: model }),
+    ...(server === undefined ? {} : { server }),
     ...(usage === undefined ? {} : { upstreamUsage: usage }),
     ...(cost === undefined ? {} : { cost }),
   };

@@ -1,8 +1,8 @@
 /** Runs a turn: drives the state machine with its input, and stores the turn before its last event is emitted. */
 
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
-import type { TurnCompaction } from '../ports/turn-compaction.ts';
-import { toApiError } from '../protocol/errors.ts';
+import type { TurnCompaction } from '../ports/turn/turn-compaction.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
 import { type Heartbeat, withHeartbeats } from '../streams/heartbeats.ts';
 import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, Stage } from '../streams/pull-stream.ts';
@@ -30,6 +30,8 @@ export interface Turn extends Loop {
   readonly onEvents: (events: readonly TurnEvent[], state: TurnState) => void;
   /** Whether the turn's start is emitted before the model answers, so that a refusal is reported as a failed turn. */
   readonly startsAtOnce: boolean;
+  /** Resolves when a turn that has begun already may call the model and tools; undefined if it may at once. */
+  readonly place?: Promise<void> | undefined;
   /** Called when the turn is over, for any reason; possibly more than once. */
   readonly leave: () => void;
 }
@@ -117,9 +119,17 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
 }
 
 function inputsOf(turn: Turn, current: () => TurnState): Inputs {
-  if (turn.plan.owners.size === 0 && !turn.compaction && !turn.resumed) return soleAnswer(turn);
+  const { compaction, place } = turn;
+  if (turn.plan.owners.size === 0 && !compaction && !turn.resumed && !place) return soleAnswer(turn);
   const sources = turnSources(turn, current);
-  return inTurn(turn.compaction ? withCompaction(sources, turn.compaction, current) : sources);
+  const whole = compaction ? withCompaction(sources, compaction, current) : sources;
+  return inTurn(place ? afterPlace(whole, place) : whole);
+}
+
+/** Heartbeats fill the time until then, as they do while the model is silent. */
+async function* afterPlace(sources: AsyncGenerator<Inputs, void>, place: Promise<void>): AsyncGenerator<Inputs, void> {
+  await place;
+  yield* sources;
 }
 
 function receive(state: TurnState, batch: readonly TurnInput[]): Step {
@@ -138,6 +148,17 @@ async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly 
   const end = events.at(-1);
   if (end?.type === 'turn-end') await keep(end);
   return events;
+}
+
+/** Reads a turn to its end, for an answer that is one object. Throws `request_aborted` for one that has none. */
+export async function endOf(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
+  let end: TurnEnd | undefined;
+  for await (const batch of batches) {
+    const last = batch.at(-1);
+    if (last?.type === 'turn-end') end = last;
+  }
+  if (!end) throw new ApiError('request_aborted', 'The request was aborted.');
+  return end;
 }
 
 /** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */

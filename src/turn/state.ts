@@ -13,9 +13,10 @@ import {
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-calls/tool-form.ts';
+import type { CitedFiles } from './cited-files.ts';
 import type { CitedPage } from './cited-pages.ts';
-import { SharedList, SharedMap } from './shared-list.ts';
-import type { TextField } from './text-field.ts';
+import { SharedList, SharedMap } from './data/shared-list.ts';
+import type { TextField } from './data/text-field.ts';
 
 type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 
@@ -35,6 +36,8 @@ export interface TurnPlan {
   readonly ownedAs: 'mcp_call' | 'function_call';
   /** The client's definition of its own tools, by the model's name for them; plain functions need none. */
   readonly forms?: ReadonlyMap<string, ToolForm>;
+  /** The files that earlier turns have told the model passages of, by what their marks hold. */
+  readonly files?: CitedFiles | undefined;
   /** Whether a `queued` event is sent between `created` and `in_progress`. */
   readonly queuedEvent: boolean;
   /** UTF-8 bytes of everything the model may write in one turn. */
@@ -53,6 +56,8 @@ export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
   annotations: SharedList<Annotation>;
+  /** The end of the text that may become the mark of a citation; it is not shown yet. */
+  held: string;
   /** The JSON of each, separated by commas. */
   logprobs: GrownText | undefined;
 }
@@ -137,6 +142,8 @@ export interface TurnState {
   readonly found: SharedMap<string, string>;
   /** The pages that this server's searches have found, by their addresses in one spelling. */
   readonly pages: SharedMap<string, CitedPage>;
+  /** The files that the model was told passages of, by what their marks hold. */
+  readonly files: CitedFiles;
   readonly usage: Usage;
   readonly callUsage: UsageEvent | undefined;
   /** Undefined before the first event. */
@@ -181,6 +188,7 @@ export function startState(plan: TurnPlan): TurnState {
     callIds: EMPTY_MAP,
     found: EMPTY_MAP,
     pages: EMPTY_MAP,
+    files: plan.files ?? EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,
     facts: undefined,
@@ -214,6 +222,7 @@ export function draftOf(state: TurnState): Draft {
     callIds: state.callIds,
     found: state.found,
     pages: state.pages,
+    files: state.files,
     usage: state.usage,
     callUsage: state.callUsage,
     facts: state.facts,
@@ -231,6 +240,7 @@ function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>)
     index: part.index,
     text: part.text,
     tail: part.tail,
+    held: part.held,
     annotations: part.annotations,
     logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
   };

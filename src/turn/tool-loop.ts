@@ -1,6 +1,6 @@
 /** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
-import type { ToolRounds } from '../ports/tool-rounds.ts';
+import type { ToolRounds } from '../ports/turn/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';

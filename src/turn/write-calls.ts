@@ -5,11 +5,13 @@ import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../protocol/items.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
-import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/results/call-error.ts';
 import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
+import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
-import { SharedMap } from './shared-list.ts';
+import { SharedMap } from './data/shared-list.ts';
+import { FIELD_START, readField } from './data/text-field.ts';
 import {
   type Draft,
   draftCall,
@@ -19,7 +21,6 @@ import {
   type PendingToolCall,
   type ToolCallAwaitingApproval,
 } from './state.ts';
-import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
@@ -242,6 +243,7 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   draft.pending = draft.pending.without(index);
   draft.bytes += Buffer.byteLength(result.image?.result ?? '');
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
+  if (result.passages) draft.files = withFiles(draft.files, result.passages);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
   if (shownAs(draft.plan, call).runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');

@@ -5,8 +5,9 @@ import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
 import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem } from '../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
+import { type CitedFile, readMarks } from './cited-files.ts';
 import { citationsIn } from './cited-pages.ts';
-import { SharedList } from './shared-list.ts';
+import { SharedList } from './data/shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
 /**
@@ -15,6 +16,7 @@ import type { Draft, OpenPart, Writing } from './state.ts';
 const LOGPROBS_SHARE = 8;
 const NOTHING: SharedList<never> = new SharedList();
 
+type WritingPart = Writing & { part: OpenPart };
 type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
 /** Adds text to the part of this type, opening item and part if needed. */
@@ -22,6 +24,32 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
   const logprobs = typeof about === 'string' ? about : logProbsText(about);
   if (text === '' && logprobs === '') return;
   const writing = openPart(draft, type);
+  if (type === 'output_text' && draft.files.size > 0) writeMarked(draft, writing, text, logprobs);
+  else addText(draft, writing, text, logprobs);
+}
+
+/** The marks of citations are taken out of the text; what may become one is held back until the model goes on. */
+function writeMarked(draft: Draft, writing: WritingPart, text: string, logprobs: string): void {
+  const { part } = writing;
+  const { pieces, held } = readMarks(part.held + text, draft.files);
+  part.held = held;
+  // Whatever became of their text: clients count them.
+  if (logprobs !== '') addText(draft, writing, '', logprobs);
+  for (const piece of pieces) {
+    if (typeof piece === 'string') addText(draft, writing, piece, '');
+    else citeFile(draft, part, piece);
+  }
+}
+
+/** The most files that one text cites. */
+const MOST_CITATIONS = 256;
+
+function citeFile(draft: Draft, part: OpenPart, { id, filename }: CitedFile): void {
+  if (part.annotations.size >= MOST_CITATIONS) return;
+  annotate(draft, { type: 'file_citation', file_id: id, filename, index: 0 }, true);
+}
+
+function addText(draft: Draft, writing: WritingPart, text: string, logprobs: string): void {
   const { part } = writing;
   grow(part, text);
   if (logprobs !== '') addLogProbs(part, logprobs);
@@ -31,7 +59,7 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
     index: writing.index,
     itemId: writing.id,
     partIndex: part.index,
-    part: type,
+    part: part.type,
     text,
     logprobs,
   });
@@ -121,11 +149,11 @@ export function nextItemId(draft: Draft, prefix: string): string {
 }
 
 /** The item being written with an open part of this type, opened if needed. */
-function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
+function openPart(draft: Draft, type: PartType): WritingPart {
   const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
-  if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
+  if (writing.part?.type === type) return writing as WritingPart;
   closePart(draft, writing);
-  const nothing = { text: '', tail: '', annotations: NOTHING, logprobs: undefined };
+  const nothing = { text: '', tail: '', held: '', annotations: NOTHING, logprobs: undefined };
   const part: OpenPart = { type, index: writing.parts.size, ...nothing };
   countItem(draft);
   draft.events.push({
@@ -188,6 +216,8 @@ function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
 function closePart(draft: Draft, writing: Writing): void {
   const { part } = writing;
   if (!part) return;
+  // What was held back did not become a mark.
+  if (part.held !== '') addText(draft, { ...writing, part }, part.held, '');
   cite(draft, part);
   const whole = wholePart(part);
   const place = { index: writing.index, itemId: writing.id, partIndex: part.index };

@@ -1,4 +1,4 @@
-/** What an engine found, as the model is told: without pages that the request excludes, and limited in number and length. */
+/** What an engine found, as it is passed to the model: without pages that the request excludes, and limited in number and length. */
 import type { WebResult } from '../protocol/items.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
 import { isAllowed, type SearchTerms } from './search-terms.ts';
@@ -33,7 +33,7 @@ function readResult({ url, title, text }: Readonly<Record<string, unknown>>): We
   if (url === undefined) return { text: plainTextOf(text) };
   const address = plainTextOf(url);
   if (address.length > LONGEST_URL || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
-  // Brackets would end the link that the model is told.
+  // Brackets would end the link that the model receives.
   const whole = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
   return {
     url: whole,

@@ -14,7 +14,7 @@ import { passagesIn } from './pages/passages.ts';
 import { isAllowed, searchTerms } from './search-terms.ts';
 import { cutText } from './shared/cut-text.ts';
 
-/** The engine, and how much the model is told; `undefined` means omitted. */
+/** The engine, and how much of its results the model receives; `undefined` means omitted. */
 export interface WebSearchOptions {
   /** Such as `searxng({ baseURL })`; closed with the provider. */
   readonly engine: SearchEngine;
@@ -28,9 +28,9 @@ export interface WebSearchOptions {
    * seconds.
    */
   readonly egress?: EgressPolicy | undefined;
-  /** How many results the model is told of one search; `search_context_size` halves or doubles it. Default: 8. */
+  /** The maximum number of results of one search that the model receives; `search_context_size` halves or doubles it. Default: 8. */
   readonly maxResults?: number | undefined;
-  /** How many characters of text the model is told of one search, or of one page; likewise. Default: 16,000. */
+  /** The maximum number of characters of one search, or of one page, that the model receives; likewise. Default: 16,000. */
   readonly maxCharacters?: number | undefined;
 }
 

@@ -10,13 +10,16 @@ export interface Client {
 }
 
 /** Creates the response. If the host cancels the body, the client has left. */
-export function responseOf({ status, headers, body }: Reply, client: Client): Response {
-  return new Response(typeof body === 'string' ? body : streamOf(body, client), { status, headers });
+export function responseOf({ status, headers, body, bytes }: Reply, client: Client): Response {
+  const content = bytes ?? body;
+  return new Response(typeof content === 'string' ? content : streamOf(content, client), { status, headers });
 }
 
-/** The frames as bytes, no faster than they are read. */
-function streamOf(frames: AsyncIterable<string>, { left, cutOff }: Client): ReadableStream<Uint8Array> {
-  const source = frames[Symbol.asyncIterator]();
+type Piece = string | Uint8Array;
+
+/** The frames, or the content of a file, as bytes, no faster than they are read. */
+function streamOf(pieces: AsyncIterable<Piece>, { left, cutOff }: Client): ReadableStream<Uint8Array> {
+  const source = pieces[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>(
     {
@@ -26,9 +29,9 @@ function streamOf(frames: AsyncIterable<string>, { left, cutOff }: Client): Read
         whenAborted(cutOff, () => controller.error(cutOff.reason));
       },
       async pull(controller) {
-        const text = await nextText(source, left.signal);
-        if (text === undefined) return controller.close();
-        controller.enqueue(encoder.encode(text));
+        const piece = await nextPiece(source, left.signal);
+        if (piece === undefined) return controller.close();
+        controller.enqueue(typeof piece === 'string' ? encoder.encode(piece) : piece);
       },
       cancel: () => left.abort(new Error('The client left.')),
     },
@@ -42,12 +45,12 @@ function whenAborted(signal: AbortSignal, act: () => void): void {
   signal.addEventListener('abort', act, { once: true });
 }
 
-/** The next text that is not empty: an empty one only opens the stream. Undefined at the end and when the client leaves. */
-async function nextText(source: AsyncIterator<string>, left: AbortSignal): Promise<string | undefined> {
+/** The next piece that is not empty: an empty one only opens the stream. Undefined at the end and when the client leaves. */
+async function nextPiece(source: AsyncIterator<Piece>, left: AbortSignal): Promise<Piece | undefined> {
   try {
     for (;;) {
       const { done, value } = await source.next();
-      if (done || value !== '') return value;
+      if (done || value.length > 0) return value;
     }
   } catch (error) {
     if (left.aborted) return undefined;

@@ -1,9 +1,10 @@
-/** Both APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
+/** All APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { checkedScope } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { type ApiRequest, bothApis } from '../server/api.ts';
+import { isRecord } from '../protocol/record.ts';
+import { type ApiRequest, allApis, type ServedApi } from '../server/api.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
 import { responseOf } from './response-of.ts';
 
@@ -11,6 +12,8 @@ import { responseOf } from './response-of.ts';
 export interface WebHandlerOptions<Req extends Request = Request> extends CoreOptions<Req> {
   /** The prefix of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string | undefined;
+  /** Further APIs below the same path, such as `createFiles({ files })`. Default: none. */
+  readonly apis?: readonly ServedApi<Req>[] | undefined;
   /**
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
@@ -18,7 +21,7 @@ export interface WebHandlerOptions<Req extends Request = Request> extends CoreOp
   readonly scope?: ((request: Req) => string) | undefined;
 }
 
-/** Answers every request; a path of neither API gets a 404 in the envelope. Rejects only if a function of the host throws. */
+/** Answers every request; a path of no API gets a 404 in the envelope. Rejects only if a function of the host throws. */
 export interface WebHandler<Req extends Request = Request> {
   (request: Req): Promise<Response>;
   /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
@@ -26,7 +29,7 @@ export interface WebHandler<Req extends Request = Request> {
 }
 
 /**
- * The Responses API, and Chat Completions if the upstream supports it. Throws a `TypeError` for an unknown option or a
+ * The Responses API, the Messages API, and Chat Completions if the upstream supports it. Throws a `TypeError` for an unknown option or a
  * bad value.
  *
  * @example
@@ -38,9 +41,10 @@ export interface WebHandler<Req extends Request = Request> {
  * ```
  */
 export function toWebHandler<Req extends Request = Request>(options: WebHandlerOptions<Req> = {}): WebHandler<Req> {
-  checkOptions('toWebHandler', options, { ...coreChecks, basePath: isBasePath, scope: isFunction });
-  const { basePath = '', scope, ...core } = options;
-  const api = bothApis(coreSettings('toWebHandler', core));
+  checkOptions('toWebHandler', options, { ...coreChecks, apis: areApis, basePath: isBasePath, scope: isFunction });
+  const { basePath = '', scope, apis, ...core } = options;
+  // The cast: the handler passes each API the requests that it receives itself.
+  const api = allApis(coreSettings('toWebHandler', core), apis as readonly ServedApi[] | undefined);
 
   async function webHandler(request: Req): Promise<Response> {
     const { method, headers, body: bytes } = request;
@@ -77,6 +81,10 @@ function queryOf(params: URLSearchParams): ApiRequest['query'] {
     }),
   );
 }
+
+const areApis: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every((api) => isRecord(api) && isFunction(api.handle) === true)) ||
+  'a list of APIs, such as createFiles()';
 
 const isBasePath: OptionCheck = (value) =>
   (typeof value === 'string' && /^(\/[^/]+)*$/.test(value)) || "a path such as '/v1', without a slash at its end";

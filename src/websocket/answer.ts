@@ -77,7 +77,8 @@ async function runOne(
   const given = endpointRequestOf(client, generate ? body : { ...body, context_management: null });
   const request = { ...given, isSteered: () => steering.wants(id) };
   core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));
-  const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, request);
+  const budget = generate ? core.budget : undefined;
+  const settings = settingsFor({ ...core, upstream, budget, store: turn.store, keepsUnstored: true }, request);
   const live = await openResponse(request, settings, turns).catch((error) => onRefused(error, request));
   let followed: Followed | undefined;
   if (live) {

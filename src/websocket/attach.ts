@@ -55,7 +55,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   // The cast: the host states what it makes of an upgrade request, as in `authorize`.
   const settings = webSocketSettings(options as WebSocketOptions);
   const { core, path, pingMs } = settings;
-  const turns = activity(core.limits.concurrentTurns);
+  const turns = activity(core.limits);
   const connections = new Set<Connection>();
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();

@@ -93,7 +93,7 @@ export class Steering {
     return { lane: response.lane, event: { type: 'response.steer.accepted', sequence_number: 0, steer: about(steer) } };
   }
 
-  /** The response has ended, or the client will never be told how: then `end` is undefined. */
+  /** The response has ended, or the client will never learn how: then `end` is undefined. */
   end(id: string, end: TurnEnd | undefined): Followed {
     const response = this.running.get(id);
     if (!response) return NOTHING;

@@ -1,12 +1,15 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
+
+import { budgeted } from '../../metering/budgeted.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
-import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
+import { type Hooks, notify, observed, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
 import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
-import { type Reply, streamReply } from '../../protocol/reply.ts';
+import { isPromise } from '../../protocol/record.ts';
+import { type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { inTurn, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
@@ -27,12 +30,15 @@ export async function createChatCompletion(
   const life = beginTurn(request, limits.durationMs, turns);
   let turn: ChatTurn | undefined;
   try {
-    turn = await prepareChat(request, settings, life.signal);
+    if (life.place) await life.place;
+    const given = budgeted(request, settings);
+    const { settings: own, headers } = isPromise(given) ? await given : given;
+    turn = await prepareChat(request, own, life.signal);
     const notifyEnd = endNotifier(turn, request, hooks);
-    if (!turn.body.stream) return await wholeReply(turn, notifyEnd, life);
+    if (!turn.body.stream) return withHeaders(await wholeReply(turn, notifyEnd, life), headers);
     const frames = guarded(turn, notifyEnd, life, { ...settings, heartbeat: heartbeatOf(request, settings) });
     // Awaits the first piece, so that a refusal still has its own status.
-    return streamReply(withFirst(await frames.next(), frames));
+    return withHeaders(streamReply(withFirst(await frames.next(), frames)), headers);
   } catch (error) {
     life.leave();
     throw redacted(error, settings, turn);
@@ -57,11 +63,13 @@ type NotifyEnd = (status: 'completed' | 'failed') => void;
  * Reports the request to the host now, and returns a function that reports its end. The id is the request's: the model
  * server's arrives later.
  */
-function endNotifier({ body, completion }: ChatTurn, { requestId, scope }: EndpointRequest, hooks: Hooks): NotifyEnd {
+function endNotifier({ body, completion, call }: ChatTurn, request: EndpointRequest, hooks: Hooks): NotifyEnd {
   const began = Date.now();
+  const { requestId, scope } = request;
   const { model, stream } = body;
   const facts = { model, stream: stream === true, background: false };
   const info: RequestInfo = { requestId, responseId: requestId, scope, ...facts };
+  observed(() => ({ ...info, body: request.body, signal: call.signal }), hooks);
   notify(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
@@ -69,9 +77,10 @@ function endNotifier({ body, completion }: ChatTurn, { requestId, scope }: Endpo
   };
 }
 
-function factsOf({ answeredBy: model, lastUsage, usage }: Completion): UpstreamInfo {
+function factsOf({ answeredBy: model, server, lastUsage, usage }: Completion): UpstreamInfo {
   return upstreamInfo({
     ...(model === undefined ? {} : { model }),
+    ...(server === undefined ? {} : { server }),
     ...(lastUsage ? { usage: lastUsage } : {}),
     ...costOf(usage),
   });

@@ -1,20 +1,21 @@
 /** The routes of the Chat Completions API, for any framework. */
 import { activity } from '../../ports/endpoints/activity.ts';
-import { answered, modelsEndpoint } from '../../ports/endpoints/endpoint.ts';
+import { answered } from '../../ports/endpoints/endpoint.ts';
+import { modelsEndpoint } from '../../ports/endpoints/models.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
 
 /** The routes over these settings. */
 export function chatRoutes(settings: ChatSettings): ApiRoutes {
-  const turns = activity(settings.limits.concurrentTurns);
+  const turns = activity(settings.limits);
   const create = answered((request) => createChatCompletion(request, settings, turns), settings);
   return {
     routes: [
       { method: 'POST', path: '/chat/completions', endpoint: create },
       { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
     ],
-    running: () => ({ inFlight: turns.running, background: 0 }),
-    drain: turns.drain,
+    running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
+    drain: (options) => turns.drain(options),
   };
 }

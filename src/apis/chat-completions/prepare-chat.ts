@@ -1,10 +1,15 @@
 /** Prepares a chat completion before the model is called: validates it, resolves tools, and restores stored results. */
 
+import { guardedCalls } from '../../inspection/guarded-calls.ts';
+import { guardedChat, guardedMessages } from '../../inspection/guarded-chat.ts';
+import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
+import type { BudgetSettings } from '../../metering/budgeted.ts';
 import { bringLimits } from '../../ports/endpoints/brought.ts';
 import { type EndpointSettings, passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { Reports } from '../../ports/hooks.ts';
 import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
@@ -21,11 +26,18 @@ import { itemsOf } from './items.ts';
 import { keepResults } from './kept-results.ts';
 import { prepareChatHistory } from './prepare-history.ts';
 import { prepareChatTools } from './prepare-tools.ts';
+import { readUploads, uploadsForCode } from './read-uploads.ts';
 import type { ChatTurn } from './run-chat.ts';
 import { type ChatBody, validateChat } from './schema.ts';
 
 /** The settings of a router whose upstream itself implements Chat Completions. */
-export interface ChatSettings extends PrepareSettings, KeepSettings, EndpointSettings {
+export interface ChatSettings
+  extends PrepareSettings,
+    KeepSettings,
+    EndpointSettings,
+    BudgetSettings,
+    GuardingSettings {
+  readonly hooks: Reports;
   readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>>;
   readonly heartbeat: WantedHeartbeat;
 }
@@ -37,30 +49,44 @@ export async function prepareChat(
   signal: AbortSignal,
 ): Promise<ChatTurn> {
   const { upstream, limits } = settings;
-  const checked = validateChat(given.body, bringLimits(given, limits));
-  const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
+  const whose = { scope: given.scope, signal };
+  const checked = await readUploads(validateChat(given.body, bringLimits(given, limits)), whose, settings);
+  const guards = guardsOf({ ...given, signal }, settings);
+  const allowed = guards ? await guardedMessages(checked, guards, given.context?.history?.loaded) : checked;
+  const withTools = await prepareChatTools({ ...given, body: allowed, signal }, settings);
   const toolset = withTools.context?.tools?.toolset ?? new Map();
   const request = needsStore(checked, toolset) ? await prepareChatHistory(withTools, settings) : withTools;
   // The cast: the steps only added to the validated body.
   const body = request.body as ChatBody;
   const tools = request.context?.tools?.client ?? [];
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
-  const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
+  const conversation = await uploadsForCode(tools, toolset, whose, settings);
+  const seed = randomSeed();
+  const workspaceCase = {
+    toolset,
+    tools,
+    conversation,
+    seed,
+    scope: request.scope,
+    hasUploads: settings.files !== undefined,
+  };
   const workspace = await workspaceOf(workspaceCase, settings.store);
   const images = conversationImages(toolset, body.messages, itemsOf);
   const hidden = hiddenTools(toolset, chatToolNames(body));
+  const isCounted = toolset.size > 0 || settings.isMetered === true;
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(request.requestId, onStep);
+  const run = toolRunner({ toolset, workspace, images, tools }, request, settings, signal);
   return {
-    body: toolset.size === 0 ? body : countingUsage(body),
-    completion: newCompletion({ wantsUsage: wantsUsage(checked) || toolset.size === 0, legacy: isLegacy(checked) }),
-    chat: chatOf(upstream, request, onStep),
+    body: isCounted ? countingUsage(body) : body,
+    completion: newCompletion({ wantsUsage: wantsUsage(checked) || !isCounted, legacy: isLegacy(checked) }),
+    chat: guards ? guardedChat(chatOf(upstream, request, onStep), guards) : chatOf(upstream, request, onStep),
     call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt },
     limits,
     hasServerTools: toolset.size > 0,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: toolRunner({ toolset, workspace, images, tools }, request, settings, signal),
+    runCall: guards?.guardsTools ? guardedCalls(run, guards, signal) : run,
     withFound: (body, names) =>
       withFound(
         body,

@@ -4,6 +4,7 @@ import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';
+import { checkRequested } from '../../tools/check-requested.ts';
 import { offerOf } from '../../tools/deferred-tools.ts';
 import { buildToolset, toolList, typesOf } from '../../tools/toolset.ts';
 import { chatToolNames, chosenTools, withTools } from './inject.ts';
@@ -21,6 +22,7 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const requested = typesOf(client ?? []);
   const note = noteOf(request, settings);
   const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
+  await checkRequested(whole.values(), client ?? [], request);
   const { names, allows } = chosenTools(body);
   const runnable = withoutApprovalRequired(whole, request, settings);
   const { toolset, known } = offerOf(runnable, { allows, known: new Set(names) }, note);

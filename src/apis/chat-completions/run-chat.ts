@@ -1,6 +1,6 @@
 /** Runs a chat completion: the model, server-run tools, and the model again, until there is output for the client. */
 
-import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
+import type { RoundLimits, ToolRounds } from '../../ports/turn/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
@@ -68,8 +68,10 @@ function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterabl
 }
 
 /** Output before a failure in the same batch still counts. */
-function takeBatch(round: Round, { whole, data }: ChatBatch): { readonly frames: string; readonly failure?: unknown } {
+function takeBatch(round: Round, batch: ChatBatch): { readonly frames: string; readonly failure?: unknown } {
+  const { whole, data, server } = batch;
   let frames = '';
+  if (server !== undefined) round.completion.server = server;
   try {
     for (const each of data) frames += whole ? takeWhole(round, each) : takeData(round, each);
     return { frames };

@@ -1,28 +1,30 @@
 /** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { refuseMany } from '../../ports/endpoints/brought.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 
-const messages = listOf(z.object({ role: z.string() }));
-
-const chatSchema = z.object({
-  model: z.string().min(1),
-  messages: messages.refine((list) => list.length > 0, 'it must not be empty'),
-  stream: z.boolean().nullish(),
-  n: z.int().min(1).nullish(),
-  tools: listOf(z.object({ type: z.string() })).nullish(),
-  functions: listOf(z.object({ name: z.string() })).nullish(),
-  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+const chatSchema = lazily((z) => {
+  const messages = listOf(z.object({ role: z.string() }));
+  return z.object({
+    model: z.string().min(1),
+    messages: messages.refine((list) => list.length > 0, 'it must not be empty'),
+    stream: z.boolean().nullish(),
+    n: z.int().min(1).nullish(),
+    tools: listOf(z.object({ type: z.string() })).nullish(),
+    functions: listOf(z.object({ name: z.string() })).nullish(),
+    stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  });
 });
 
 /** A checked body, with all its other fields. */
 export type ChatBody = Readonly<Record<string, unknown>> &
-  Pick<z.infer<typeof chatSchema>, 'model' | 'stream'> & {
+  Pick<z.infer<ReturnType<typeof chatSchema>>, 'model' | 'stream'> & {
     readonly messages: readonly (Readonly<Record<string, unknown>> & { readonly role: string })[];
   };
 
@@ -30,7 +32,7 @@ export type ChatBody = Readonly<Record<string, unknown>> &
 export function validateChat(given: unknown, limits: BringLimits = DEFAULT_LIMITS): ChatBody {
   const body = bodyFields(given, limits);
   refuseMany(body, limits);
-  const result = chatSchema.safeParse(body);
+  const result = chatSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   // The cast: the schema has validated it.
   return (isBlank(body.reasoning) ? withoutReasoning(body) : body) as ChatBody;

@@ -10,10 +10,14 @@ import {
   itemsNamed,
   updateConversation,
 } from '../../history/conversation.ts';
+import { guardedBody, TEXT_FIELDS } from '../../inspection/request/guarded-body.ts';
+import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { listOf, page, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
+import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -21,21 +25,25 @@ import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
+import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
-import { wholeItem } from '../../protocol/whole-item.ts';
-import { type ConversationBody, needed, validateConversation } from './schema.ts';
+import { type ConversationBody, type ConversationLimits, needed, validateConversation } from './schema.ts';
 
 /** The host's options that the Conversations API needs. */
-interface ConversationsSettings extends EndpointSettings {
+interface ConversationsSettings extends EndpointSettings, GuardingSettings {
+  readonly hooks: Reports;
   readonly store: ResponseStore;
   readonly limits: Limits;
+  /** Uploaded files; undefined if items may name none. */
+  readonly files?: FileStore | undefined;
 }
 
 /** The routes over these settings. */
 export function conversationRoutes(settings: ConversationsSettings): readonly Route[] {
-  const { store, limits } = settings;
+  const { store, guards, hooks } = settings;
+  const limits = { ...settings.limits, hasUploads: settings.files !== undefined };
   const on = (handler: (request: EndpointRequest, place: Place) => Promise<JsonReply>): Endpoint =>
-    answered((request) => handler(request, { store, limits }), settings);
+    answered((request) => handler(request, { store, limits, guards, hooks }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
@@ -48,16 +56,18 @@ export function conversationRoutes(settings: ConversationsSettings): readonly Ro
   ];
 }
 
-/** Where conversations are stored, and how large one may be. */
-interface Place {
+/** Where conversations are stored, how large one may be, and what may stand in it. */
+interface Place extends GuardingSettings {
   readonly store: ResponseStore;
-  readonly limits: Limits;
+  readonly limits: ConversationLimits;
 }
 
-async function create({ body, scope }: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+async function create(request: EndpointRequest, place: Place): Promise<JsonReply> {
+  const { store, limits } = place;
+  const { body, scope } = request;
   const conversations = conversationsOf(store);
   const checked = validateConversation(body, limits);
-  const items = wholeItems(checked);
+  const items = wholeItems(await guardedItems(checked, request, place));
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
   await fromStore(() => conversations.put(conversation));
   await appendItems(store, conversation, items, limits.historyBytes);
@@ -81,9 +91,10 @@ async function remove(request: EndpointRequest, { store }: Place): Promise<JsonR
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+async function addItems(request: EndpointRequest, place: Place): Promise<JsonReply> {
+  const { store, limits } = place;
   const key = keyOf(request);
-  const items = wholeItems(needed(request.body, 'items', limits));
+  const items = wholeItems(await guardedItems(needed(request.body, 'items', limits), request, place));
   const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
   if (known) throw alreadyThere(idOf(known));
   await appendItems(store, key, items, limits.historyBytes);
@@ -122,6 +133,16 @@ function itemIdOf({ params }: EndpointRequest): string {
 
 function itemNotFound(id: string): ApiError {
   return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
+}
+
+/** History is not looked at when it is loaded, so it is now. */
+async function guardedItems(
+  body: ConversationBody,
+  request: EndpointRequest,
+  settings: GuardingSettings,
+): Promise<ConversationBody> {
+  const guards = guardsOf(request, settings);
+  return guards ? guardedBody({ ...body }, TEXT_FIELDS.conversations, guards) : body;
 }
 
 /** The new items, each complete. Throws if one occurs twice in the request. */

@@ -1,9 +1,9 @@
 /** The bodies of the conversation endpoints. */
 
-import { z } from 'zod';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
@@ -12,7 +12,7 @@ import { checkItems } from '../../protocol/responses/validate.ts';
 /** OpenAI's maximum number of items that one request may add. */
 const MAX_ITEMS = 20;
 
-const bodySchema = z.object({ metadata: metadataSchema.nullish() });
+const bodySchema = lazily((z) => z.object({ metadata: metadataSchema().nullish() }));
 
 /** The fields with which a conversation is created or changed; both may be missing. */
 export interface ConversationBody {
@@ -20,27 +20,30 @@ export interface ConversationBody {
   readonly items: readonly JsonObject[];
 }
 
+/** The limits of a body, and whether its items may name uploaded files. */
+export type ConversationLimits = Limits & { readonly hasUploads: boolean };
+
 /** The checked body; a missing one is treated as empty. Throws `ApiError` naming the field at fault. */
-export function validateConversation(given: unknown, limits: Limits): ConversationBody {
+export function validateConversation(given: unknown, limits: ConversationLimits): ConversationBody {
   const body = bodyFields(given === undefined ? {} : given, limits);
-  const result = bodySchema.safeParse(body);
+  const result = bodySchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  return { metadata: result.data.metadata ?? {}, items: itemList(body.items) };
+  return { metadata: result.data.metadata ?? {}, items: itemList(body.items, limits.hasUploads) };
 }
 
 /** The same for a required field. */
-export function needed(body: unknown, field: 'items' | 'metadata', limits: Limits): ConversationBody {
+export function needed(body: unknown, field: 'items' | 'metadata', limits: ConversationLimits): ConversationBody {
   const checked = validateConversation(body, limits);
   // An empty body has passed as well.
   if (isRecord(body) && body[field] !== undefined && body[field] !== null) return checked;
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${field}'.`, { param: field });
 }
 
-function itemList(items: unknown): readonly JsonObject[] {
+function itemList(items: unknown, hasUploads: boolean): readonly JsonObject[] {
   if (items === undefined || items === null) return [];
   if (!Array.isArray(items))
     throw new ApiError('invalid_type', expectedInstead('items', 'an array of items', items), { param: 'items' });
   refuseLong('items', items.length, MAX_ITEMS);
-  checkItems(items, 'items');
+  checkItems(items, 'items', hasUploads);
   return items;
 }

@@ -2,6 +2,8 @@
 
 import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
+import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
+import { budgeted } from '../../metering/budgeted.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
@@ -11,8 +13,8 @@ import { needTenant } from '../../ports/scope.ts';
 import { attemptsOf } from '../../ports/step.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareConversation } from './pipeline.ts';
@@ -34,9 +36,12 @@ export async function compactConversation(
   turns: Activity,
 ): Promise<JsonReply> {
   needTenant(request.scope, 'Compaction', null);
-  const { signal, leave } = beginTurn(request, settings.limits.durationMs, turns);
+  const { signal, place, leave } = beginTurn(request, settings.limits.durationMs, turns);
   try {
-    return jsonReply(await compaction({ ...request, body: modelIn(request.body), signal }, settings));
+    if (place) await place;
+    const given = budgeted(request, settings);
+    const { settings: own, headers } = isPromise(given) ? await given : given;
+    return withHeaders(jsonReply(await compaction({ ...request, body: modelIn(request.body), signal }, own)), headers);
   } finally {
     leave();
   }
@@ -75,7 +80,7 @@ function infoOf({ requestId, scope }: EndpointRequest, { seed, body }: RequestIn
 }
 
 function summary(
-  { body, window }: RequestInWindow,
+  { body, window, guards }: RequestInWindow,
   retained: number,
   apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -85,7 +90,9 @@ function summary(
   const headers = passedHeaders(apiRequest);
   const modelCall = { signal: apiRequest.signal, headers, limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
-  return summaryOf({ request, items: window.items, retained, scope: apiRequest.scope, call: modelCall }, settings);
+  const upstream = guards?.guardsOutput ? guardedUpstream(settings.upstream, guards, () => true) : settings.upstream;
+  const plan = { request, items: window.items, retained, scope: apiRequest.scope, call: modelCall };
+  return summaryOf(plan, { ...settings, upstream });
 }
 
 /** The user's messages, verbatim: the summary is the model's, and may have missed something. */

@@ -1,21 +1,21 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
+import { type Budgeted, budgeted } from '../../metering/budgeted.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
+import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
 import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
-import { runTurn } from '../../turn/run-turn.ts';
+import { endOf, runTurn } from '../../turn/run-turn.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn, type TurnWay } from './prepare-turn.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -35,11 +35,14 @@ export async function createResponse(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return began(request, settings, turns, async (prepared) => {
+  return began(request, settings, turns, async (prepared, headers) => {
     const { info, started, presentItem, turn } = prepared;
-    if (!info.stream) return jsonReply(endedResource(started, await lastEvent(runTurn(turn)), presentItem));
+    if (!info.stream) {
+      const resource = endedResource(started, await lastEvent(runTurn(turn)), presentItem);
+      return withHeaders(jsonReply(resource), headers);
+    }
     const { events, encoder } = await live(prepared, request, settings);
-    return streamReply(mapped(events, { map: (batch) => encoder.frames(batch) }));
+    return withHeaders(streamReply(mapped(events, { map: (batch) => encoder.frames(batch) })), headers);
   });
 }
 
@@ -56,13 +59,16 @@ async function began<Answer>(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
-  answer: (prepared: PreparedTurn) => Promise<Answer>,
+  answer: (prepared: PreparedTurn, headers: Budgeted<unknown>['headers']) => Promise<Answer>,
 ): Promise<Answer> {
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
-    const prepared = await prepareTurn(request, settings, life);
+    if (life.place) await life.place;
+    const given = budgeted(request, settings);
+    const { settings: own, headers } = isPromise(given) ? await given : given;
+    const prepared = await prepareTurn(request, own, life);
     notify(settings.hooks, 'onRequest', prepared.info);
-    return await answer(prepared);
+    return await answer(prepared, headers);
   } catch (error) {
     life.leave();
     throw error;
@@ -107,10 +113,12 @@ export async function prepareForBackground(
   life: Lifetime,
   way: TurnWay,
 ) {
-  const prepared = await prepareTurn(request, settings, life, way);
+  const given = budgeted(request, settings, way.resumed !== undefined);
+  const { settings: own, headers } = isPromise(given) ? await given : given;
+  const prepared = await prepareTurn(request, own, life, way);
   const { started, presentItem, turn } = prepared;
   const readerFor = readers({ started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
-  return { ...prepared, readerFor };
+  return { ...prepared, readerFor, headers };
 }
 
 /** The encoding of the events of a response that this process did not prepare. */
@@ -137,12 +145,7 @@ function readers(
 
 /** The end of the turn; one that failed before any output is answered with its error's status. */
 async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
-  let end: TurnEnd | undefined;
-  for await (const batch of batches) {
-    const last = batch.at(-1);
-    if (last?.type === 'turn-end') end = last;
-  }
-  if (!end) throw new ApiError('request_aborted', 'The request was aborted.');
+  const end = await endOf(batches);
   if (end.error && end.output.length === 0) throw errorOf(end.error);
   return end;
 }

@@ -19,8 +19,9 @@ export async function countInputTokens(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  const { signal, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
+  const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
   try {
+    if (place) await place;
     const body = wholeBody(apiRequest.body);
     const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
     const tokens = await settings.countTokens(request, signal);

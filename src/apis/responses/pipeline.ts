@@ -1,7 +1,10 @@
 /** Prepares a request for the model: a list of steps over one growing value, none of which calls the next. */
+import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
+import { guardInput } from './steps/guard-input.ts';
+import { readUploads } from './steps/read-uploads.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
@@ -10,23 +13,31 @@ import { type ModelRequestSettings, toModelRequest } from './steps/to-model-requ
 import { validate } from './steps/validate.ts';
 
 /** The host's options that the steps need. */
-interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings, ModelRequestSettings {}
+interface PipelineSettings
+  extends PrepareSettings,
+    WindowSettings,
+    ApplyApprovalsSettings,
+    ModelRequestSettings,
+    GuardingSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for an invalid request. */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
   const withTools = await resolveTools(conversation, settings);
-  const withApprovals = await applyApprovals(withTools, settings);
+  const withUploads = await readUploads(withTools, settings);
+  const withApprovals = await applyApprovals(withUploads, settings);
   return toModelRequest(withApprovals, settings);
 }
 
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
 export async function prepareConversation(
   request: EndpointRequest,
-  settings: PrepareSettings & WindowSettings,
+  settings: PrepareSettings & WindowSettings & GuardingSettings,
 ): Promise<RequestInWindow> {
   const checked = validate(request, settings);
   refuseUnreadable(checked, settings);
-  const withHistory = await resolveHistory(checked, settings);
+  const guards = guardsOf(checked.apiRequest, settings);
+  const allowed = guards ? await guardInput(checked, guards, settings) : checked;
+  const withHistory = await resolveHistory(allowed, settings);
   return selectWindow(withHistory, settings);
 }

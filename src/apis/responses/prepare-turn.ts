@@ -6,17 +6,20 @@ import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { takeBack } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
+import { guardedCalls } from '../../inspection/guarded-calls.ts';
+import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
+import type { RequestGuards } from '../../inspection/request/request-guards.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
-import type { RequestInfo } from '../../ports/hooks.ts';
+import { observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
-import type { RoundCall } from '../../ports/tool-rounds.ts';
 import { findTool, type Toolset } from '../../ports/toolset.ts';
+import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
@@ -34,6 +37,7 @@ import { forModel, hiddenTools, newLists, ownersOf, serversNamed } from '../../t
 import { workspaceOf } from '../../tools/workspace.ts';
 import { ranHere } from '../../turn/call-items.ts';
 import { type ResumedResponse, restoredState } from '../../turn/checkpoint.ts';
+import { filesShown } from '../../turn/cited-files.ts';
 import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
@@ -75,10 +79,10 @@ const now = () => Math.floor(Date.now() / 1000);
 export async function prepareTurn(
   given: EndpointRequest,
   settings: ResponsesApiSettings,
-  { signal, leave }: Lifetime,
+  { signal, place, leave }: Lifetime,
   way: TurnWay = {},
 ): Promise<PreparedTurn> {
-  const { limits, upstream } = settings;
+  const { limits } = settings;
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
@@ -86,11 +90,13 @@ export async function prepareTurn(
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const whole = await prepareRequest({ ...given, signal }, settings);
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
-  const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states } = prepared;
+  const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states, guards } = prepared;
   const { resumed } = way;
   const { known, findable } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
-  const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
+  const hasUploads = settings.files !== undefined;
+  const code = { toolset, tools: brought, conversation, seed, scope, hasUploads };
+  const workspace = await workspaceOf(code, settings.store);
   const images = conversationImages(toolset, conversation, (items) => items);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(requestId, onStep);
@@ -101,11 +107,9 @@ export async function prepareTurn(
   const output = state?.output.from(0) ?? [];
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const runCall = onlyOnce(
-    toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal),
-    toolset,
-    state,
-  );
+  const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
+  const runCall = onlyOnce(guards?.guardsTools ? guardedCalls(run, guards, signal) : run, toolset, state);
+  const upstream = guards?.guardsOutput ? behindGuards(settings.upstream, guards, plan) : settings.upstream;
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),
@@ -120,16 +124,21 @@ export async function prepareTurn(
     compaction: turnCompaction(
       wishOf(prepared),
       { request, items: prepared.window.items, scope, call: modelCall, note },
-      settings,
+      { ...settings, upstream },
     ),
     beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,
-    onEvents: observer(info, settings.hooks),
+    onEvents: observer(
+      info,
+      settings.hooks,
+      observed(() => ({ ...info, body: given.body, signal }), settings.hooks),
+    ),
     leave,
     keep: keeper(stored, prepared, keptStart, settings),
     startsAtOnce: info.background,
+    place: info.background ? place : undefined,
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
@@ -189,7 +198,13 @@ function notBegun(approved: readonly ApprovedCall[], output: readonly OutputItem
   return output.length === 0 ? approved : [];
 }
 
-function reportingModel(upstream: Upstream, requestId: string, onStep: OnStep): Turn['upstream'] {
+/** A call that `allowed_tools` excludes, or that waits for approval, leaves the text before it open. */
+function behindGuards(upstream: Upstream, guards: RequestGuards, { allowedTools, owners }: TurnPlan): Turn['upstream'] {
+  const opensItem = (name: string) => allowedTools?.has(name) !== false && !owners.get(name)?.needsApproval;
+  return guardedUpstream(upstream, guards, opensItem);
+}
+
+function reportingModel(upstream: Turn['upstream'], requestId: string, onStep: OnStep): Turn['upstream'] {
   return {
     stream: (request, call) => withFirstOutput(upstream.stream(request, call), holdsOutput, requestId, onStep),
   };
@@ -300,7 +315,7 @@ async function keepPendingCalls(
 }
 
 function planOf(
-  { seed, tools: { allowed, forms }, toolset, approvalRules, body, states }: PreparedRequest,
+  { seed, tools: { allowed, forms }, toolset, approvalRules, body, states, conversation }: PreparedRequest,
   container: string | undefined,
   settings: ResponsesApiSettings,
 ): TurnPlan {
@@ -311,6 +326,7 @@ function planOf(
     ...(allowed ? { allowedTools: allowed } : {}),
     owners: ownersOf(toolset, { approvalRules, container }),
     forms,
+    files: filesShown(conversation),
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,

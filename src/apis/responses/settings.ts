@@ -1,20 +1,26 @@
 /** The host's options that the Responses API needs. */
 
 import type { CompactionSettings } from '../../compaction/settings.ts';
+import type { GuardingSettings } from '../../inspection/request/guards-of.ts';
+import type { BudgetSettings } from '../../metering/budgeted.ts';
 import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
 import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { Reports } from '../../ports/hooks.ts';
 import type { Presentation } from '../../ports/presentation.ts';
 import type { Sealer } from '../../ports/sealer.ts';
-import type { TokenCounter } from '../../ports/token-counter.ts';
-import type { Upstream } from '../../ports/upstream.ts';
 
 /** The settings of one request to the Responses API. */
-export interface ResponsesApiSettings extends Presentation, PrepareSettings, KeepSettings, EndpointSettings {
-  readonly upstream: Upstream;
+export interface ResponsesApiSettings
+  extends Presentation,
+    PrepareSettings,
+    KeepSettings,
+    EndpointSettings,
+    BudgetSettings,
+    GuardingSettings {
+  readonly hooks: Reports;
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
-  readonly countTokens: TokenCounter;
   /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
   readonly keepsUnstored?: boolean;
 }

@@ -1,7 +1,7 @@
 /** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { wholeResource } from '../../history/keep-turn.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
@@ -10,6 +10,7 @@ import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
@@ -19,15 +20,15 @@ import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
-const outputsSchema = listOf(
-  z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() }),
-);
-const bodySchema = z.object({
-  tool_outputs: outputsSchema.refine((outputs) => outputs.length > 0, 'it must not be empty'),
-  stream: z.boolean().nullish(),
+const bodySchema = lazily((z) => {
+  const output = z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() });
+  return z.object({
+    tool_outputs: listOf(output).refine((outputs) => outputs.length > 0, 'it must not be empty'),
+    stream: z.boolean().nullish(),
+  });
 });
 
-type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
+type Output = z.infer<ReturnType<typeof bodySchema>>['tool_outputs'][number];
 
 /** Answers with the next response. Throws `ApiError` as `createResponse` does. */
 export async function submitToolOutputs(
@@ -54,9 +55,9 @@ function place({ id, resource }: StoredResponse): JsonObject {
   return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
 }
 
-function checked(given: unknown, limits: Limits): z.infer<typeof bodySchema> {
+function checked(given: unknown, limits: Limits): z.infer<ReturnType<typeof bodySchema>> {
   const body = bodyFields(given, limits);
-  const result = bodySchema.safeParse(body);
+  const result = bodySchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   return result.data;
 }
@@ -95,12 +96,12 @@ function inherited(kept: JsonObject): JsonObject {
   };
 }
 
-/** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
+/** Values that a response has where its request had none: they are not settings, and not every model server accepts them. */
 function defaultFields(): JsonObject {
   return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
-/** The call that was asked for is made: forced again, the model would never come to answer. */
+/** The forced call has been made: if the choice were repeated, the model would never answer. */
 function unforced(choice: unknown): unknown {
   return isRecord(choice) && choice.type === 'allowed_tools' ? { ...choice, mode: 'auto' } : 'auto';
 }
@@ -131,7 +132,7 @@ function outputItems(outputs: readonly Output[], calls: readonly JsonObject[]): 
   return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }
 
-/** Parts stay parts, and what is no text is written as JSON. */
+/** Content parts stay as they are; any other value that is not text becomes JSON. */
 function textOf(output: unknown): unknown {
   if (typeof output === 'string' || Array.isArray(output)) return output;
   return output === undefined || output === null ? '' : JSON.stringify(output);

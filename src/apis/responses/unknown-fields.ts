@@ -1,4 +1,6 @@
 /** Notes the fields of a request that have no effect: those that the Responses API does not have, and some of OpenAI's own. */
+
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
@@ -19,11 +21,14 @@ const WITHOUT_EFFECT: readonly { readonly path: readonly string[]; readonly harm
 /** The same in a tool. */
 const TOOL_FIELDS: readonly (readonly [field: string, harmless?: unknown])[] = [['allowed_callers'], ['async', false]];
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...Object.keys(createSchema.shape),
-  ...['input', 'tools'],
-  ...WITHOUT_EFFECT.flatMap(({ path }) => path.slice(0, 1)),
-]);
+const knownFields = lazily(
+  (): ReadonlySet<string> =>
+    new Set([
+      ...Object.keys(createSchema().shape),
+      ...['input', 'tools'],
+      ...WITHOUT_EFFECT.flatMap(({ path }) => path.slice(0, 1)),
+    ]),
+);
 
 /** Fields of Chat Completions and of other APIs, with their names in this one. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
@@ -43,9 +48,10 @@ const NAME_LENGTH = 64;
 
 /** Names the first few, and counts the others; null means omitted. */
 export function noteUnknownFields(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
+  const known = knownFields();
   let unknown = 0;
   for (const field in body) {
-    if (KNOWN.has(field) || body[field] === undefined || body[field] === null) continue;
+    if (known.has(field) || body[field] === undefined || body[field] === null) continue;
     unknown += 1;
     if (unknown <= MOST_NAMED) note({ code: 'unknown_field', message: unknownField(field) });
   }

@@ -1,7 +1,7 @@
 /** The program that runs in a container of Docker or Podman: CPython behind the same frames as the Pyodide process. */
 import { FRAME_BYTES, KINDS } from '../shared/kinds.ts';
 
-/** What it is told on its command line, as JSON. */
+/** What it receives on its command line, as JSON. */
 export interface RunnerSettings {
   /** Where the code runs, and which files count. */
   readonly folder: string;

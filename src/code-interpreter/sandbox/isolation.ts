@@ -22,7 +22,7 @@ interface IsolationSystem {
 }
 
 const ALTERNATIVES =
-  "use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only' (docs/security.md)";
+  "use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only'";
 
 /** Throws an `Error` that names what to install or which option to set if this system does not support the isolation. */
 export function isolationOf(name: IsolationName, system: IsolationSystem = thisSystem()): Isolation {

@@ -31,8 +31,8 @@ export interface BullmqEngineOptions {
   /** The most responses that this process runs at the same time; 100 by default. */
   readonly concurrency?: number | undefined;
   /**
-   * How long a response belongs to a process that gives no sign of life, in milliseconds; another goes on with it, usually
-   * 1 to 1.5 times as long after that process died, and at most 3 times. From 1000; 10,000 by default.
+   * How long a lock lasts without renewal, in milliseconds. Another process takes over a response usually 1 to 1.5
+   * times as long after its process died, and at most 3 times. From 1000; 10,000 by default.
    */
   readonly lockMs?: number | undefined;
   /**

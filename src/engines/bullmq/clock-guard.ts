@@ -8,7 +8,7 @@ export interface Clocks {
   readonly compareEveryMs: number;
 }
 
-/** Whether this process may claim, which it may not if locks that it writes would seem expired, or never to expire. */
+/** Whether this process may claim. It must not if other processes would see its locks as expired, or as never expiring. */
 export class ClockGuard {
   /** False until they were compared. */
   isRight = false;

@@ -7,7 +7,7 @@ export type FailureKind = 'database' | 'clock' | 'job' | 'worker';
 
 const EVERY_MS = 10_000;
 
-/** What is reported to the worker, once there is one. */
+/** The worker that receives the reports, once there is one. */
 export class Failures {
   private readonly last = new Map<FailureKind, number>();
   worker: BackgroundWorker | undefined;

@@ -1,4 +1,4 @@
-/** What stands in the queue: the scope and the id of a response, and nothing else. */
+/** The data of a job: the scope and the id of a response, and nothing else. */
 import { hash } from 'node:crypto';
 import type { ResponseKey } from '../../ports/background/response-key.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';

@@ -59,7 +59,7 @@ export function postgresLink(host: BullmqPool, settings: QueueSettings): Link {
 async function open(host: BullmqPool, settings: QueueSettings, opening: Opening): Promise<Session> {
   const pool = poolLike(host);
   pool.on('error', opening.onError);
-  // A connection in use reports its end to nobody else, and a report without a listener ends the process.
+  // A connection in use reports its end only here, and an error event without a listener would end the process.
   pool.on('connect', (client) => client.on('error', opening.onError));
   try {
     await untilAborted(opening.signal, () => migrate(pool));
@@ -81,7 +81,7 @@ function poolLike(host: BullmqPool): OwnPool {
     options: typeof startup === 'string' ? `${startup} ${searchPath}` : searchPath,
     max: CONNECTIONS,
     min: 0,
-    // Without it, a connection that listens and was cut off without a word would listen for ever.
+    // Without it, a listening connection that was cut off silently would wait for ever.
     keepAlive: true,
   });
 }

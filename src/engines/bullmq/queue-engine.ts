@@ -1,8 +1,9 @@
-/** Claims jobs while there is room, runs them, and gives back what it does not finish. */
+/** Claims jobs while there is room, runs them, and returns unfinished ones to the queue. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../ports/background/response-key.ts';
+import { inTime } from '../../ports/host/in-time.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
@@ -21,7 +22,7 @@ export interface EngineSettings {
 
 /** How long a submit waits for the database, in milliseconds. */
 const SUBMITS_WITHIN_MS = 10_000;
-/** The pause after a failure of the database, and before a job is given back that nobody asked to have back. */
+/** The pause after a failure of the database, and before a job is returned to the queue without a request to do so. */
 const RETRY_AFTER_MS = 1000;
 /** How long a released engine waits for a database that does not answer. */
 const RELEASES_WITHIN_MS = 3000;
@@ -88,7 +89,7 @@ export class QueueEngine implements BackgroundEngine {
     if (this.isReleased) throw new Error('bullmqEngine: the engine is released and takes no more responses');
     // With room it is the next job to be claimed, and this process the first to ask for it.
     const mayClaim = this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
-    const session = await inTime(this.add(key, mayClaim)).catch((error: unknown) => {
+    const session = await inTime(this.add(key, mayClaim), SUBMITS_WITHIN_MS, tooLate).catch((error: unknown) => {
       if (mayClaim) this.slots.giveBack();
       throw this.settings.link.explain(error);
     });
@@ -166,7 +167,7 @@ export class QueueEngine implements BackgroundEngine {
 
   private async run(held: HeldJob): Promise<void> {
     const outcome = await this.outcomeOf(held);
-    // Without a reason to hand it over, it is not run again at once.
+    // Without a reason to hand it over, it does not run again at once.
     if (outcome === 'released' && !held.controller.signal.aborted) await this.pause(RETRY_AFTER_MS);
     while (!held.isLost && !(await this.isMoved(held, outcome)) && !this.isReleased) await this.pause(RETRY_AFTER_MS);
     this.held.drop(held);
@@ -193,7 +194,7 @@ export class QueueEngine implements BackgroundEngine {
     }
   }
 
-  /** Whether the job needs nothing more: it is completed, given back, or was lost. */
+  /** Whether the job is settled: completed, returned to the queue, or lost. */
   private async isMoved({ job, token }: HeldJob, outcome: Outcome): Promise<boolean> {
     try {
       await (outcome === 'ended' ? job.moveToCompleted(null, token, false) : job.moveToWait(token));
@@ -230,7 +231,7 @@ export class QueueEngine implements BackgroundEngine {
     await sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => {});
   }
 
-  /** Connections that break while the engine lets go of them concern nobody. */
+  /** Errors of connections that the engine is closing are not reported. */
   private reportLost(error: unknown): void {
     if (!this.isReleased) this.failures.report('database', this.settings.link.explain(error));
   }
@@ -269,16 +270,6 @@ async function allOver(pending: ReadonlySet<Promise<unknown>>): Promise<void> {
   while (pending.size > 0) await Promise.all(pending);
 }
 
-/** The promise; rejects if it takes too long. */
-async function inTime<Value>(promise: Promise<Value>): Promise<Value> {
-  const done = new AbortController();
-  const late = sleep(SUBMITS_WITHIN_MS, undefined, { signal: done.signal }).then(() => {
-    throw new Error(`bullmqEngine: the database did not answer within ${SUBMITS_WITHIN_MS} ms`);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    late.catch(() => {});
-    done.abort();
-  }
+function tooLate(): string {
+  return `bullmqEngine: the database did not answer within ${SUBMITS_WITHIN_MS} ms`;
 }

@@ -38,7 +38,7 @@ export interface Session {
 
 /** The caller of a session that is to be opened. */
 export interface Opening {
-  /** Hears of lost connections, as long as the session lives. */
+  /** Receives lost connections, as long as the session is open. */
   readonly onError: (error: Error) => void;
   /** Aborted if the session is no longer wanted before it is open. */
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ export interface Link {
   explain(error: unknown): unknown;
 }
 
-/** What the queue is like. */
+/** The settings of the queue. */
 export interface QueueSettings {
   readonly queueName: string;
   readonly lockMs: number;
@@ -80,7 +80,7 @@ export function queueOptions({ prefix }: QueueSettings) {
   return { prefix, streams: { events: { maxLen: 100 } } };
 }
 
-/** How long the database may take to let go of a connection, in milliseconds. */
+/** How long the database may take to close a connection, in milliseconds. */
 const CLOSES_WITHIN_MS = 3000;
 
 /** Closes the queue and its worker, or leaves them if the database does not answer. */

@@ -1,6 +1,6 @@
 /** Bounds how many responses run at the same time. */
 
-/** So many places, each taken before a job is claimed and freed when the job is over. */
+/** A number of slots, each taken before a job is claimed and freed when the job is over. */
 export class Slots {
   private readonly waiting: (() => void)[] = [];
   private isClosed = false;
@@ -18,7 +18,7 @@ export class Slots {
     return true;
   }
 
-  /** Takes a place as soon as there is one; resolves with false once no more are given out. */
+  /** Takes a slot as soon as one is free; resolves with false once the slots are closed. */
   async take(): Promise<boolean> {
     while (!this.isClosed && this.free === 0) await new Promise<void>((resolve) => this.waiting.push(resolve));
     return this.tryTake();

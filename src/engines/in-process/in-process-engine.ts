@@ -57,7 +57,7 @@ class InProcessEngine implements BackgroundEngine {
   }
 }
 
-/** Reports a worker that rejects against its promise: nobody else would hear of it. */
+/** Reports a worker that rejects, which it must not do; otherwise the error would be lost. */
 async function runSafely(worker: BackgroundWorker, key: ResponseKey, signal: AbortSignal): Promise<void> {
   try {
     await worker.run({ key, signal });

@@ -111,13 +111,13 @@ function asked(value: unknown): HostFunction | undefined {
 function stringsIn(what: string, value: unknown): Readonly<Record<string, string>> {
   if (value === undefined) return {};
   const isStrings = isRecord(value) && Object.values(value).every((each) => typeof each === 'string');
-  if (!isStrings) throw new TypeError(`${what} must give an object of strings`);
+  if (!isStrings) throw new TypeError(`${what} must return an object of strings`);
   // The cast: just checked.
   return value as Readonly<Record<string, string>>;
 }
 
 function stringIn(what: string, value: unknown): string {
-  if (typeof value !== 'string') throw new TypeError(`${what} must give a string`);
+  if (typeof value !== 'string') throw new TypeError(`${what} must return a string`);
   return value;
 }
 

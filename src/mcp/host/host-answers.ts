@@ -46,7 +46,7 @@ export function questionsFor(
       try {
         const given = await untilAborted(signal, async () => ask({ ...about, params, signal }));
         if (isRecord(given)) return given;
-        throw new TypeError('it must give an object');
+        throw new TypeError('it must return an object');
       } catch (error) {
         // The host's own words are not the server's business.
         if (!signal.aborted) failed(error instanceof Error ? error.message : String(error));

@@ -187,7 +187,7 @@ class UserServer implements HostServer {
       connection.challenge = challenge;
       onUnauthorized({ ...challenge, server: this.label, scope });
     };
-    // Strangers' credentials are no reason for warnings, or for further attempts while nobody asks.
+    // Credentials of clients are no reason for warnings, or for further attempts while nobody asks.
     const tools = connected(server, scope, this.settings, { tell, warn: () => {}, retries: false });
     const connection: UserConnection = {
       tools,

@@ -14,7 +14,7 @@ export interface McpChallenge {
 const HEADER_CHARACTERS = 2_048;
 const METADATA = /\bresource_metadata="?([^"\s,]+)/i;
 
-/** The same pools; challenges are told as they come. */
+/** The same pools; challenges are reported as they come. */
 export function tellingChallenges(
   openPool: () => HttpPool,
   onChallenge: (challenge: McpChallenge) => void,

@@ -206,7 +206,7 @@ class ServerConnection implements Connection {
 
   private lose(session: Session): void {
     if (session !== this.current) return;
-    this.warn('broke its connection, which is reopened when it is needed.', session.log());
+    this.warn('lost its connection, which is reopened when it is needed.', session.log());
     this.retire(session, new Error('The connection was lost.'));
   }
 

@@ -4,9 +4,9 @@ import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { ToolsRequest } from '../../ports/tool-provider.ts';
+import { type NameTest, nameTest } from '../../protocol/name-patterns.ts';
 import type { McpChallenge } from './challenge.ts';
 import type { McpAuthProvider } from './client/auth-provider.ts';
-import { type NameTest, nameTest } from './name-patterns.ts';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 

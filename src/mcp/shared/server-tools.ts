@@ -29,7 +29,7 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly protocol?: McpProtocol;
 }
 
-/** What a call tells its server, and how far it is. */
+/** The metadata and the progress of a call. */
 type ServerCall = Pick<ToolCall, 'name' | 'arguments' | 'outputBytes' | 'onProgress'>;
 
 /** The tools of one server. */

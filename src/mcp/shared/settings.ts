@@ -21,7 +21,7 @@ export interface McpSettings {
   readonly listCharacters: number;
   /** How many tools of a server the model is offered at once, where the server's own settings name no number. */
   readonly maxTools: number;
-  /** Whether the schemas are a stranger's, so that checking them must be bounded. */
+  /** Whether the schemas come from outside, so that checking them must be bounded. */
   readonly schemas: 'trusted' | 'untrusted';
   /** Who answers what servers ask. */
   readonly questions: Questions;

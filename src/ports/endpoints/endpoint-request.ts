@@ -5,6 +5,8 @@ import type { TurnContext } from '../turn-context.ts';
 /** The argument of a handler. Header names are lower case. */
 export interface EndpointRequest {
   readonly body: unknown;
+  /** The body as it arrives, where the endpoint reads it itself. */
+  readonly bytes?: AsyncIterable<Uint8Array> | undefined;
   /** The path's parameters, such as the response's `id`. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;

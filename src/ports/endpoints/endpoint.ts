@@ -1,13 +1,11 @@
 /** The behaviour that all endpoints share: errors in the envelope, calls of hooks, and the request's id on every answer. */
 
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
-import { isRecord } from '../../protocol/record.ts';
-import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../../protocol/reply.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { errorReply, type JsonReply, type Reply, written } from '../../protocol/reply.ts';
 import type { Dialect } from '../dialect.ts';
 import { notify, type Reports } from '../hooks.ts';
 import { HostError, ownError } from '../host/host-error.ts';
-import type { Limits } from '../limits.ts';
-import type { Upstream } from '../upstream.ts';
 import { type EndpointRequest, hasLeft } from './endpoint-request.ts';
 
 /**
@@ -21,6 +19,15 @@ export interface EndpointSettings {
   readonly hooks: Reports;
   /** The dialect of a client; `request` is the host framework's own. */
   readonly dialectOf: (request: unknown) => Dialect;
+  /** The envelope of an API whose errors are not OpenAI's. */
+  readonly envelopeOf?: ((request: EndpointRequest) => Envelope | undefined) | undefined;
+}
+
+/** How an API writes its errors, and names the request's id. */
+export interface Envelope {
+  readonly error: (error: ApiError, requestId: string) => JsonObject;
+  /** A header besides `x-request-id`. */
+  readonly idHeader: string;
 }
 
 /** Answers one request. Throws `ApiError` for errors that are sent to the client with a status. */
@@ -31,14 +38,26 @@ export function answered(handler: Handler, settings: EndpointSettings): Endpoint
   return async (request) => {
     const reply = await handler(request).catch((error: unknown) => {
       if (hasLeft(request.signal) || error instanceof HostError) throw ownError(error);
-      return errorReply(reportError(error, request, settings));
+      return errorReplyIn(reportError(error, request, settings), request, settings);
     });
     return finished(reply, request, settings);
   };
 }
 
+function errorReplyIn(
+  error: ApiError,
+  request: EndpointRequest,
+  { envelopeOf }: Pick<EndpointSettings, 'envelopeOf'>,
+): JsonReply {
+  const reply = errorReply(error);
+  const envelope = envelopeOf?.(request);
+  return envelope ? { ...reply, json: envelope.error(error, request.requestId) } : reply;
+}
+
 /** The answer in the client's dialect, with the request's id. */
 function finished(reply: Reply | JsonReply, request: EndpointRequest, settings: EndpointSettings): Reply {
+  const envelope = settings.envelopeOf?.(request);
+  if (envelope) return withRequestId(written(reply), request, envelope.idHeader);
   return withRequestId(written(inDialect(reply, settings.dialectOf(request.request))), request);
 }
 
@@ -63,14 +82,20 @@ export function reportError(
   return shown;
 }
 
-/** Answers an error in OpenAI's envelope, and reports it to the host. */
-export function errorReplyTo(error: unknown, request: EndpointRequest, settings: { readonly hooks: Reports }): Reply {
-  return withRequestId(written(errorReply(reportError(error, request, settings))), request);
+/** Answers an error in the envelope, and reports it to the host. */
+export function errorReplyTo(
+  error: unknown,
+  request: EndpointRequest,
+  settings: Pick<EndpointSettings, 'hooks' | 'envelopeOf'>,
+): Reply {
+  const reply = errorReplyIn(reportError(error, request, settings), request, settings);
+  return withRequestId(written(reply), request, settings.envelopeOf?.(request)?.idHeader);
 }
 
 /** Adds the request's id to every answer. */
-export function withRequestId(reply: Reply, { requestId }: EndpointRequest): Reply {
-  return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
+export function withRequestId(reply: Reply, { requestId }: EndpointRequest, also?: string): Reply {
+  const ids = also === undefined ? { 'x-request-id': requestId } : { 'x-request-id': requestId, [also]: requestId };
+  return { ...reply, headers: Object.assign({}, reply.headers, ids) };
 }
 
 /**
@@ -81,26 +106,8 @@ export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
   return async (request) => {
     const shown = reportError(error, request, settings);
     if (hasLeft(request.signal)) throw shown;
-    return finished(errorReply(shown), request, settings);
+    return finished(errorReplyIn(shown, request, settings), request, settings);
   };
-}
-
-/** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */
-export function modelsEndpoint(
-  settings: EndpointSettings & { readonly upstream: Upstream; readonly limits: Limits },
-): Endpoint {
-  const { upstream, limits } = settings;
-  return answered(async (request) => {
-    const listed = await upstream.models?.({
-      signal: request.signal,
-      headers: passedHeaders(request),
-      limits,
-      note: () => {},
-    });
-    const models = listed ?? [];
-    const slugged = models.map((model) => ({ ...model, slug: model.id }));
-    return jsonReply({ object: 'list', data: models, models: slugged });
-  }, settings);
 }
 
 /** The client's headers, with the request's id even if the client sent none. */

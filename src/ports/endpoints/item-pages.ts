@@ -4,8 +4,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { pagePresenter } from '../../protocol/tool-calls/kinds.ts';
-import { wholeItem } from '../../protocol/whole-item.ts';
 import type { ItemPage, ItemPageQuery } from '../store.ts';
 
 const DEFAULT_LIMIT = 20;

@@ -2,6 +2,8 @@
 
 import type { Note } from '../../protocol/note.ts';
 import type { ApprovalPolicy } from '../approval-policy.ts';
+import type { FileStore } from '../files/file-store.ts';
+import type { TextReader } from '../files/text-reader.ts';
 import { notify, type Reports } from '../hooks.ts';
 import type { Limits } from '../limits.ts';
 import type { RemoteServers } from '../remote-servers.ts';
@@ -20,6 +22,10 @@ export interface PrepareSettings {
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
+  /** Uploaded files; undefined if requests may name none. */
+  readonly files?: FileStore | undefined;
+  /** What reads documents for models; undefined if they receive them as they are. */
+  readonly documents?: TextReader | undefined;
 }
 
 /**

@@ -1,12 +1,14 @@
 /** Routes as data, so that every framework serves the same paths. */
 import type { Activity } from './activity.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, EndpointSettings } from './endpoint.ts';
 
 /** One route; `path` is below the mount point, with `:name` for a parameter. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly endpoint: Endpoint;
+  /** Whether the endpoint reads the body itself, as bytes. Default: it receives the JSON of a POST. */
+  readonly readsBytes?: true;
 }
 
 /** The path's parameters if it matches the route, still encoded; a trailing slash is ignored. */
@@ -27,8 +29,10 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
 export interface RunningTurns {
   /** Of all kinds. */
   readonly inFlight: number;
-  /** Those of them that no client waits for. */
+  /** Those that no client waits for, here or in the queue. */
   readonly background: number;
+  /** Those that wait for a place. */
+  readonly waiting: number;
 }
 
 /** All routes, what runs on them, and their shutdown. */
@@ -36,4 +40,6 @@ export interface ApiRoutes {
   readonly routes: readonly Route[];
   readonly running: () => RunningTurns;
   readonly drain: Activity['drain'];
+  /** How errors are written that are found before an endpoint runs. */
+  readonly envelopeOf?: EndpointSettings['envelopeOf'];
 }

@@ -11,15 +11,20 @@ interface Remedy {
 const REMEDIES: Readonly<Record<string, Remedy>> = {
   server_error: {
     what: 'The server had an error of unknown origin.',
-    advice: 'Look at the cause: a function of your own threw, or this package has a fault, which is worth a report.',
+    advice: 'Look at the cause: a function of your own threw, or this package has a bug; please report it.',
   },
   store_error: {
     what: 'The store of responses failed.',
-    advice: 'Is the store running, and may this process write to it?',
+    advice: 'Check that the store is running and that this process may write to it.',
+  },
+  budget_unavailable: {
+    what: 'A budget could not be read or charged.',
+    advice:
+      "Check that the database of its limiters and its ledger is running, and that the host's cost function returns dollars.",
   },
   upstream_unavailable: {
     what: 'The model server could not be reached.',
-    advice: 'Is the model server running, and is baseURL its address?',
+    advice: 'Check that the model server is running and that baseURL is its address.',
   },
   upstream_timeout: {
     what: 'The model server did not answer in time.',
@@ -49,8 +54,12 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
     what: 'The model wrote more than a limit allows.',
     advice: 'Raise limits.outputBytes or limits.argumentBytes if answers may be so long.',
   },
+  guard_failed: {
+    what: 'A guard failed, so its text was blocked.',
+    advice: 'Look at the cause: the guard threw, took too long, or returned no verdict.',
+  },
   duration_exceeded: {
-    what: 'A response took longer than it may.',
+    what: 'A response took longer than limits.durationMs.',
     advice: 'Raise limits.durationMs if responses may take so long.',
   },
 };
@@ -68,7 +77,7 @@ const NO_ROOM: Remedy = {
 /** The code is also that of a status 503, with which a server says so itself. */
 const BUSY: Remedy = {
   what: 'The model server answered that it is not available.',
-  advice: 'Is it overloaded, or still loading its model?',
+  advice: 'Check whether it is overloaded, or still loads its model.',
 };
 
 /** Codes that the page explains besides those of this package. */

@@ -37,8 +37,21 @@ export const positiveInteger: OptionCheck = (value) =>
 /** Any function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
+/** Any object. */
+export const isObject: OptionCheck = (value) => isRecord(value) || 'an object';
+
+/** The host's hooks. */
+export const areHooks: OptionCheck = (value) => isRecord(value) || 'an object of functions';
+
 /** True or false. */
 export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
+
+/** One of these texts. */
+export function oneOf(...values: readonly string[]): OptionCheck {
+  const known = values.map((value) => `'${value}'`).join(', ');
+  // The cast: a value that is no text is not among them.
+  return (value) => values.includes(value as string) || `one of ${known}`;
+}
 
 /** The characters that HTTP can carry; the usual fault is a line break at the end of a key read from a file. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

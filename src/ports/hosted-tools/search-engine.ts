@@ -1,4 +1,4 @@
-/** The port to a search engine: what the tool `web_search` asks, and what it is answered. */
+/** The port to a search engine: the queries of the tool `web_search`, and their results. */
 import type { WebResult } from '../../protocol/items.ts';
 import type { ToolsRequest } from '../tool-provider.ts';
 
@@ -24,7 +24,7 @@ export interface SearchQuery {
   readonly allowedDomains: readonly string[];
   /** Domains whose results are left out, their subdomains included. */
   readonly blockedDomains: readonly string[];
-  /** Undefined if the request does not tell. */
+  /** Undefined if the request does not say. */
   readonly userLocation: UserLocation | undefined;
   /** Aborted when the call must end. */
   readonly signal: AbortSignal;

@@ -62,6 +62,8 @@ class Decoder implements ChatDecoder {
   /** Most models call nothing. */
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
+  /** As vLLM and SGLang report it. */
+  private stopSequence: string | undefined = undefined;
   private spoke = false;
   /** Whether any output has been emitted, and whether text has since the last call or picture. */
   private hasOutput = false;
@@ -104,6 +106,7 @@ class Decoder implements ChatDecoder {
     this.spoke = true;
     // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
+    if (typeof choice.stop_reason === 'string') this.stopSequence = choice.stop_reason;
   }
 
   takePlainDelta({ text, call, logprobs }: PlainDelta, events: ModelEvent[]): void {
@@ -126,7 +129,8 @@ class Decoder implements ChatDecoder {
     this.emitInfo(events);
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
-    events.push({ type: 'finish', reason });
+    const { stopSequence } = this;
+    events.push({ type: 'finish', reason, ...(stopSequence === undefined ? {} : { stopSequence }) });
   }
 
   /** Throws if what has ended is no answer, or holds nothing that a response can show. */
@@ -138,7 +142,7 @@ class Decoder implements ChatDecoder {
       );
     if (!this.finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
     if (!this.passes && !this.hasOutput && this.hasLost)
-      throw new ApiError('upstream_error', 'The model answered with nothing but media that a response cannot hold.');
+      throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
   }
 
   private takeInfo({ model, service_tier: serviceTier }: JsonObject): void {

@@ -1,12 +1,11 @@
 /** Reads the log probabilities of Chat Completions as the JSON of the Responses API. */
-import type { LogProb, TopLogProb } from '../items.ts';
-import { logProbsText } from '../log-probs.ts';
-import { isRecord, type JsonObject } from '../record.ts';
+import { logProbsText, readLogProbList } from '../log-probs.ts';
+import { isRecord } from '../record.ts';
 
 /** The JSON of each, separated by commas; empty if there are none. */
 export function readLogProbs(value: unknown): string {
   if (!isRecord(value) || !Array.isArray(value.content)) return '';
-  return logProbsText(value.content.filter(isRecord).map(readLogProb));
+  return logProbsText(readLogProbList(value.content));
 }
 
 /**
@@ -24,25 +23,11 @@ const LONGEST_MATCHED = 65_536;
 const STRING = String.raw`"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"`;
 /** No more digits than a finite number can have; JSON has no infinity. */
 const NUMBER = String.raw`-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE]-\d+)?`;
-const BYTES = listOf(String.raw`(?:0|[1-9]\d*)`);
+const BYTES = listOf(String.raw`(?:0|1\d?\d?|2(?:[0-4]\d?|5[0-5]?|[6-9])?|[3-9]\d?)`);
 const TOKEN = `"token":${STRING},"logprob":${NUMBER},"bytes":${BYTES}`;
 const ENTRY = String.raw`\{${TOKEN},"top_logprobs":${listOf(String.raw`\{${TOKEN}\}`)}\}`;
 const WRITTEN = new RegExp(`^${ENTRY}(?:,${ENTRY})*$`, 'u');
 
 function listOf(member: string): string {
   return String.raw`\[(?:${member}(?:,${member})*)?\]`;
-}
-
-function readLogProb(entry: JsonObject): LogProb {
-  // Not by spreading, which costs as much as the rest.
-  const { token, logprob, bytes } = readTopLogProb(entry);
-  const top = entry.top_logprobs;
-  return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
-}
-
-/** Chat Completions allows `bytes: null`; the Responses API requires the bytes. */
-function readTopLogProb(entry: JsonObject): TopLogProb {
-  const token = typeof entry.token === 'string' ? entry.token : '';
-  const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
-  return { token, logprob, bytes: Array.isArray(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
 }

@@ -141,7 +141,7 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
     // The same name again is a repetition; any other text is the next piece of a split name.
     if (entry.name !== call.name) call.name += entry.name;
   }
-  if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
+  if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by a name that is too long');
   call.unread += entry.arguments;
   if (entry.arguments !== '') emit(call, entry.arguments, events);
 }

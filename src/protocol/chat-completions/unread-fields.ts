@@ -10,7 +10,7 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   ...['choices', 'usage', 'x_groq', 'error', 'type', 'citations', 'search_results'],
 ]);
 const CHOICE_FIELDS: ReadonlySet<string> = new Set([
-  ...['index', 'delta', 'message', 'finish_reason', 'logprobs', 'usage', 'obfuscation'],
+  ...['index', 'delta', 'message', 'finish_reason', 'stop_reason', 'logprobs', 'usage', 'obfuscation'],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],

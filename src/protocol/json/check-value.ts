@@ -68,7 +68,7 @@ function isSlow(name: string, value: unknown, dropped: ReadonlySet<string>): boo
   return value === true && dropped.has(name);
 }
 
-/** What of a stranger's schema is checked: keywords with which each value is visited once, by one schema. */
+/** What is checked of a schema from outside: keywords with which each value is visited once, by one schema. */
 const PLAIN: ReadonlySet<string> = new Set([
   'type',
   'enum',
@@ -85,7 +85,7 @@ const PLAIN: ReadonlySet<string> = new Set([
   'minProperties',
   'maxProperties',
 ]);
-/** The most comparisons of a value with a stranger's schema: the value's characters times the schema's widest part. */
+/** The most comparisons of a value with a schema from outside: the value's characters times the schema's widest part. */
 const MOST_STEPS = 20_000_000;
 
 /** The plain part of a schema, and the number of members of its widest part. */
@@ -97,7 +97,7 @@ interface PlainCheck {
 const plainChecks = new WeakMap<JsonObject, PlainCheck | undefined>();
 
 /**
- * The same for a schema of a stranger, who may choose both: without patterns, references and alternatives, whose work
+ * The same for a schema from outside, whose author may choose both: without patterns, references and alternatives, whose work
  * has no bound. What is left unchecked counts as right.
  */
 export function plainlyWrongIn(value: unknown, text: string, schema: JsonObject): string | undefined {

@@ -1,15 +1,19 @@
 /** Schemas for values that may be huge: they stop at the first fault, since zod creates an issue for each, and copy nothing. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { isRecord, type JsonObject } from '../record.ts';
+import { lazily } from './lazy-schema.ts';
+import { zod } from './packages.cjs';
 
 type Issue = z.core.$ZodRawIssue;
 
 /** A schema of one function, which returns the fault or undefined; the value passes unchanged. */
 function kind<Value>(faultOf: (value: unknown) => Issue | undefined): z.ZodType<Value> {
-  const schema = z.unknown().check(({ value, issues }) => {
-    const fault = faultOf(value);
-    if (fault) issues.push(fault);
-  });
+  const schema = zod()
+    .z.unknown()
+    .check(({ value, issues }) => {
+      const fault = faultOf(value);
+      if (fault) issues.push(fault);
+    });
   // The cast: any other value has an issue.
   return schema as unknown as z.ZodType<Value>;
 }
@@ -19,10 +23,12 @@ function wrongType(expected: 'array' | 'record' | 'string', input: unknown, path
 }
 
 /** An object with any fields. */
-export const fields = kind<JsonObject>((value) => (isRecord(value) ? undefined : wrongType('record', value)));
+export const fields = lazily(() =>
+  kind<JsonObject>((value) => (isRecord(value) ? undefined : wrongType('record', value))),
+);
 
 /** A list with any members. */
-export const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
+export const list = lazily((z) => z.custom<readonly unknown[]>(Array.isArray, 'it must be an array'));
 
 /** A list of such members, with a maximum length. */
 export function listOf<Member extends z.ZodType>(

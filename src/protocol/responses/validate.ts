@@ -11,16 +11,19 @@ import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, to
 
 type Path = readonly (string | number)[];
 
-/** The body with known fields typed. Throws `ApiError` naming the field at fault. */
-export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS): CreateBody {
+/**
+ * The body with known fields typed. `hasUploads` says whether parts may name uploaded files. Throws `ApiError` naming the
+ * field at fault.
+ */
+export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS, hasUploads = false): CreateBody {
   const body = bodyFields(given, limits);
-  const result = createSchema.safeParse(body);
+  const result = createSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   refuseUnsupported(result.data);
   const { previous_response_id: previousId, conversation } = result.data;
   if (previousId && conversation) throw twoPasts();
   if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
-  checkInput(body.input, limits);
+  checkInput(body.input, limits, hasUploads);
   checkTools(body.tools, limits);
   return result.data;
 }
@@ -40,11 +43,11 @@ function twoPasts(): ApiError {
   return new ApiError('mutually_exclusive_parameters', message, { param: 'conversation' });
 }
 
-function checkInput(input: unknown, { inputItems, tools }: BringLimits): void {
+function checkInput(input: unknown, { inputItems, tools }: BringLimits, hasUploads: boolean): void {
   if (isOmitted(input) || typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
   refuseLong('input', input.length, inputItems);
-  checkItems(input, 'input');
+  checkItems(input, 'input', hasUploads);
   refuseLong('input', toolCount(additionalTools(input)), tools);
   refuseEarlyTrigger(input);
 }
@@ -56,45 +59,58 @@ function refuseEarlyTrigger(input: readonly unknown[]): void {
   throw new ApiError('invalid_value', `Invalid '${param}': a 'compaction_trigger' must be the last item.`, { param });
 }
 
-/** Checks each item of the list in this field. Throws `ApiError` naming the field at fault. */
-export function checkItems(items: readonly unknown[], field: string): void {
+/**
+ * Checks each item of the list in this field. `hasUploads` says whether parts may name uploaded files. Throws `ApiError`
+ * naming the field at fault.
+ */
+export function checkItems(items: readonly unknown[], field: string, hasUploads = false): void {
   // A loop over indices: `entries` takes as long as the checks of a small item.
-  for (let index = 0; index < items.length; index += 1) checkItem(items[index], [field, index]);
+  for (let index = 0; index < items.length; index += 1) checkItem(items[index], [field, index], hasUploads);
 }
 
-function checkItem(item: unknown, path: Path): void {
+function checkItem(item: unknown, path: Path, hasUploads: boolean): void {
   if (!isRecord(item)) throw wrongType(path, 'an object', item);
   const { type } = item;
   if (type !== undefined && type !== null && typeof type !== 'string')
     throw wrongType([...path, 'type'], 'a string', type);
   const kind = itemType(item);
   if (kind === '') throw missing([...path, 'type']);
-  checkWith(own(itemSchemas, kind), item, path);
+  checkWith(own(itemSchemas(), kind), item, path);
   const parts = own(partFields, kind);
-  if (parts) checkParts(item[parts.field], [...path, parts.field], parts.required);
+  if (parts) {
+    const given = checkParts(item[parts.field], [...path, parts.field], parts.required);
+    if (!hasUploads) refuseUploads(given, [...path, parts.field]);
+  }
   // Agents send these with items of other servers too, so a value that is not a list is kept unchanged.
   if (kind === 'additional_tools' && Array.isArray(item.tools)) checkEach(item.tools, [...path, 'tools']);
 }
 
-function checkParts(parts: unknown, path: Path, required: boolean): void {
-  if (typeof parts === 'string') return;
+/** Returns the parts; none for a text. */
+function checkParts(parts: unknown, path: Path, required: boolean): readonly JsonObject[] {
+  if (typeof parts === 'string') return [];
   if (isOmitted(parts)) {
     if (required) throw missing(path);
-    return;
+    return [];
   }
   if (!Array.isArray(parts)) throw wrongType(path, 'a string or an array of content parts', parts);
   for (let index = 0; index < parts.length; index += 1) checkPart(parts[index], path, index);
+  return parts;
 }
 
 function checkPart(part: unknown, at: Path, index: number): void {
   const path = [...at, index];
   if (!isRecord(part)) throw wrongType(path, 'an object', part);
   if (part.type === undefined) throw missing([...path, 'type']);
-  const schema = typeof part.type === 'string' ? own(partSchemas, part.type) : undefined;
+  const schema = typeof part.type === 'string' ? own(partSchemas(), part.type) : undefined;
   if (!schema) throw unknownPart([...path, 'type']);
   checkWith(schema, part, path);
   refuseEmpty(part, path);
-  if (needsFile(part)) throw unsupported(pathText([...path, 'file_id']), NO_FILES);
+}
+
+function refuseUploads(parts: readonly JsonObject[], path: Path): void {
+  for (let index = 0; index < parts.length; index += 1) {
+    if (needsFile(parts[index] ?? {})) throw unsupported(pathText([...path, index, 'file_id']), NO_FILES);
+  }
 }
 
 /** The fields in which each of these parts may hold its data. */
@@ -110,13 +126,13 @@ function refuseEmpty(part: JsonObject, path: Path): void {
 
 const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
 
-/** A `file_id` alone refers to an upload, and uploads are not supported. */
+/** A `file_id` alone refers to an upload. */
 function needsFile(part: JsonObject): boolean {
   return typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
 }
 
 function unknownPart(path: Path): ApiError {
-  const known = Object.keys(partSchemas).map((type) => `'${type}'`);
+  const known = Object.keys(partSchemas()).map((type) => `'${type}'`);
   const message = `Invalid value for '${pathText(path)}'. Supported values are: ${known.join(', ')}.`;
   return new ApiError('invalid_value', message, { param: pathText(path) });
 }
@@ -136,13 +152,13 @@ function checkTool(tool: unknown, path: Path): void {
   if (!isRecord(tool)) throw wrongType(path, 'an object', tool);
   if (tool.type === undefined) throw missing([...path, 'type']);
   if (typeof tool.type !== 'string') throw wrongType([...path, 'type'], 'a string', tool.type);
-  checkWith(own(toolSchemas, tool.type), tool, path);
+  checkWith(own(toolSchemas(), tool.type), tool, path);
   if (tool.type !== 'namespace') return;
   // The cast: the schema has validated it.
   checkEach(tool.tools as readonly unknown[], [...path, 'tools']);
 }
 
-function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: JsonObject, path: Path): void {
+function checkWith(schema: ReturnType<typeof itemSchemas>[string] | undefined, value: JsonObject, path: Path): void {
   const result = schema?.safeParse(value);
   if (result && !result.success) throw invalid(result.error.issues, value, path);
 }

@@ -6,6 +6,12 @@ import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from './mask.ts';
 
 /** Punctuation inside a key is part of it, trailing punctuation is not. */
 const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)(?=[\w*.-]{4})(?:[.-]*[\w*])+|\bBearer\s+\S+/g;
+
+/** The text without what looks like a key of a model provider or a bearer token. */
+export function withoutKeys(text: string): string {
+  return text.replace(KEYS, '***');
+}
+
 /** A shorter configured key is a placeholder, such as `EMPTY`, and may be any word of a message. */
 const SHORTEST_KEY = 8;
 /** The minimum length of a secret in a query or in a header whose name marks it as secret. */
@@ -102,7 +108,7 @@ function cleaner(settings: ScrubSettings, sent: Sent): Cleaner {
   const long = masker([apiKey, ...likely], SHORTEST_KEY);
   const secrets = [apiKey, ...certain, ...likely, ...query];
   const longest = secrets.reduce((most, { length }) => Math.max(most, length), 0);
-  const forHost = (text: string) => long(short(text)).replace(KEYS, '***');
+  const forHost = (text: string) => withoutKeys(long(short(text)));
   return {
     forHost,
     forClient(text) {

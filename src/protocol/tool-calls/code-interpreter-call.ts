@@ -2,7 +2,7 @@
 import type { CodeInterpreterCallItem } from '../items.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { toolOutputText } from './output-text.ts';
+import { toolOutputText } from './results/output-text.ts';
 import { CODE_INTERPRETER } from './tool-names.ts';
 
 /** `code_interpreter_call` */

@@ -112,7 +112,7 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly answeredBy?: AnswerItem;
   /** The function that the model is offered for a request's tool of this type; undefined if the client cannot run it. */
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
-  /** What a model is told that must not see the images of the result; undefined if there are none. */
+  /** What replaces the images of the result for a model that must not see them; undefined if there are none. */
   outputWithoutImages?(item: Item): string | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;

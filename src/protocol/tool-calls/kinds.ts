@@ -4,6 +4,7 @@ import type { JsonObject } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
+import { fileSearchCall } from './file-search-call.ts';
 import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
@@ -24,6 +25,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   local_shell_call: localShellCall,
   apply_patch_call: applyPatchCall,
   web_search_call: webSearchCall,
+  file_search_call: fileSearchCall,
 };
 
 const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {

@@ -2,9 +2,9 @@
 
 import type { McpCallItem } from '../items.ts';
 import { plainTextOf } from '../record.ts';
-import { callErrorText, executionError } from './call-error.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { toolOutputText } from './output-text.ts';
+import { callErrorText, executionError } from './results/call-error.ts';
+import { toolOutputText } from './results/output-text.ts';
 import { modelSafe } from './tool-names.ts';
 
 /** `mcp_call` */

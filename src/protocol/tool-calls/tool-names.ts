@@ -19,6 +19,9 @@ export const WEB_SEARCH = 'web_search';
 /** The model's name for reading a page. */
 export const OPEN_PAGE = 'open_page';
 
+/** The model's name for searching the client's files, and the type by which requests enable it. */
+export const FILE_SEARCH = 'file_search';
+
 /** Older and dated names of types of tools. */
 const SAME_TYPE: ReadonlyMap<unknown, string> = new Map([
   ['web_search_2025_08_26', WEB_SEARCH],

@@ -107,7 +107,7 @@ export function toolsFound(tools: unknown): readonly NamedTool[] {
   });
 }
 
-/** What the model is told of a search: the names alone, since the tools themselves are in its next request. */
+/** What the model receives of a search: the names alone, since the tools themselves are in its next request. */
 export function foundText(tools: unknown, nameOf: (tool: NamedTool) => string = ({ name }) => name): string {
   const found = toolsFound(tools).map(nameOf);
   return JSON.stringify(found.length > 0 ? { found } : { found, note: 'No tool fits. Search again with other words.' });

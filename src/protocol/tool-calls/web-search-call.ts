@@ -3,7 +3,7 @@ import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } fr
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { Included, ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
-import { toolOutputText } from './output-text.ts';
+import { toolOutputText } from './results/output-text.ts';
 import { OPEN_PAGE, WEB_SEARCH } from './tool-names.ts';
 
 /** `web_search_call` of the model's own server. */

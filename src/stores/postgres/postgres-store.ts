@@ -5,7 +5,7 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresEvents } from './events.ts';
 import { postgresResponses, type ResponseMethods, sweeper } from './responses.ts';
-import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
+import { isPool, isPrefix, migrate, POOL, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
 
 export type { PostgresClient, PostgresPool, PostgresQueries } from './schema.ts';
 
@@ -94,19 +94,6 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     close() {},
   };
 }
-
-const POOL = 'a pool of the package pg';
-
-const isPool: OptionCheck = (value) => {
-  // Object(): so that any value can be tested.
-  const pool = Object(value);
-  return (typeof pool.query === 'function' && typeof pool.connect === 'function') || POOL;
-};
-
-// PostgreSQL cuts names at 63 characters, and lowercases unquoted capitals.
-const isPrefix: OptionCheck = (value) =>
-  (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,31}$/.test(value)) ||
-  'at most 32 small letters, digits and underscores, no digit first';
 
 const CHECKS: Readonly<Record<string, OptionCheck>> = {
   pool: isPool,

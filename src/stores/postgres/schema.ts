@@ -1,5 +1,6 @@
 /** The tables of the PostgreSQL store, and their migrations. */
 import { hash } from 'node:crypto';
+import type { OptionCheck } from '../../ports/host/options-check.ts';
 
 /** Runs a statement: a pool, or one of its clients. */
 export interface PostgresQueries {
@@ -23,6 +24,21 @@ export interface PostgresClient extends PostgresQueries {
   off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
+/** What the option `pool` must be. */
+export const POOL = 'a pool of the package pg';
+
+/** Checks the option `pool`. */
+export const isPool: OptionCheck = (value) => {
+  // Object(): so that any value can be tested.
+  const pool = Object(value);
+  return (typeof pool.query === 'function' && typeof pool.connect === 'function') || POOL;
+};
+
+/** Checks the option `tablePrefix`: PostgreSQL cuts names at 63 characters, and lowercases unquoted capitals. */
+export const isPrefix: OptionCheck = (value) =>
+  (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,31}$/.test(value)) ||
+  'at most 32 small letters, digits and underscores, no digit first';
+
 /** The names of the tables. */
 export interface PostgresTables {
   readonly responses: string;
@@ -30,6 +46,8 @@ export interface PostgresTables {
   readonly items: string;
   readonly logs: string;
   readonly events: string;
+  readonly files: string;
+  readonly filePieces: string;
   readonly schema: string;
 }
 
@@ -41,6 +59,8 @@ export function postgresTables(prefix: string): PostgresTables {
     items: `${prefix}conversation_items`,
     logs: `${prefix}event_logs`,
     events: `${prefix}events`,
+    files: `${prefix}files`,
+    filePieces: `${prefix}file_pieces`,
     schema: `${prefix}schema`,
   };
 }
@@ -112,6 +132,30 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
       PRIMARY KEY (scope, id, generation, from_sequence),
       FOREIGN KEY (scope, id) REFERENCES ${logs} ON DELETE CASCADE
     )`,
+  ({ files, filePieces }) => `
+    CREATE TABLE ${files} (
+      number bigserial PRIMARY KEY,
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      place bytea NOT NULL,
+      state text NOT NULL,
+      touched_at bigint NOT NULL,
+      created_at bigint,
+      expires_at bigint,
+      purpose text,
+      bytes bigint NOT NULL DEFAULT 0,
+      file text
+    );
+    CREATE UNIQUE INDEX ${files}_by_id ON ${files} (scope, id) WHERE state = 'whole';
+    CREATE INDEX ${files}_order ON ${files} (scope, created_at, place) WHERE state = 'whole';
+    CREATE INDEX ${files}_expiry ON ${files} (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE INDEX ${files}_open ON ${files} (touched_at) WHERE state = 'open';
+    CREATE TABLE ${filePieces} (
+      file bigint NOT NULL REFERENCES ${files} ON DELETE CASCADE,
+      place bigint NOT NULL,
+      data bytea NOT NULL,
+      PRIMARY KEY (file, place)
+    )`,
 ];
 
 /**
@@ -119,19 +163,43 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
  * for each other.
  */
 export async function migrate(pool: PostgresPool, tables: PostgresTables, target = MIGRATIONS.length): Promise<void> {
+  const migrations = MIGRATIONS.map((migration) => migration(tables));
+  await migrateTables(pool, { schema: tables.schema, migrations }, target);
+}
+
+/** Tables that are migrated together, and the table that holds their version. */
+export interface TableGroup {
+  readonly schema: string;
+  /** The migration of each version; never edit a released one. */
+  readonly migrations: readonly string[];
+}
+
+/** The same for any tables. */
+export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
   // Tries first without a change, so that a role that may only read and write rows can use existing tables.
-  if ((await versionOf(pool, tables)) === target) return;
+  if ((await versionOf(pool, group)) === target) return;
+  await inTransaction(pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(group)]);
+    await upgrade(client, group, target);
+  });
+}
+
+/** Runs the work as one transaction; if it fails, nothing of it stays. */
+export async function inTransaction<Result>(
+  pool: PostgresPool,
+  work: (client: PostgresQueries) => Promise<Result>,
+): Promise<Result> {
   const client = await pool.connect();
   // A connection in use reports its end to nobody else, and a report without a listener ends the process.
   client.on?.('error', ignore);
   try {
-    // Read committed, so that after the wait for the lock the other process's changes are visible.
+    // Read committed, so that after the wait for a lock the other process's changes are visible.
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(tables)]);
-    await upgrade(client, tables, target);
+    const result = await work(client);
     await client.query('COMMIT');
     client.off?.('error', ignore);
     client.release();
+    return result;
   } catch (error) {
     // Closing the connection rolls back, even if it no longer responds.
     client.release(true);
@@ -142,26 +210,26 @@ export async function migrate(pool: PostgresPool, tables: PostgresTables, target
 /** The query in progress rejects with the same error. */
 function ignore(): void {}
 
-async function upgrade(client: PostgresQueries, tables: PostgresTables, target: number): Promise<void> {
+async function upgrade(client: PostgresQueries, tables: TableGroup, target: number): Promise<void> {
   // Not to_regclass again: in a transaction that waited for a lock it still returns the state before the wait.
   await client.query(`CREATE TABLE IF NOT EXISTS ${tables.schema} (version integer NOT NULL)`);
   const version = await versionIn(client, tables);
-  for (const migration of MIGRATIONS.slice(version, target)) await client.query(migration(tables));
+  for (const migration of tables.migrations.slice(version, target)) await client.query(migration);
   await client.query(`DELETE FROM ${tables.schema}`);
   await client.query(`INSERT INTO ${tables.schema} VALUES ($1)`, [Math.max(version, target)]);
 }
 
 /** The version of the tables; 0 if there are none. */
-async function versionOf(queries: PostgresQueries, tables: PostgresTables): Promise<number> {
+async function versionOf(queries: PostgresQueries, tables: TableGroup): Promise<number> {
   const { rows } = await queries.query('SELECT to_regclass($1) IS NOT NULL AS here', [tables.schema]);
   return fieldOf(rows, 'here') ? versionIn(queries, tables) : 0;
 }
 
 /** The version in its table; throws if it is newer than this package. */
-async function versionIn(queries: PostgresQueries, { schema }: PostgresTables): Promise<number> {
+async function versionIn(queries: PostgresQueries, { schema, migrations }: TableGroup): Promise<number> {
   const { rows } = await queries.query(`SELECT max(version) AS version FROM ${schema}`);
   const version = Number(fieldOf(rows, 'version'));
-  const known = MIGRATIONS.length;
+  const known = migrations.length;
   if (version <= known) return version;
   throw new Error(`postgresStore: ${schema} is at version ${version}, this package knows ${known}; update the package`);
 }
@@ -173,6 +241,6 @@ export function fieldOf(rows: readonly unknown[], name: string): unknown {
 }
 
 /** 31 bits of the name's digest: the lock of one set of tables, which other programs are unlikely to use. */
-function lockOf({ schema }: PostgresTables): number {
+function lockOf({ schema }: TableGroup): number {
   return Number.parseInt(hash('sha256', `express-open-responses:${schema}`).slice(0, 8), 16) >>> 1;
 }

@@ -2,8 +2,8 @@
 
 import { isRecord } from '../../protocol/record.ts';
 
-/** The values of a statement: JSON as text, and times. */
-export type SqliteValue = string | number | bigint | null;
+/** The values of a statement: JSON as text, times, and the bytes of files. */
+export type SqliteValue = string | number | bigint | Buffer | null;
 
 /** A prepared statement. */
 export interface SqliteStatement {
@@ -30,7 +30,7 @@ export function isSqliteDatabase(value: unknown): boolean {
 /** Throws for a driver such as `sqlite3`, whose methods have the same names and return their results later. */
 export function checkAnswered(rows: unknown): void {
   if (Array.isArray(rows)) return;
-  throw new TypeError('sqliteStore: database must answer at once, as node:sqlite, better-sqlite3 and libsql do');
+  throw new TypeError('sqliteStore: database must be synchronous, as node:sqlite, better-sqlite3 and libsql are');
 }
 
 /** Runs the body as one transaction, which other connections see whole or not at all. */
@@ -96,6 +96,43 @@ const MIGRATIONS = [
    CREATE TABLE open_responses_events (
      log INTEGER NOT NULL, place INTEGER NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL);
    CREATE UNIQUE INDEX open_responses_events_order ON open_responses_events (log, place);`,
+  `CREATE TABLE open_responses_files (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, touched_at INTEGER NOT NULL,
+     created_at INTEGER NOT NULL, expires_at INTEGER, purpose TEXT, bytes INTEGER NOT NULL, body TEXT);
+   CREATE UNIQUE INDEX open_responses_files_by_id ON open_responses_files (scope, id) WHERE state = 'whole';
+   CREATE INDEX open_responses_files_order ON open_responses_files (scope, state, created_at, id);
+   CREATE INDEX open_responses_files_expiry ON open_responses_files (expires_at) WHERE expires_at IS NOT NULL;
+   CREATE INDEX open_responses_files_unfinished ON open_responses_files (touched_at) WHERE state <> 'whole';
+   CREATE TABLE open_responses_file_pieces (
+     file INTEGER NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (file, place));`,
+  `CREATE TABLE open_responses_vector_stores (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, id TEXT NOT NULL, created_at INTEGER NOT NULL, dimensions INTEGER, body TEXT NOT NULL,
+     UNIQUE (scope, id));
+   CREATE INDEX open_responses_vector_stores_order ON open_responses_vector_stores (scope, created_at, id);
+   CREATE TABLE open_responses_vector_batches (
+     store INTEGER NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (store, id));
+   CREATE TABLE open_responses_vector_files (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, store INTEGER NOT NULL, id TEXT NOT NULL, batch TEXT, created_at INTEGER NOT NULL,
+     status TEXT NOT NULL, bytes INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
+     epoch INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, claimable_at INTEGER NOT NULL DEFAULT 0,
+     attributes TEXT NOT NULL, error TEXT, body TEXT NOT NULL);
+   CREATE UNIQUE INDEX open_responses_vector_files_by_id ON open_responses_vector_files (store, id)
+     WHERE status <> 'gone';
+   CREATE INDEX open_responses_vector_files_order ON open_responses_vector_files (store, created_at, id)
+     WHERE status <> 'gone';
+   CREATE INDEX open_responses_vector_files_waiting ON open_responses_vector_files (scope, created_at, id)
+     WHERE status = 'in_progress';
+   CREATE INDEX open_responses_vector_files_turns ON open_responses_vector_files (scope, epoch);
+   CREATE INDEX open_responses_vector_files_gone ON open_responses_vector_files (number) WHERE status = 'gone';
+   CREATE TABLE open_responses_vector_chunks (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     file INTEGER NOT NULL, place INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE (file, place));
+   CREATE TABLE open_responses_vector_embeddings (chunk INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+   CREATE TABLE open_responses_vector_claims (last INTEGER NOT NULL);
+   INSERT INTO open_responses_vector_claims (last) VALUES (0);`,
 ] as const;
 
 /** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */

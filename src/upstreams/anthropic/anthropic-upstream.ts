@@ -1,11 +1,11 @@
 /** The upstream for Anthropic's Messages API. */
 
-import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { cleanNote, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
+import { cleanNote, type Scrub, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { type HttpClient, httpClient } from '../http/http.ts';
@@ -57,6 +57,16 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     }
   }
 
+  const scrubs = new WeakMap<UpstreamCall, Scrub>();
+
+  function messages(body: JsonObject, call: UpstreamCall): AsyncIterable<ChatBatch> {
+    const headers = { ...betaOf(call), ...headersFor(call) };
+    const scrubError = scrub.of(headers);
+    scrubs.set(call, scrubError);
+    const request = { path: '/messages', headers, body: JSON.stringify(withServerTools(body, settings)), isLast };
+    return exchange(client, { ...request, scrubError }, call);
+  }
+
   async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
     const headers = headersFor(call);
@@ -67,15 +77,30 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     }
   }
 
+  const usual = scrub.of(fixedHeaders(settings, keyHeaders(settings)));
   return {
     name: 'anthropic',
     stateOwner: ownerOf('anthropic', settings.baseURL),
     origin: settings.baseURL.origin,
     stream,
-    redact: scrub.of(fixedHeaders(settings, keyHeaders(settings))),
+    messages,
+    redact: (error, call) => ((call && scrubs.get(call)) ?? usual)(error),
     models,
     close: () => client.close(),
   };
+}
+
+/** Fields of a request may need what the client names here. */
+function betaOf({ headers }: UpstreamCall): Headers {
+  const beta = headers.get('anthropic-beta');
+  return beta === null ? {} : { 'anthropic-beta': beta };
+}
+
+/** The host's tools are part of every request; the client's own of the same name win. */
+function withServerTools(body: JsonObject, { serverTools }: AnthropicSettings): JsonObject {
+  const given = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+  const own = serverTools.filter(({ name }) => !given.some((tool) => tool.name === name));
+  return own.length > 0 ? { ...body, tools: [...given, ...own] } : body;
 }
 
 interface Server {

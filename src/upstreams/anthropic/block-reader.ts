@@ -178,13 +178,14 @@ function redactedBlock({ data }: JsonObject, seen: Seen): OpenBlock {
   };
 }
 
-/** The input arrives in deltas, or complete in the block itself. */
-function callBlock({ id, name, input }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
+/** The input arrives in deltas, or complete in the block itself. A call without a name can be neither run nor answered. */
+function callBlock({ id, name, input }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
+  if (typeof name !== 'string' || name === '') return undefined;
   const call = seen.calls++;
   seen.text = 0;
   let streamed = false;
-  const known = typeof id === 'string' ? { id } : {};
-  events.push({ type: 'tool-call-delta', call, ...known, name: typeof name === 'string' ? name : '', arguments: '' });
+  const known = typeof id === 'string' && id !== '' ? { id } : {};
+  events.push({ type: 'tool-call-delta', call, ...known, name, arguments: '' });
   return {
     add({ partial_json: text }, into) {
       if (typeof text !== 'string' || text === '') return;

@@ -32,12 +32,13 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
     thinking,
     output_config: outputConfig(request, plan, drop),
     ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
+    stop_sequences: request.stopSequences,
     metadata: metadata(request),
   });
 }
 
 function dropped(setting: string): Note {
-  return { code: 'setting_dropped', message: `The Messages API cannot be told of ${setting}; it is left out.` };
+  return { code: 'setting_dropped', message: `The Messages API has no field for ${setting}; it is left out.` };
 }
 
 /** Settings without a counterpart, if they differ from the default. */
@@ -109,18 +110,20 @@ function outputConfig(
 
 /** Both default to 1; newer models accept only one of them, and neither together with thinking. */
 function sampling(
-  { temperature = 1, topP = 1 }: ModelRequest,
+  { temperature = 1, topP = 1, topK }: ModelRequest,
   thinks: boolean,
   drop: (setting: string) => void,
 ): JsonObject {
   const both = temperature !== 1 && topP !== 1;
   if (thinks && temperature !== 1) drop('temperature beside thinking');
   if (topP !== 1 && (thinks || both)) drop(thinks ? 'top_p beside thinking' : 'top_p beside temperature');
+  if (thinks && topK !== undefined) drop('top_k beside thinking');
   if (thinks) return {};
   if (temperature > 1) drop('a temperature over 1');
   return present({
     temperature: temperature < 1 ? temperature : undefined,
     top_p: topP !== 1 && !both ? topP : undefined,
+    top_k: topK,
   });
 }
 

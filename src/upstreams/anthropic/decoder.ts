@@ -1,5 +1,6 @@
 /** Reads the events of a Messages stream, or one whole message, as model events. */
 
+import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
@@ -9,7 +10,6 @@ import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
-import { usageReader } from './usage.ts';
 
 /** Takes one parsed event after another. */
 export interface MessagesDecoder {
@@ -46,6 +46,7 @@ class Decoder implements MessagesDecoder {
   private readonly blocks: BlockReader;
   private readonly usage = usageReader();
   private stopReason: unknown = undefined;
+  private stopSequence: { readonly stopSequence?: string } = {};
   private container: string | undefined = undefined;
 
   constructor(note: (note: Note) => void, kept: number) {
@@ -87,7 +88,8 @@ class Decoder implements MessagesDecoder {
     const { stopReason } = this;
     this.blocks.stopAll(events);
     this.done = typeof stopReason === 'string';
-    if (this.done && stopReason !== PAUSE) events.push({ type: 'finish', reason: finishReason(stopReason) });
+    if (this.done && stopReason !== PAUSE)
+      events.push({ type: 'finish', reason: finishReason(stopReason), ...this.stopSequence });
     return this.done;
   }
 
@@ -110,6 +112,7 @@ class Decoder implements MessagesDecoder {
   private takeStop(from: unknown): void {
     if (!isRecord(from)) return;
     this.stopReason = from.stop_reason ?? this.stopReason;
+    if (typeof from.stop_sequence === 'string') this.stopSequence = { stopSequence: from.stop_sequence };
     if (isRecord(from.container) && typeof from.container.id === 'string') this.container = from.container.id;
   }
 }

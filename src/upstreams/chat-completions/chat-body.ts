@@ -23,6 +23,9 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
     [options.maxTokensField]: request.maxOutputTokens,
     temperature: request.temperature,
     top_p: request.topP,
+    // OpenAI's own API lacks it, and other servers' names for it are the same.
+    top_k: request.topK,
+    stop: request.stopSequences,
     presence_penalty: request.presencePenalty,
     frequency_penalty: request.frequencyPenalty,
     logprobs: request.topLogprobs === undefined ? undefined : true,

@@ -26,8 +26,8 @@ import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
-/** An upstream that has every optional method, for upstreams of a host's own that choose among several. */
-export interface ChatCompletionsUpstream extends Required<Upstream> {
+/** An upstream that has every optional method of a single server of its API, for upstreams of a host's own that choose among several. */
+export interface ChatCompletionsUpstream extends Required<Omit<Upstream, 'messages' | 'servers'>> {
   readonly stateOwner: string;
 }
 

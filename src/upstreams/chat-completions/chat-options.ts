@@ -1,5 +1,5 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
-import { boolean, checkOptions } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, oneOf } from '../../ports/host/options-check.ts';
 import {
   openaiServer,
   type ServerOptions,
@@ -49,10 +49,6 @@ export interface ChatSettings extends BodyOptions, ServerSettings {
 }
 
 const NAME = 'chatCompletionsUpstream';
-const oneOf =
-  (...values: readonly string[]) =>
-  (value: unknown) =>
-    values.includes(value as string) || `one of ${values.map((known) => `'${known}'`).join(', ')}`;
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function chatSettings(options: ChatCompletionsOptions): ChatSettings {

@@ -72,6 +72,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onChunk(data: readonly string[]): void {
+    this.call.wire?.received(data);
     this.isAnswered ||= data.length > 0;
     const place = data.findIndex(this.isLast);
     if (place < 0) this.consumer.onChunk({ whole: false, data });
@@ -101,12 +102,14 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
 
   private async open(): Promise<void> {
     const { path, headers, body } = this.request as ExchangeRequest;
-    const { signal, limits, onAttempt } = this.call;
+    const { signal, limits, retries, onAttempt, wire } = this.call;
+    wire?.sent(body);
     const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
     this.watch = watch;
-    const answer = await this.client.send({ method: 'POST', path, headers, body, stop: watch.call, onAttempt });
+    const attempts = { stop: watch.call, retries, onAttempt };
+    const answer = await this.client.send({ method: 'POST', path, headers, body, ...attempts });
     this.request = undefined;
-    if (isJson(answer)) return this.last({ whole: true, data: [await readWhole(answer.body)] });
+    if (isJson(answer)) return this.takeWhole(await readWhole(answer.body));
     this.contentType = answer.contentType;
     this.inbox = openInbox(answer.body, {
       eventBytes: limits.eventBytes,
@@ -114,6 +117,11 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       onBytes: () => watch.reset(),
     });
     this.inbox.pull(this);
+  }
+
+  private takeWhole(text: string): void {
+    this.call.wire?.received([text]);
+    this.last({ whole: true, data: [text] });
   }
 
   private last(batch: AnswerBatch): void {
@@ -141,7 +149,7 @@ export async function fetchJson(
   const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
   try {
     const { path, headers } = request;
-    const answer = await client.send({ method: 'GET', path, headers, stop: watch.call });
+    const answer = await client.send({ method: 'GET', path, headers, stop: watch.call, retries: call.retries });
     return parseJson(await readWhole(answer.body));
   } catch (error) {
     throw broken(error, watch);

@@ -1,15 +1,18 @@
 /** Requests to a model server: one keep-alive pool, and retries before the first byte. */
 
-import { Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
+import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
+import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord } from '../../protocol/record.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
 import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
-import { type Answered, type AnswerHeaders, dispatch } from './dispatch.ts';
+import { type Answered, dispatch } from './dispatch.ts';
+import { fetchAnswer } from './fetch-answer.ts';
 import type { Stop } from './watchdog.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
@@ -33,6 +36,8 @@ interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly stop: Stop;
+  /** The most attempts after the first. Default: as the client is set. */
+  readonly retries?: number | undefined;
   /** Receives the number of each attempt and the server's host. */
   readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
 }
@@ -50,17 +55,27 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+type Ask = (options: Dispatcher.DispatchOptions, stop: Stop) => Promise<Answered>;
+
+/** Bun puts a package of its own in the place of undici. */
+function askerOf(pool: Pool, origin: string): Ask {
+  if (typeof pool.dispatch === 'function') return (options, stop) => dispatch(pool, options, stop);
+  return (options, stop) => fetchAnswer(origin, options, stop);
+}
+
 /** Opens the pool; connections are made on demand. */
 export function httpClient(options: HttpOptions): HttpClient {
   const { baseURL, retries, connectTimeoutMs } = options;
+  const { Pool } = undici();
   // `watchdog` keeps the deadlines of a call: undici's cannot tell the first byte from later gaps.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
   const prefix = basePath(baseURL);
+  const ask = askerOf(pool, baseURL.origin);
 
   async function attempt(request: HttpRequest): Promise<HttpAnswer> {
     const { method, headers, body = null, stop } = request;
     const path = `${prefix}${request.path}${baseURL.search}`;
-    const answer = await dispatch(pool, { method, path, headers: { ...headers }, body }, stop);
+    const answer = await ask({ method, path, headers: { ...headers }, body }, stop);
     const contentType = String(answer.headers['content-type'] ?? '');
     if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
     if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
@@ -75,7 +90,7 @@ export function httpClient(options: HttpOptions): HttpClient {
           return await attempt(request);
         } catch (error) {
           throwIfStopped(request);
-          const pause = retry < retries ? pauseBefore(error, retry) : undefined;
+          const pause = retry < Math.min(retries, request.retries ?? retries) ? pauseBefore(error, retry) : undefined;
           if (pause === undefined) throw unreachableAs(error, options);
           await rest(pause, request.stop);
           throwIfStopped(request);
@@ -139,16 +154,6 @@ function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError
     `The model server redirects to ${where} (status ${status}): baseURL must be where its API is.`,
   );
   return new ApiError('upstream_error', 'The model server redirected the request, which is not followed.', { cause });
-}
-
-/** In milliseconds; `retry-after` holds seconds or a date. */
-function retryAfterMs(headers: AnswerHeaders): number | undefined {
-  const exact = Number(headers['retry-after-ms']);
-  if (headers['retry-after-ms'] !== undefined && exact >= 0) return exact;
-  const value = headers['retry-after'];
-  if (typeof value !== 'string') return undefined;
-  const pause = /^\s*[\d.]+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(pause) ? undefined : Math.max(0, pause);
 }
 
 /** How long to wait before another attempt, or undefined if there must be none. */

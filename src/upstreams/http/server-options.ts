@@ -156,7 +156,7 @@ export function requestHeaders(
 function clientHeadersFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
   const given = headers(client);
   const fault = headersFault(given);
-  if (fault) throw new TypeError(`${owner}: headers must answer ${fault}`);
+  if (fault) throw new TypeError(`${owner}: headers must return ${fault}`);
   // The cast: checked just above.
   return lowerCased(given as Readonly<Record<string, string>>);
 }

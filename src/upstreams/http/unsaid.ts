@@ -18,7 +18,8 @@ export function holding(): Hold {
   let held = 0;
   return (characters = 0) => {
     held += characters + HELD_PIECE;
-    if (held > MOST_HELD) throw new ApiError('output_too_large', 'The model server sent much and said nothing.');
+    if (held > MOST_HELD)
+      throw new ApiError('output_too_large', 'The model server sent too much data without any output.');
   };
 }
 

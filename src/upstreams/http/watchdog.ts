@@ -81,5 +81,5 @@ class Watch implements Watchdog, Stop {
 }
 
 function expire(watch: Watch): void {
-  watch.abort(new ApiError('upstream_timeout', 'The model server fell silent.'));
+  watch.abort(new ApiError('upstream_timeout', 'The model server stopped sending data.'));
 }

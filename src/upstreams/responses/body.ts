@@ -27,7 +27,7 @@ export function toResponsesBody(
     ...(tools.length > 0
       ? { tools, tool_choice: choiceOf(request), parallel_tool_calls: request.parallelToolCalls }
       : {}),
-    max_output_tokens: request.maxOutputTokens,
+    max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, LEAST_TOKENS),
     temperature: request.temperature,
     top_p: request.topP,
     // OpenAI's own API lacks these fields, and refuses even the default.
@@ -42,6 +42,9 @@ export function toResponsesBody(
     ...passedOn(request),
   };
 }
+
+/** The API refuses a lower limit. */
+const LEAST_TOKENS = 16;
 
 function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettings): readonly string[] | undefined {
   const include = [

@@ -5,7 +5,7 @@ import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
 import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
-import type { LogProb } from '../../protocol/items.ts';
+import { readLogProbList } from '../../protocol/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
@@ -65,7 +65,8 @@ class Decoder implements ResponsesDecoder {
   private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
     const known = this.items.get(index);
     if (known) return known;
-    const isCall = isRecord(item) && item.type === 'function_call';
+    // A call without a name can be neither run nor answered.
+    const isCall = isRecord(item) && item.type === 'function_call' && lengthOf(item.name) > 0;
     const opened: OpenItem = {
       type: isRecord(item) ? wordIn(item.type) : undefined,
       key: isRecord(item) ? wordIn(keyOf(item)) : undefined,
@@ -90,7 +91,7 @@ class Decoder implements ResponsesDecoder {
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
-      name: String(name),
+      name: wordIn(name) ?? '',
       arguments: given,
     });
   }
@@ -228,14 +229,14 @@ function finishReason({ status, incomplete_details: details }: JsonObject): Fini
   return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
 }
 
-/** Servers without phases write null. */
+/** Servers without phases write null; clients know these two. */
 function messageStart({ phase }: JsonObject): ModelEvent {
-  return typeof phase === 'string' && phase !== '' ? { type: 'message-start', phase } : { type: 'message-start' };
+  const isKnown = phase === 'commentary' || phase === 'final_answer';
+  return isKnown ? { type: 'message-start', phase } : { type: 'message-start' };
 }
 
 function textDelta(text: string, logprobs: unknown): ModelEvent {
-  // The cast: both APIs write them alike.
-  const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
+  const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: readLogProbList(logprobs) } : {};
   return { type: 'text-delta', text, ...details };
 }
 

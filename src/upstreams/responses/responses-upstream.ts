@@ -5,6 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
@@ -60,6 +61,8 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
+    if (request.topK !== undefined) noteOnce(call, notSaid('top_k'));
+    if (request.stopSequences) noteOnce(call, notSaid('stop_sequences'));
     const fields = toResponsesBody(request, settings, skipped);
     const first = answer(fields, call);
     if (!holdsThoughts(fields)) return first;
@@ -92,6 +95,10 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     models,
     close: () => client.close(),
   };
+}
+
+function notSaid(setting: string): Note {
+  return { code: 'setting_dropped', message: `The Responses API has no '${setting}'; it is left out.` };
 }
 
 function holdsThoughts({ input }: JsonObject): boolean {

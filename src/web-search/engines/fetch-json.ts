@@ -1,6 +1,7 @@
 /** Asks the JSON API of a search engine, limited in time and size; errors name neither addresses nor keys. */
 import { fetch, type RequestInit } from 'undici';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
+import { limitedText } from '../../ports/host/limited-text.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
@@ -24,7 +25,7 @@ export async function fetchJson({ engine, url, init, signal, timeoutMs }: Engine
   try {
     // Headers with keys must not follow a redirect.
     const response = await fetch(url, { ...init, redirect: 'manual', signal: both });
-    const text = response.ok ? await limitedText(response.body) : undefined;
+    const text = response.ok ? await textOf(response.body) : undefined;
     if (text !== undefined) return answerIn(text);
     await response.body?.cancel();
     throw new EngineFault(`answered with the status ${response.status}`);
@@ -47,15 +48,10 @@ function faultOf(error: unknown, timeout: AbortSignal, timeoutMs: number): strin
   return code === undefined ? 'could not be reached' : `could not be reached (${code})`;
 }
 
-async function limitedText(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of body ?? []) {
-    bytes += piece.length;
-    if (bytes > MOST_BYTES) throw new EngineFault(`answered with more than ${MOST_BYTES} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString();
+async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const text = await limitedText(body, MOST_BYTES);
+  if (text === undefined) throw new EngineFault(`answered with more than ${MOST_BYTES} bytes`);
+  return text;
 }
 
 function answerIn(text: string): JsonObject {

@@ -4,7 +4,7 @@ import type { ProvidedTool, ToolProvider, ToolResult, ToolsRequest } from '../..
 import type { WebResult } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
-import { toolOutputText } from '../../protocol/tool-calls/output-text.ts';
+import { toolOutputText } from '../../protocol/tool-calls/results/output-text.ts';
 import { MOST_BYTES } from './fetch-json.ts';
 
 /** How the tool is called; `undefined` means omitted. */

@@ -5,7 +5,7 @@ import type { EgressPolicy } from '../../egress/policy.ts';
 import { requirePackage } from '../../ports/host/package-files.cjs';
 import { PageThreads } from './page-threads.ts';
 
-/** A page as the model is told it. */
+/** A page as the model receives it. */
 export interface Page {
   /** Where it was found, after redirects. */
   readonly url: string;

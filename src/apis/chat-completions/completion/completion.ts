@@ -40,6 +40,8 @@ export interface Completion extends CompletionPlan {
   lastUsage: JsonObject | undefined;
   /** The newest round's model, as its server names it. */
   answeredBy: string | undefined;
+  /** The newest round's model server, if the upstream chose among several. */
+  server: string | undefined;
   /** The text of the rounds that have ended. */
   text: string;
   /** The images that tools of the server have made. */
@@ -55,7 +57,7 @@ export interface Completion extends CompletionPlan {
 /** Before any output. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
-  const unknown = { lastUsage: undefined, answeredBy: undefined };
+  const unknown = { lastUsage: undefined, answeredBy: undefined, server: undefined };
   return { clientCalls: new Map(), nextNumber: 0, images: [], ...nothing, ...unknown, ...plan };
 }
 

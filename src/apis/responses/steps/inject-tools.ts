@@ -2,11 +2,12 @@
 
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
-import type { Toolset } from '../../../ports/toolset.ts';
+import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
+import { checkRequested } from '../../../tools/check-requested.ts';
 import { offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
@@ -21,13 +22,24 @@ export async function injectServerTools(request: EndpointRequest, settings: Prep
   if (context.tools || !isRecord(body)) return request;
   const client = toolList(body.tools);
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
+  const providers = settings.toolsOf(request.request);
+  if (brought.length === 0 && providers.length === 0) return withToolsOf(request, body, { toolset: NO_TOOLS, client });
   const own = readClientTools(brought).known;
   const note = noteOf(request, settings);
-  const hosted = await listTools(settings.toolsOf(request.request), signal, note, typesOf(brought), request);
+  const hosted = await listTools(providers, signal, note, typesOf(brought), request);
+  await checkRequested(hosted, brought, request);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   const toolset = namedTools(served, new Set(own.keys()), note, searchesClients(brought, own));
-  const tools = { toolset, client };
-  return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
+  return withToolsOf(request, body, { toolset, client });
+}
+
+/** The request with its tools, which its context records. */
+function withToolsOf(
+  request: EndpointRequest,
+  body: JsonObject,
+  tools: { readonly toolset: Toolset; readonly client: readonly JsonObject[] | undefined },
+): EndpointRequest {
+  return { ...request, body: withTools(body, tools), context: Object.assign({}, request.context, { tools }) };
 }
 
 /** Whether the request asks this server to search among the client's tools. */

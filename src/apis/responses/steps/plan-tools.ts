@@ -44,8 +44,20 @@ interface GivenTools {
 
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
+/** Of most requests: it is made once. */
+let planWithoutTools: ToolPlan | undefined;
+
 /** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */
 export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
+  const { tools, additional = [], choice } = given;
+  const hasChoice = choice !== undefined && choice !== null;
+  if (hasChoice || tools.length > 0 || additional.length > 0 || toolset.size > 0) return planOf(given, toolset, note);
+  planWithoutTools ??= planOf({ tools: [], choice: undefined }, NO_TOOLS, note);
+  return planWithoutTools;
+}
+
+/** The plan of any request, with tools or without. */
+export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice, conversation = [] } = given;
   const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
   for (const type of unknown) note(droppedTool(type));

@@ -2,6 +2,7 @@
 
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
+import type { RequestGuards } from '../../../inspection/request/request-guards.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import type { ProviderStates } from '../../../ports/endpoints/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
@@ -18,6 +19,8 @@ export interface CheckedRequest {
   readonly apiRequest: EndpointRequest;
   /** The body with known fields typed. */
   readonly body: CreateBody;
+  /** Absent if there are none. */
+  readonly guards?: RequestGuards;
 }
 
 /** After `resolveHistory`; the body references the resolved history. */

@@ -12,7 +12,7 @@ import { withConfiguration } from './with-configuration.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
 export async function resolveHistory(
-  { apiRequest: given, body }: CheckedRequest,
+  { apiRequest: given, body, guards }: CheckedRequest,
   settings: PrepareSettings,
 ): Promise<RequestWithHistory> {
   const request = await loadRequestHistory(given, settings);
@@ -22,7 +22,8 @@ export async function resolveHistory(
   const input = inputItems(ownInput(sent, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
   const settled = withConfiguration(withPast(body, history), conversation);
-  return { apiRequest: request, body: settled, history, seed, input, conversation };
+  const resolved = { apiRequest: request, body: settled, history, seed, input, conversation };
+  return guards ? { ...resolved, guards } : resolved;
 }
 
 type WithHistory = TurnContext & { readonly history: LoadedHistory };

@@ -1,9 +1,11 @@
 /** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host provides. */
 
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
+import { lazily } from '../../../protocol/json/lazy-schema.ts';
+import { zod } from '../../../protocol/json/packages.cjs';
 import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
@@ -29,39 +31,43 @@ export interface ServerSettings {
   readonly mcpLabels?: readonly string[] | undefined;
 }
 
-const names = listOf(z.string());
-const filterSchema = z.object({
-  tool_names: names.nullish(),
-  read_only: z.boolean().nullish(),
-});
-type Filter = z.infer<typeof filterSchema>;
-const approvalSchema = z.union([
-  z.literal(['always', 'never']),
-  z.object({ always: filterSchema.nullish(), never: filterSchema.nullish() }),
-]);
-type Approval = z.infer<typeof approvalSchema>;
-const allowedSchema = z.union([names, filterSchema]);
+const filterSchema = lazily((z) =>
+  z.object({ tool_names: listOf(z.string()).nullish(), read_only: z.boolean().nullish() }),
+);
+type Filter = z.infer<ReturnType<typeof filterSchema>>;
+const approvalSchema = lazily((z) =>
+  z.union([
+    z.literal(['always', 'never']),
+    z.object({ always: filterSchema().nullish(), never: filterSchema().nullish() }),
+  ]),
+);
+type Approval = z.infer<ReturnType<typeof approvalSchema>>;
+const allowedSchema = lazily((z) => z.union([listOf(z.string()), filterSchema()]));
 
 /** A union whose error names the allowed values. */
 function fitting<Schema extends z.ZodType>(schema: Schema, expected: string) {
-  return z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, `it must be ${expected}`).nullish();
+  return zod()
+    .z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, `it must be ${expected}`)
+    .nullish();
 }
 
 /** More than any server accepts. */
 const HEADERS = { pairs: 64, keyLength: 256, valueLength: 16_384 };
 
-const entrySchema = z.object({
-  server_label: z.string(),
-  server_url: z.string().nullish(),
-  connector_id: z.string().nullish(),
-  tunnel_id: z.string().nullish(),
-  headers: textPairs(HEADERS).nullish(),
-  authorization: z.string().nullish(),
-  allowed_tools: fitting(allowedSchema, "an array of names, or an object of 'tool_names' and 'read_only'"),
-  defer_loading: z.boolean().nullish(),
-  require_approval: fitting(approvalSchema, "'always', 'never', or an object with filters under these names"),
-});
-type Entry = z.infer<typeof entrySchema>;
+const entrySchema = lazily((z) =>
+  z.object({
+    server_label: z.string(),
+    server_url: z.string().nullish(),
+    connector_id: z.string().nullish(),
+    tunnel_id: z.string().nullish(),
+    headers: textPairs(HEADERS).nullish(),
+    authorization: z.string().nullish(),
+    allowed_tools: fitting(allowedSchema(), "an array of names, or an object of 'tool_names' and 'read_only'"),
+    defer_loading: z.boolean().nullish(),
+    require_approval: fitting(approvalSchema(), "'always', 'never', or an object with filters under these names"),
+  }),
+);
+type Entry = z.infer<ReturnType<typeof entrySchema>>;
 
 /**
  * The servers that the request names, in its order; `hosted` are the labels of the host's own. Entries that this server
@@ -106,7 +112,7 @@ function readEntry(
   hosted: ReadonlySet<string>,
   { mcpLabels = [...hosted] }: ServerSettings,
 ): ServerEntry {
-  const { success, data, error } = entrySchema.safeParse(tool);
+  const { success, data, error } = entrySchema().safeParse(tool);
   if (!success) throw invalid(error.issues, tool, ['tools', index]);
   const { server_label: label, server_url: url, connector_id: connector, tunnel_id: tunnel } = data;
   const param = `tools[${index}]`;

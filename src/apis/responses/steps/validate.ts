@@ -2,11 +2,15 @@
 
 import { bringLimits } from '../../../ports/endpoints/brought.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
-import type { Limits } from '../../../ports/limits.ts';
+import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `ApiError` naming the field at fault. */
-export function validate(request: EndpointRequest, { limits }: { readonly limits: Limits }): CheckedRequest {
-  return { apiRequest: request, body: validateCreate(request.body, bringLimits(request, limits)) };
+export function validate(
+  request: EndpointRequest,
+  { limits, files }: Pick<PrepareSettings, 'limits' | 'files'>,
+): CheckedRequest {
+  const body = validateCreate(request.body, bringLimits(request, limits), files !== undefined);
+  return { apiRequest: request, body };
 }

@@ -12,7 +12,7 @@ export function withConfiguration(body: CreateBody, conversation: readonly Item[
   for (const item of conversation) {
     if (item.type !== 'configuration_update') continue;
     // History that another server wrote has not been validated.
-    const update = configurationSchema.safeParse(item).data;
+    const update = configurationSchema().safeParse(item).data;
     if (update?.reasoning?.effort) reasoning = { ...reasoning, effort: update.reasoning.effort };
     if (update?.text) text = { ...text, format: update.text.format };
   }

@@ -89,7 +89,7 @@ export interface McpClient {
   onClose(listener: () => void): void;
 }
 
-/** What a client tells its owner, and asks of it. */
+/** The callbacks of a client's owner. */
 export interface McpClientOwner {
   onListChanged(): void;
   readonly questions: Questions;

@@ -6,7 +6,7 @@ import { RpcCode, RpcError } from './faults.ts';
 /** Answers one question, in the protocol's own form. */
 export type Answer = (params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
 
-/** Who answers; a question that nobody answers is refused at once. */
+/** The functions that answer; a question without one is refused at once. */
 export interface Questions {
   /** `elicitation/create`. */
   readonly elicit?: Answer | undefined;
@@ -14,7 +14,7 @@ export interface Questions {
   readonly sample?: Answer | undefined;
 }
 
-/** What a client tells servers that it can answer. */
+/** The capabilities that a client announces to servers. */
 export function capabilitiesOf({ elicit, sample }: Questions) {
   return { ...(elicit && { elicitation: { form: {}, url: {} } }), ...(sample && { sampling: {} }) };
 }

@@ -108,7 +108,7 @@ class ClientV2 implements McpClient {
     return this.client.callTool(params as ClientModule.CallToolRequest['params'], { ...options, toolDefinition });
   }
 
-  /** Servers of the modern era tell of changes only on a stream that is asked for. */
+  /** Servers of the modern era announce changes only on a stream that the client requests. */
   private async hearChanges(): Promise<void> {
     const { signal } = this.closed;
     let pause = FIRST_PAUSE_MS;
@@ -117,7 +117,7 @@ class ClientV2 implements McpClient {
       if ((await stream?.closed) === 'local') return;
       pause = stream ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * 2);
       await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
-      // Nobody told of changes meanwhile.
+      // No changes were reported meanwhile.
       if (stream && !signal.aborted) this.owner.onListChanged();
     }
   }

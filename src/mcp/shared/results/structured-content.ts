@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { sizeText } from '../../../protocol/tool-calls/output-text.ts';
+import { sizeText } from '../../../protocol/tool-calls/results/output-text.ts';
 
 /** As JSON, for the model; undefined if there is none, or if the blocks have the same content. */
 export function contentNotInText(structured: unknown, blocks: readonly JsonObject[]): string | undefined {

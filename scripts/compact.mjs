@@ -1,0 +1,41 @@
+/** Prints compiled code small: no spaces and short names of local variables, but a line for each statement. */
+import { parseAst } from '@rollup/wasm-node/parseAst';
+import { minifySync } from '@swc/core';
+
+/** Simpler expressions, but no statements joined, and no function moved into another. */
+const COMPRESS = {
+  sequences: false,
+  inline: 0,
+  reduce_vars: false,
+  hoist_props: false,
+  keep_classnames: true,
+};
+/** Classes and their methods keep their names. */
+const MANGLE = { toplevel: true, keep_classnames: true };
+
+/** The same CommonJS code, for a package that is a third smaller; stack traces still tell the statement, and the class and the method. */
+export function compact(code) {
+  const { code: packed } = minifySync(code, { compress: COMPRESS, mangle: MANGLE, module: false });
+  return atEach(statementsOf(parseAst(packed)), packed);
+}
+
+function atEach(positions, code) {
+  const starts = [0, ...positions.filter((start) => start > 0).sort((a, b) => a - b)];
+  return `${starts.map((start, at) => code.slice(start, starts[at + 1])).join('\n')}\n`;
+}
+
+/** Where the statements and the members of classes begin: a line break before one changes nothing. */
+function statementsOf(node) {
+  const found = [];
+  visit(node, ({ type, body, consequent }) => {
+    const list = type === 'SwitchCase' ? consequent : body;
+    if (Array.isArray(list)) for (const { start } of list) found.push(start);
+  });
+  return found;
+}
+
+function visit(value, look) {
+  if (typeof value !== 'object' || value === null) return;
+  look(value);
+  for (const child of Object.values(value)) visit(child, look);
+}

@@ -1,0 +1,100 @@
+/** Reads the uploaded files that the messages of a chat completion name. */
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { Toolset } from '../../ports/toolset.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { CODE_INTERPRETER } from '../../protocol/tool-calls/tool-names.ts';
+import { namesServing } from '../../tools/toolset.ts';
+import { filesOfContainer } from '../../uploads/container-files.ts';
+import { InlineTexts } from '../../uploads/inline-text.ts';
+import { filePart } from '../../uploads/upload-parts.ts';
+import { UploadReader } from '../../uploads/upload-reader.ts';
+import type { ChatBody } from './schema.ts';
+
+/**
+ * The body with the content in the place of each `file.file_id`, and the text in that of each document; the same body if
+ * it has none. Throws `file_not_found`.
+ */
+export async function readUploads(
+  body: ChatBody,
+  request: Pick<EndpointRequest, 'scope' | 'signal'>,
+  { files, documents, limits }: PrepareSettings,
+): Promise<ChatBody> {
+  const isRead = (part: unknown) => (files && idIn(part) !== undefined) || (documents && hasData(part)) || false;
+  if ((!files && !documents) || !body.messages.some(({ content }) => partsOf(content).some(isRead))) return body;
+  const reader = files && new UploadReader(files, request, limits);
+  const placing = new Placing(reader, new InlineTexts(documents, request, limits), isRead);
+  const messages = [];
+  for (const [index, message] of body.messages.entries()) {
+    const content = await placing.changed(message.content, `messages[${index}].content`);
+    messages.push(content === message.content ? message : { ...message, content });
+  }
+  return { ...body, messages };
+}
+
+/** The files that the request puts into the container of its code, as items. Throws `file_not_found`. */
+export async function uploadsForCode(
+  tools: readonly JsonObject[],
+  toolset: Toolset,
+  request: Pick<EndpointRequest, 'scope' | 'signal'>,
+  { files, limits }: PrepareSettings,
+): Promise<readonly Item[]> {
+  if (!files || namesServing(toolset, CODE_INTERPRETER).length === 0) return [];
+  return filesOfContainer(tools, new UploadReader(files, request, limits));
+}
+
+/** How the parts of one request are replaced. */
+class Placing {
+  private readonly reader: UploadReader | undefined;
+  private readonly texts: InlineTexts;
+  private readonly isRead: (part: unknown) => boolean;
+
+  constructor(reader: UploadReader | undefined, texts: InlineTexts, isRead: (part: unknown) => boolean) {
+    this.reader = reader;
+    this.texts = texts;
+    this.isRead = isRead;
+  }
+
+  async changed(content: unknown, path: string): Promise<unknown> {
+    const parts = partsOf(content);
+    if (!parts.some(this.isRead)) return content;
+    const whole: unknown[] = [];
+    for (const [index, part] of parts.entries())
+      whole.push(this.isRead(part) ? await this.placed(part, `${path}[${index}].file`) : part);
+    return whole;
+  }
+
+  private async placed(part: unknown, path: string): Promise<unknown> {
+    const id = idIn(part);
+    if (id === undefined || !this.reader) {
+      const held = { type: 'input_file', ...fileIn(part) };
+      return asText(await this.texts.ofPart(held, `${path}.file_data`)) ?? part;
+    }
+    const param = `${path}.file_id`;
+    const upload = await this.reader.get(id, param);
+    const { filename, file_data: data } = filePart(upload);
+    return asText(await this.texts.of(upload, param)) ?? { type: 'file', file: { filename, file_data: data } };
+  }
+}
+
+function asText(text: string | undefined): JsonObject | undefined {
+  return text === undefined ? undefined : { type: 'text', text };
+}
+
+function partsOf(content: unknown): readonly unknown[] {
+  return Array.isArray(content) ? content : [];
+}
+
+function fileIn(part: unknown): JsonObject {
+  return isRecord(part) && part.type === 'file' && isRecord(part.file) ? part.file : {};
+}
+
+function hasData(part: unknown): boolean {
+  return Boolean(fileIn(part).file_data);
+}
+
+function idIn(part: unknown): string | undefined {
+  const { file_data: data, file_id: id } = fileIn(part);
+  return !data && typeof id === 'string' ? id : undefined;
+}

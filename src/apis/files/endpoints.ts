@@ -1,0 +1,147 @@
+/** The endpoints of the Files API as functions from a request to a reply, for any framework. */
+import { answered, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { Route } from '../../ports/endpoints/routes.ts';
+import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import { isUntracked, needTenant } from '../../ports/scope.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
+import { contentReply, wantedRange } from './content.ts';
+import type { FileLimits } from './limits.ts';
+import { listQuery } from './list-query.ts';
+import { type FormParser, formType, mostBytes, tooLarge } from './multipart.ts';
+import { uploadDetails } from './upload-details.ts';
+import { type IncomingFile, receiveForm } from './upload-form.ts';
+import { type UploadSlot, UploadSlots } from './upload-slots.ts';
+
+/** The host's options that the Files API needs. */
+export interface FilesSettings extends EndpointSettings {
+  readonly files: FileStore;
+  readonly fileLimits: FileLimits;
+  readonly formParser: FormParser;
+}
+
+/** The routes over these settings. */
+export function fileRoutes(settings: FilesSettings): readonly Route[] {
+  const endpoints = new FilesEndpoints(settings);
+  return [
+    {
+      method: 'POST',
+      path: '/files',
+      endpoint: answered((request) => endpoints.create(request), settings),
+      readsBytes: true,
+    },
+    { method: 'GET', path: '/files', endpoint: answered((request) => endpoints.list(request), settings) },
+    { method: 'GET', path: '/files/:id', endpoint: answered((request) => endpoints.retrieve(request), settings) },
+    {
+      method: 'GET',
+      path: '/files/:id/content',
+      endpoint: answered((request) => endpoints.content(request), settings),
+    },
+    { method: 'DELETE', path: '/files/:id', endpoint: answered((request) => endpoints.remove(request), settings) },
+  ];
+}
+
+class FilesEndpoints {
+  private readonly settings: FilesSettings;
+  private readonly slots: UploadSlots;
+
+  constructor(settings: FilesSettings) {
+    this.settings = settings;
+    this.slots = new UploadSlots(settings.fileLimits);
+  }
+
+  async create(request: EndpointRequest): Promise<JsonReply> {
+    const { fileLimits: limits, formParser } = this.settings;
+    const type = formType(request.headers);
+    needTenant(request.scope, 'An uploaded file', null);
+    // Before reading: an upload that is announced as too long need not be sent.
+    if (Number(request.headers.get('content-length')) > mostBytes(limits)) throw tooLarge(limits);
+    const slot = this.slots.begin(request.scope);
+    try {
+      const store = (file: IncomingFile) => this.store(file, request.scope, slot);
+      return jsonReply(fileResource(await receiveForm(request.bytes ?? NO_BYTES, formParser(type), limits, store)));
+    } finally {
+      slot.end();
+    }
+  }
+
+  private async store(file: IncomingFile, scope: string, slot: UploadSlot): Promise<StoredFile> {
+    const { files, fileLimits: limits } = this.settings;
+    const createdAt = Date.now();
+    const stored = await fromFiles(() => files.usage(scope));
+    slot.count(0, stored);
+    async function* content() {
+      for await (const piece of file.content) {
+        slot.count(piece.byteLength, stored);
+        yield piece;
+      }
+    }
+    const details = () => uploadDetails(file, createdAt, limits);
+    const quota = { files: limits.files, bytes: limits.tenantBytes };
+    return fromFiles(() => files.put({ scope, id: newFileId(), createdAt, content: content(), details, quota }));
+  }
+
+  async list({ scope, query }: EndpointRequest): Promise<JsonReply> {
+    const wanted = listQuery(query);
+    const none = { files: [], hasMore: false, unknown: undefined };
+    const page = isUntracked(scope) ? none : await fromFiles(() => this.settings.files.list(scope, wanted));
+    if (page.unknown) throw fileNotFound(String(wanted.after), 'after');
+    const data = page.files.map(fileResource);
+    const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+    return jsonReply({ object: 'list', data, ...ends, has_more: page.hasMore });
+  }
+
+  async retrieve(request: EndpointRequest): Promise<JsonReply> {
+    return jsonReply(fileResource(await this.find(request)));
+  }
+
+  async content(request: EndpointRequest): Promise<Reply> {
+    const file = await this.find(request);
+    const range = wantedRange(request.headers, file);
+    const bytes = await fromFiles(() => this.settings.files.read(file, range));
+    if (!bytes) throw fileNotFound(file.id);
+    return contentReply(file, range, bytes);
+  }
+
+  async remove(request: EndpointRequest): Promise<JsonReply> {
+    const key = keyOf(request);
+    if (!(await fromFiles(() => this.settings.files.delete(key)))) throw fileNotFound(key.id);
+    return jsonReply({ id: key.id, object: 'file', deleted: true });
+  }
+
+  private async find(request: EndpointRequest): Promise<StoredFile> {
+    const key = keyOf(request);
+    const file = await fromFiles(() => this.settings.files.get(key));
+    if (!file) throw fileNotFound(key.id);
+    return file;
+  }
+}
+
+const NO_BYTES: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => ({ next: async () => DONE }) };
+const DONE = { done: true, value: undefined } as const;
+
+/** Throws `file_not_found` for an id that no file of the tenant can have. */
+function keyOf({ scope, params }: EndpointRequest): ResponseKey {
+  const id = String(params.id);
+  if (!isFileId(id) || isUntracked(scope)) throw fileNotFound(id);
+  return { scope, id };
+}
+
+function fileNotFound(id: string, param = 'id'): ApiError {
+  return new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param });
+}
+
+/** OpenAI's file object. */
+function fileResource({ id, bytes, createdAt, expiresAt, filename, purpose }: StoredFile): JsonObject {
+  const expiry = expiresAt === undefined ? {} : { expires_at: seconds(expiresAt) };
+  const times = { created_at: seconds(createdAt), ...expiry };
+  return { id, object: 'file', bytes, ...times, filename, purpose, status: 'processed', status_details: null };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

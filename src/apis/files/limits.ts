@@ -1,0 +1,49 @@
+/** The limits of uploaded files. */
+import { checkOptions, milliseconds, type OptionCheck } from '../../ports/host/options-check.ts';
+
+/** Every limit; sizes are bytes, times are milliseconds. */
+export interface FileLimits {
+  /** The maximum length of one file. Default: 536,870,912, which is OpenAI's. */
+  readonly fileBytes: number;
+  /** The maximum number of one tenant's files. Default: 10,000. */
+  readonly files: number;
+  /** The total length of one tenant's files; running uploads may take as much again. Default: 10,737,418,240. */
+  readonly tenantBytes: number;
+  /** The maximum number of one tenant's uploads at the same time. Default: 8. */
+  readonly uploads: number;
+  /** The maximum number of parts of one form. Default: 16. */
+  readonly parts: number;
+  /** The maximum length of a form's field other than the file. Default: 1,024. */
+  readonly fieldBytes: number;
+  /** The maximum length of a file's name, in characters. Default: 255. */
+  readonly nameLength: number;
+  /** How long an upload may pause, in milliseconds. Default: 60,000. */
+  readonly idleTimeoutMs: number;
+}
+
+const MIB = 1024 * 1024;
+
+const DEFAULTS: FileLimits = {
+  fileBytes: 512 * MIB,
+  files: 10_000,
+  tenantBytes: 10 * 1024 * MIB,
+  uploads: 8,
+  parts: 16,
+  fieldBytes: 1024,
+  nameLength: 255,
+  idleTimeoutMs: 60_000,
+};
+
+/** Some of the limits; the others keep their defaults. */
+export type SomeFileLimits = { readonly [Name in keyof FileLimits]?: FileLimits[Name] | undefined };
+
+const amount: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
+
+/** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
+export function fileLimits(owner: string, given: SomeFileLimits = {}): FileLimits {
+  const names = Object.keys(DEFAULTS);
+  const checks = names.map((name) => [name, name.endsWith('Ms') ? milliseconds : amount] as const);
+  checkOptions(`${owner}: limits`, given, Object.fromEntries(checks));
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...DEFAULTS, ...Object.fromEntries(set) };
+}

@@ -1,0 +1,186 @@
+/** Receives a form with one file, which is stored while it arrives. */
+import type { Readable } from 'node:stream';
+import { ApiError } from '../../protocol/errors.ts';
+import { quotedId } from '../../protocol/ids.ts';
+import type { FileLimits } from './limits.ts';
+import { type Busboy, malformed, mostBytes, tooLarge } from './multipart.ts';
+
+/** The file of a form. */
+export interface IncomingFile {
+  /** Without folders; empty if the client names none. */
+  readonly filename: string;
+  readonly contentType: string;
+  /** Ends once the whole form has been read; throws if it breaks off or is refused. */
+  readonly content: AsyncIterable<Uint8Array>;
+  /** The other fields, those behind the file included once `content` has ended. */
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** Stores the file. */
+export type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
+
+/**
+ * Reads the form and resolves with what `store` returns for its file. Whatever fails, it rejects with the first failure,
+ * and only after `store` has ended too, so that nothing is left behind. Throws `ApiError` for what the client did.
+ */
+export function receiveForm<Result>(
+  bytes: AsyncIterable<Uint8Array>,
+  parser: Busboy,
+  limits: FileLimits,
+  store: StoreFile<Result>,
+): Promise<Result> {
+  return new UploadForm(parser, limits, store).receive(bytes);
+}
+
+class UploadForm<Result> {
+  private readonly parser: Busboy;
+  private readonly limits: FileLimits;
+  private readonly store: StoreFile<Result>;
+  private readonly fields = new Map<string, string>();
+  private readonly idle: NodeJS.Timeout;
+  private readonly parsed: Promise<void>;
+  private finish: () => void = () => {};
+  private refuse: (error: unknown) => void = () => {};
+  /** Continues to read the body once the parser has taken the last piece. */
+  private goOn: () => void = () => {};
+  private isWriting = false;
+  private hasFailed = false;
+  private stream: Readable | undefined;
+  private storing: Promise<Result> | undefined;
+
+  constructor(parser: Busboy, limits: FileLimits, store: StoreFile<Result>) {
+    this.parser = parser;
+    this.limits = limits;
+    this.store = store;
+    this.parsed = new Promise((resolve, reject) => {
+      this.finish = resolve;
+      this.refuse = reject;
+    });
+    this.idle = setTimeout(() => this.timeOut(), limits.idleTimeoutMs);
+    this.listen();
+  }
+
+  async receive(bytes: AsyncIterable<Uint8Array>): Promise<Result> {
+    this.feed(bytes).catch((error) => this.fail(error));
+    try {
+      await this.parsed;
+      if (!this.storing) throw missing();
+      return await this.storing;
+    } catch (error) {
+      // Waits until the store has removed what it wrote.
+      await this.storing?.catch(() => {});
+      throw error;
+    } finally {
+      clearTimeout(this.idle);
+    }
+  }
+
+  private listen(): void {
+    const tooMany = () => this.fail(malformed(`A form may have ${this.limits.parts} parts, and one file.`));
+    this.parser
+      .on('file', (name, stream, filename, encoding, type) => this.onFile(name, stream, { filename, encoding, type }))
+      .on('field', (name, value, _, isCut) => this.onField(name, value, isCut))
+      .on('partsLimit', tooMany)
+      .on('filesLimit', tooMany)
+      .on('finish', () => this.finish())
+      .on('error', (error) => this.fail(malformed('It is not complete.', error)));
+  }
+
+  private onFile(name: unknown, stream: Readable, { filename, encoding, type }: PartHeaders): void {
+    // The reader receives the error; an error event without a listener would end the process.
+    stream.on('error', () => {});
+    this.stream = stream;
+    if (this.hasFailed) return void stream.destroy();
+    if (name !== 'file') return this.fail(unknownFile(name));
+    if (!PLAIN_ENCODINGS.has(encoding)) return this.fail(malformed(`Its part 'file' is encoded, as few servers read.`));
+    const content = this.contentOf(stream);
+    this.storing = this.store({ filename: filename ?? '', contentType: type, content, fields: this.fields });
+    this.storing.catch((error) => this.fail(error));
+  }
+
+  private onField(name: unknown, value: string, isCut: boolean): void {
+    const field = String(name);
+    if (isCut) return this.fail(longField(field, this.limits));
+    if (field === 'file') return this.fail(malformed("Its part 'file' has no file name, so it is not a file."));
+    if (this.fields.has(field)) return this.fail(malformed(`Its field ${quotedId(field)} is there twice.`));
+    this.fields.set(field, value);
+  }
+
+  private async *contentOf(stream: Readable): AsyncIterable<Uint8Array> {
+    let length = 0;
+    for await (const piece of stream) {
+      length += piece.length;
+      if (length > this.limits.fileBytes) throw tooLarge(this.limits);
+      yield piece;
+    }
+    await this.parsed;
+  }
+
+  private async feed(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    let length = 0;
+    for await (const piece of aborting(bytes)) {
+      if (this.hasFailed) return;
+      length += piece.byteLength;
+      if (length > mostBytes(this.limits)) throw tooLarge(this.limits);
+      await this.write(piece);
+      this.idle.refresh();
+    }
+    if (!this.hasFailed) this.parser.end();
+  }
+
+  /** Resolves once the parser wants more, or the form has failed. */
+  private async write(piece: Uint8Array): Promise<void> {
+    this.isWriting = true;
+    await new Promise<void>((resolve) => {
+      this.goOn = resolve;
+      this.parser.write(piece, () => resolve());
+    });
+    this.isWriting = false;
+  }
+
+  private timeOut(): void {
+    // Backpressure: the client waits for the store.
+    if (this.isWriting) return void this.idle.refresh();
+    this.fail(new ApiError('upload_timeout', 'The upload timed out: the client sent no data for too long.'));
+  }
+
+  private fail(error: unknown): void {
+    if (this.hasFailed) return;
+    this.hasFailed = true;
+    this.refuse(error);
+    this.stream?.destroy(error as Error);
+    this.goOn();
+  }
+}
+
+interface PartHeaders {
+  readonly filename: string | undefined;
+  readonly encoding: string;
+  readonly type: string;
+}
+
+/** The encodings that leave the bytes unchanged; RFC 7578 allows no others. */
+const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
+
+async function* aborting(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (cause) {
+    throw new ApiError('request_aborted', 'The request was aborted.', { cause });
+  }
+}
+
+function missing(): ApiError {
+  return new ApiError('missing_required_parameter', "Missing required parameter: 'file'.", { param: 'file' });
+}
+
+function unknownFile(name: unknown): ApiError {
+  return new ApiError('invalid_value', `The file must be in the part 'file', not in ${quotedId(name)}.`, {
+    param: 'file',
+  });
+}
+
+function longField(name: string, { fieldBytes }: FileLimits): ApiError {
+  const message = `The field ${quotedId(name)} has more than ${fieldBytes} bytes.`;
+  return new ApiError('string_above_max_length', message, { param: name.slice(0, 100) });
+}

@@ -1,0 +1,111 @@
+/** `POST /v1/messages`: one request, from its body to its answer. */
+
+import { budgeted } from '../../metering/budgeted.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
+import { notify } from '../../ports/hooks.ts';
+import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
+import { seedOf } from '../../protocol/ids.ts';
+import type { OutputItem } from '../../protocol/items.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
+import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { mapped } from '../../streams/pull-stream.ts';
+import { withFirst } from '../../streams/with-first.ts';
+import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
+import { errorOf } from '../../turn/observe.ts';
+import { endOf, runTurn } from '../../turn/run-turn.ts';
+import { MessagesEncoder } from './encoder.ts';
+import { sealHidden } from './hidden-items.ts';
+import { type MessageFacts, wholeMessage } from './message.ts';
+import { passThrough } from './pass-through.ts';
+import { holdsOwnBlocks, inItems, type RequestWithTools, withOwnSettings, withTools } from './prepare.ts';
+import { isServerCall } from './server-calls.ts';
+import type { MessagesSettings } from './settings.ts';
+
+/** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
+export async function createMessage(
+  request: EndpointRequest,
+  settings: MessagesSettings,
+  turns: Activity,
+): Promise<Reply | JsonReply> {
+  const life = beginTurn(request, settings.limits.durationMs, turns);
+  try {
+    if (life.place) await life.place;
+    const { settings: charged, headers } = await budgeted(request, settings);
+    const own = { ...charged, heartbeat: heartbeatOf(request, settings) };
+    const prepared = await withTools({ ...request, signal: life.signal }, own);
+    if (passesThrough(prepared, own))
+      return withHeaders(await passThrough(prepared.body, { ...request, signal: life.signal }, own, life), headers);
+    return withHeaders(await answer(prepared, own, life), headers);
+  } catch (error) {
+    life.leave();
+    throw error;
+  }
+}
+
+/** Whether Anthropic's own server may have the request as it is, and the client its answer. */
+function passesThrough({ toolset, body, request }: RequestWithTools, { upstream, guards }: MessagesSettings): boolean {
+  if (!upstream.messages || guards || request.context?.guards) return false;
+  return toolset.size === 0 && !holdsOwnBlocks(body);
+}
+
+async function answer(
+  prepared: RequestWithTools,
+  settings: MessagesSettings,
+  life: Lifetime,
+): Promise<Reply | JsonReply> {
+  const { body, request } = prepared;
+  const { info, turn } = await settings.pipeline.prepareTurn(inItems(prepared, settings), life, settings.upstream);
+  notify(settings.hooks, 'onRequest', info);
+  const facts = factsOf(prepared, settings, info.responseId);
+  const batches = runTurn({ ...turn, takeRequest: () => withOwnSettings(turn.takeRequest(), body) });
+  if (!info.stream) return jsonReply(wholeMessage(await lastEvent(batches), facts));
+  const encoder = new MessagesEncoder(facts, (error) => {
+    // The cast: an error's data always has a type.
+    return anthropicError(errorOf(error), request.requestId) as { readonly type: string };
+  });
+  const events = withFirst(await batches.next(), batches);
+  return streamReply(mapped(events, { map: (batch) => encoder.frames(batch) || undefined }));
+}
+
+function factsOf(
+  { body, request, tools }: RequestWithTools,
+  { toolItems, stateSealer }: MessagesSettings,
+  responseId: string,
+): MessageFacts {
+  const servers = new Set(tools.map(({ server_label: label }) => label));
+  const hosted = new Set(tools.map(({ type }) => type));
+  const isNamed = (item: OutputItem) =>
+    item.type === 'mcp_call' ? servers.has(item.server_label) : hosted.has(writtenKind(item)?.tool);
+  const isShown = (item: OutputItem) =>
+    isServerCall(item) ? toolItems === 'shown' || isNamed(item) || ranUpstream(item) : OWN_TYPES.has(item.type);
+  return {
+    id: `msg_${seedOf(responseId)}`,
+    model: body.model,
+    // The cast: it has been checked.
+    stopSequences: new Set((body.stop_sequences ?? []) as readonly string[]),
+    isShown,
+    sealHidden: (output) => sealHidden(output, (item) => isHidden(item) && !isShown(item), stateSealer, request.scope),
+  };
+}
+
+const OWN_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call']);
+
+/** Whether the model's own server has run the call. */
+function ranUpstream(item: OutputItem): boolean {
+  return toolCallKind(item)?.runBy === 'upstream';
+}
+
+/** Whether the item tells the model something that the client cannot send back. */
+function isHidden(item: OutputItem): boolean {
+  return toolCallKind(item)?.runBy === 'server' || item.type === 'tool_search_output';
+}
+
+/** The end of the turn; a message has no place for a failure. */
+async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
+  const end = await endOf(batches);
+  if (end.error) throw errorOf(end.error);
+  return end;
+}

@@ -1,0 +1,46 @@
+/** Carries hidden calls of the server's own tools in a `redacted_thinking` block, which clients send back as it is. */
+
+import type { Sealer } from '../../ports/sealer.ts';
+import type { OutputItem } from '../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+
+/** An item, and the client's tool call that it comes before, if one does. */
+export interface HiddenItem {
+  readonly item: JsonObject;
+  /** The call's id. */
+  readonly before?: string;
+  /** The id of the call's item: equal ids show that both belong to one answer of the model. */
+  readonly beforeItem?: string;
+}
+
+/** The beginning of everything that this server seals for its clients. */
+export const SEALED = 'pst1.';
+
+/** Bound to the tenant; unlike a provider's state, to no model server. */
+function boundTo(scope: string): readonly string[] {
+  return [scope, 'messages', 'hidden items'];
+}
+
+/** The data of the block; undefined if there is nothing to carry. */
+export function sealHidden(
+  output: readonly OutputItem[],
+  isHidden: (item: OutputItem) => boolean,
+  sealer: Sealer,
+  scope: string,
+): string | undefined {
+  const hidden: HiddenItem[] = [];
+  let next: Omit<HiddenItem, 'item'> = {};
+  for (const item of output.toReversed()) {
+    if (item.type === 'function_call') next = { before: item.call_id, beforeItem: item.id };
+    else if (isHidden(item)) hidden.push({ item, ...next });
+  }
+  return hidden.length > 0 ? sealer.seal(hidden.toReversed(), boundTo(scope)) : undefined;
+}
+
+/** The items; undefined if the data is something else. */
+export function openHidden(data: string, sealer: Sealer, scope: string): readonly HiddenItem[] | undefined {
+  const opened = data.startsWith(SEALED) ? sealer.open(data, boundTo(scope)) : undefined;
+  if (!Array.isArray(opened)) return undefined;
+  // The cast: only this server can have sealed it.
+  return opened.filter((each) => isRecord(each) && isRecord(each.item)) as unknown as readonly HiddenItem[];
+}

@@ -1,0 +1,21 @@
+/** Adds the server-run tools to a Messages body, for another handler. */
+
+import { bringLimits } from '../../ports/endpoints/brought.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { checkMessages } from './request/schema.ts';
+import { requestedTools, withServerRun } from './tools.ts';
+
+/** `inject` adds them to a body of the Responses API. Throws `ApiError` as it does, and for an invalid body. */
+export function injectMessagesTools(inject: Prepare): Prepare {
+  return async (request: EndpointRequest, settings: PrepareSettings) => {
+    if (request.context?.tools || !isRecord(request.body)) return request;
+    const body = checkMessages(request.body, bringLimits(request, settings.limits), false);
+    const tools = requestedTools(body, settings.remoteMcp !== undefined);
+    const { context } = await inject({ ...request, body: { model: body.model, input: [], tools } }, settings);
+    const toolset = context?.tools?.toolset;
+    if (!toolset?.size) return { ...request, context };
+    return { ...request, context, body: { ...body, tools: withServerRun(body.tools ?? [], toolset) } };
+  };
+}

@@ -1,0 +1,163 @@
+/** Reads the messages of a request as items. */
+
+import type { Note } from '../../protocol/note.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { type HiddenItem, SEALED } from './hidden-items.ts';
+import { userParts } from './parts.ts';
+import type { Block, MessagesBody } from './request/schema.ts';
+import { serverCallItem } from './server-calls.ts';
+
+/** What reading the messages needs besides them. */
+export interface InputContext {
+  /** The items that a `redacted_thinking` block of this server carries; undefined for any other. */
+  readonly openHidden: (data: string) => readonly HiddenItem[] | undefined;
+  /** The `encrypted_content` of an item with this state of Anthropic's; undefined if this model server cannot read it. */
+  readonly sealForeign: (state: unknown) => string | undefined;
+  readonly note: (note: Note) => void;
+}
+
+/** The items of the conversation, oldest first. */
+export function inputOf({ messages }: MessagesBody, context: InputContext): readonly JsonObject[] {
+  const uses = new Map<unknown, Block>();
+  const lastOfUser = messages.findLastIndex(({ role }) => role === 'user');
+  return messages.flatMap(({ role, content, clear_at: clears }, index) => {
+    if (role === 'system' && clears === 'next_user_message' && index < lastOfUser) return [];
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []);
+    if (role === 'system') return userItems(blocks.filter(isText), role, context);
+    if (role !== 'assistant') return userItems(blocks, role, context);
+    return withHidden(new AssistantReader(uses, context), blocks);
+  });
+}
+
+function isText({ type }: Block): boolean {
+  return type === 'text';
+}
+
+/** Results of tools in their order, and what stands between them as messages. */
+function userItems(blocks: readonly Block[], role: string, { note }: InputContext): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let parts: JsonObject[] = [];
+  const finish = () => {
+    if (parts.length > 0) items.push({ type: 'message', role, content: parts });
+    parts = [];
+  };
+  for (const block of blocks) {
+    if (block.type === 'tool_result') {
+      finish();
+      items.push({ type: 'function_call_output', call_id: block.tool_use_id, output: resultOutput(block, note) });
+    } else for (const part of userParts(block, note)) parts.push(part);
+  }
+  finish();
+  return items;
+}
+
+const FAILED = 'The tool failed:';
+
+/** The items have no field for a failure. */
+function resultOutput({ content, is_error: failed }: Block, note: (note: Note) => void): unknown {
+  if (typeof content === 'string') return failed ? `${FAILED} ${content}` : content;
+  const parts = Array.isArray(content) ? content.flatMap((block: Block) => userParts(block, note)) : [];
+  if (failed) return [{ type: 'input_text', text: FAILED }, ...parts];
+  return parts.length > 0 ? parts : '';
+}
+
+/** Reads the blocks with the hidden items at their places: each before its call, the rest at the end. */
+function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly JsonObject[] {
+  const hidden = new Map<string | undefined, HiddenItem[]>();
+  const shown = blocks.filter((block) => {
+    const found = block.type === 'redacted_thinking' ? reader.hiddenIn(block) : undefined;
+    // Added in place: a client may repeat a block as often as it likes.
+    for (const each of found ?? []) (hidden.get(each.before) ?? added(hidden, each.before)).push(each);
+    return found === undefined;
+  });
+  for (const block of shown) {
+    const id = block.type === 'tool_use' ? plainTextOf(block.id) : undefined;
+    const before = (id === undefined ? undefined : hidden.get(id)) ?? [];
+    if (id !== undefined) hidden.delete(id);
+    for (const { item } of before) reader.items.push(item);
+    reader.take(block, before[0]?.beforeItem);
+  }
+  for (const { item } of [...hidden.values()].flat()) reader.items.push(item);
+  return reader.items;
+}
+
+function added<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
+  const list: Value[] = [];
+  lists.set(key, list);
+  return list;
+}
+
+class AssistantReader {
+  readonly items: JsonObject[] = [];
+  private readonly uses: Map<unknown, Block>;
+  private readonly context: InputContext;
+  /** The parts of the message that is being read. */
+  private parts: JsonObject[] | undefined = undefined;
+
+  constructor(uses: Map<unknown, Block>, context: InputContext) {
+    this.uses = uses;
+    this.context = context;
+  }
+
+  hiddenIn({ data }: Block): readonly HiddenItem[] | undefined {
+    return this.context.openHidden(plainTextOf(data));
+  }
+
+  /** `id` is that of a call's item, where it is known. */
+  take(block: Block, id?: string): void {
+    if (block.type === 'text') return this.text(plainTextOf(block.text));
+    this.parts = undefined;
+    switch (block.type) {
+      case 'thinking':
+        return this.thought(plainTextOf(block.thinking), plainTextOf(block.signature), block);
+      case 'redacted_thinking':
+        return this.thought('', plainTextOf(block.data), block);
+      case 'tool_use':
+        return void this.items.push({
+          type: 'function_call',
+          ...(id === undefined ? {} : { id }),
+          call_id: block.id,
+          name: block.name,
+          arguments: JSON.stringify(block.input),
+        });
+      case 'server_tool_use':
+      case 'mcp_tool_use':
+        return void this.uses.set(block.id, block);
+      default:
+        return this.serverResult(block);
+    }
+  }
+
+  private text(text: string): void {
+    if (text === '') return;
+    if (!this.parts) {
+      this.parts = [];
+      this.items.push({ type: 'message', role: 'assistant', content: this.parts });
+    }
+    this.parts.push({ type: 'output_text', text, annotations: [], logprobs: [] });
+  }
+
+  /** A thought that no server can read again is kept as its text. */
+  private thought(text: string, signature: string, { type }: Block): void {
+    const state = type === 'thinking' ? { type, thinking: text, signature } : { type, data: signature };
+    const sealed = signature.startsWith(SEALED) ? signature : this.context.sealForeign(state);
+    if (text === '' && sealed === undefined) return;
+    this.items.push({
+      type: 'reasoning',
+      summary: text === '' ? [] : [{ type: 'summary_text', text }],
+      ...(sealed === undefined ? {} : { encrypted_content: sealed }),
+    });
+  }
+
+  private serverResult(block: Block): void {
+    const use = this.uses.get(block.tool_use_id);
+    this.uses.delete(block.tool_use_id);
+    const item = isRecord(use) ? serverCallItem(use, block, this.context.sealForeign) : undefined;
+    if (item) this.items.push(item);
+    else
+      this.context.note({
+        code: 'item_skipped',
+        message: `A block of type '${block.type}' has no item here; it is left out.`,
+      });
+  }
+}

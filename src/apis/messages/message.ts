@@ -1,0 +1,135 @@
+/** A whole message: the content, the reason of its end and the tokens that a turn's end makes. */
+
+import type { TurnEnd, Usage } from '../../protocol/events.ts';
+import type { OutputItem, Part } from '../../protocol/items.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import type { Block } from './request/schema.ts';
+import { serverBlocks } from './server-calls.ts';
+
+/** What all messages of one request have in common. */
+export interface MessageFacts {
+  readonly id: string;
+  readonly model: string;
+  /** The texts that end the answer; model servers report others, too. */
+  readonly stopSequences: ReadonlySet<unknown>;
+  /** Whether the client is shown the item. */
+  readonly isShown: (item: OutputItem) => boolean;
+  /** The data of a block with what it is not shown, for the request in which it answers its own calls. */
+  readonly sealHidden: (output: readonly OutputItem[]) => string | undefined;
+}
+
+/** The message before its first content. */
+export function emptyMessage({ id, model }: Pick<MessageFacts, 'id' | 'model'>): JsonObject {
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: NO_TOKENS,
+  };
+}
+
+const NO_TOKENS = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
+
+/** The message of a turn that did not fail. */
+export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
+  const blocks = end.output.filter(facts.isShown).flatMap(blocksOf);
+  const hidden = hiddenBlock(end, facts);
+  return {
+    ...emptyMessage(facts),
+    content: hidden ? [...blocks, hidden] : blocks,
+    ...messageEnd(end, facts),
+    usage: messageUsage(end.usage),
+  };
+}
+
+/** The block that carries hidden items to the request that continues the turn; undefined if none does, or there are none. */
+export function hiddenBlock(end: TurnEnd, { sealHidden }: MessageFacts): Block | undefined {
+  const data = CONTINUED.has(stopReason(end)) ? sealHidden(end.output) : undefined;
+  return data === undefined ? undefined : { type: 'redacted_thinking', data };
+}
+
+/** Why the message ended. */
+export function messageEnd(end: TurnEnd, { stopSequences }: MessageFacts) {
+  const reason = stopReason(end);
+  const { stopSequence } = end.upstream ?? {};
+  const isNamed = reason === 'end_turn' && stopSequence !== undefined && stopSequences.has(stopSequence);
+  return isNamed
+    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+    : { stop_reason: reason, stop_sequence: null };
+}
+
+const CONTINUED: ReadonlySet<string> = new Set(['tool_use', 'pause_turn']);
+
+const OF_REASON: Readonly<Record<NonNullable<TurnEnd['reason']>, string>> = {
+  max_output_tokens: 'max_tokens',
+  content_filter: 'refusal',
+  max_tool_calls: 'pause_turn',
+  max_tool_iterations: 'pause_turn',
+  repeated_tool_calls: 'end_turn',
+  steered: 'end_turn',
+};
+
+function stopReason({ reason, output }: Pick<TurnEnd, 'reason' | 'output'>): string {
+  if (reason !== null) return OF_REASON[reason];
+  if (output.some(({ type }) => type === 'function_call')) return 'tool_use';
+  return output.some(isRefusal) ? 'refusal' : 'end_turn';
+}
+
+function isRefusal(item: OutputItem): boolean {
+  return item.type === 'message' && item.content.some(({ type }) => type === 'refusal');
+}
+
+/** Anthropic's `input_tokens` exclude those read from a cache or written to it. */
+export function messageUsage({ input_tokens: all, input_tokens_details: details, ...usage }: Usage): JsonObject {
+  const { cached_tokens: read, cache_write_tokens: written = 0 } = details;
+  const { reasoning_tokens: thinking } = usage.output_tokens_details;
+  return {
+    input_tokens: Math.max(all - read - written, 0),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    output_tokens: usage.output_tokens,
+    ...(thinking > 0 ? { output_tokens_details: { thinking_tokens: thinking } } : {}),
+  };
+}
+
+function blocksOf(item: OutputItem): readonly Block[] {
+  switch (item.type) {
+    case 'message':
+      return item.content.flatMap(textBlock);
+    case 'reasoning':
+      return thinkingBlocks([...item.summary, ...(item.content ?? [])], item.encrypted_content);
+    case 'function_call':
+      return [{ type: 'tool_use', id: item.call_id, name: item.name, input: objectIn(item.arguments) ?? {} }];
+    default:
+      return serverBlocks(item);
+  }
+}
+
+function textBlock(part: Part): readonly Block[] {
+  const text = textIn(part);
+  const citations = part.type === 'output_text' ? part.annotations.flatMap((each) => citation(each) ?? []) : [];
+  if (text === '' && citations.length === 0) return [];
+  return [{ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) }];
+}
+
+function textIn(part: Part): string {
+  return part.type === 'refusal' ? part.refusal : part.text;
+}
+
+function thinkingBlocks(parts: readonly Part[], sealed: string | undefined): readonly Block[] {
+  const thinking = parts.map(textIn).join('');
+  if (thinking !== '') return [{ type: 'thinking', thinking, signature: sealed ?? '' }];
+  return sealed === undefined ? [] : [{ type: 'redacted_thinking', data: sealed }];
+}
+
+/** A page that was cited; files of other servers mean nothing to Anthropic's clients. */
+export function citation(annotation: { readonly type: string; readonly url?: string; readonly title?: string }) {
+  if (annotation.type !== 'url_citation') return undefined;
+  const { url, title } = annotation;
+  return { type: 'web_search_result_location', url, title, cited_text: '', encrypted_index: '' };
+}

@@ -1,0 +1,70 @@
+/** Reads content blocks of users and of tools' results as parts of messages. */
+
+import type { Note } from '../../protocol/note.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import type { Block } from './request/schema.ts';
+
+/** The parts of one block; none, with a note, for content that this server cannot read, such as files stored at Anthropic. */
+export function userParts(block: Block, note: (note: Note) => void): readonly JsonObject[] {
+  switch (block.type) {
+    case 'text':
+      return textPart(plainTextOf(block.text));
+    case 'image':
+      return imagePart(block, note);
+    case 'document':
+      return documentParts(block, note);
+    case 'search_result':
+      return textPart(
+        [plainTextOf(block.title), plainTextOf(block.source), ...textsIn(block.content)].filter(Boolean).join('\n'),
+      );
+    case 'tool_reference':
+      return textPart(`Tool: ${plainTextOf(block.tool_name)}`);
+    default:
+      return skipped(block.type, note);
+  }
+}
+
+function textPart(text: string): readonly JsonObject[] {
+  return text === '' ? [] : [{ type: 'input_text', text }];
+}
+
+function textsIn(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content];
+  return Array.isArray(content) ? content.filter(isRecord).map(({ text }) => plainTextOf(text)) : [];
+}
+
+function imagePart({ source }: Block, note: (note: Note) => void): readonly JsonObject[] {
+  const url = urlOf(source);
+  return url === undefined ? skipped('image', note) : [{ type: 'input_image', image_url: url, detail: 'auto' }];
+}
+
+function documentParts({ source, title, context }: Block, note: (note: Note) => void): readonly JsonObject[] {
+  const about = textPart([plainTextOf(title), plainTextOf(context)].filter(Boolean).join('\n'));
+  const { type, data, content } = isRecord(source) ? source : {};
+  if (type === 'text') return [...about, ...textPart(plainTextOf(data))];
+  if (type === 'content') {
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    const inner = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
+    // The cast: each block's type is read, whatever it is.
+    return [...about, ...inner.flatMap((each) => (each.type === 'document' ? [] : userParts(each as Block, note)))];
+  }
+  const url = urlOf(source);
+  if (url === undefined) return skipped('document', note);
+  const file = type === 'url' ? { file_url: url } : { file_data: url };
+  return [
+    ...textPart(plainTextOf(context)),
+    { type: 'input_file', filename: plainTextOf(title) || 'document.pdf', ...file },
+  ];
+}
+
+/** A source's address, or its data as one. */
+function urlOf(source: unknown): string | undefined {
+  if (!isRecord(source)) return undefined;
+  if (source.type === 'url') return plainTextOf(source.url);
+  return source.type === 'base64' ? `data:${source.media_type};base64,${plainTextOf(source.data)}` : undefined;
+}
+
+function skipped(type: string, note: (note: Note) => void): readonly JsonObject[] {
+  note({ code: 'item_skipped', message: `A block of type '${type}' cannot be read here; it is left out.` });
+  return [];
+}

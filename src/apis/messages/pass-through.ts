@@ -1,0 +1,188 @@
+/** Passes a request on to a model server that speaks the Messages API itself, and its answer back, byte for byte. */
+
+import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
+import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
+import { noteOf } from '../../ports/endpoints/prepare.ts';
+import { notify, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptsOf } from '../../ports/step.ts';
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import { usageReader } from '../../protocol/anthropic/usage.ts';
+import { ApiError, toApiError } from '../../protocol/errors.ts';
+import { type ModelEvent, NO_USAGE } from '../../protocol/events.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type Reply, streamReply } from '../../protocol/reply.ts';
+import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
+import { withHeartbeats } from '../../streams/heartbeats.ts';
+import { mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { withFirst } from '../../streams/with-first.ts';
+import type { Lifetime } from '../../turn/lifetime.ts';
+import { frameOf, PING } from './encoder.ts';
+import type { MessagesBody } from './request/schema.ts';
+import type { MessagesSettings } from './settings.ts';
+
+type PassingSettings = MessagesSettings & {
+  readonly upstream: Upstream;
+};
+
+/** Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
+export async function passThrough(
+  body: MessagesBody,
+  request: EndpointRequest,
+  settings: PassingSettings,
+  life: Lifetime,
+): Promise<Reply> {
+  const passage = new Passage(body, request, settings);
+  try {
+    if (!body.stream) return await passage.whole(life);
+    const frames = passage.frames(life);
+    // Awaits the first piece, so that a refusal still has its own status.
+    return streamReply(withFirst(await frames.next(), frames));
+  } catch (error) {
+    throw passage.redacted(error);
+  }
+}
+
+class Passage {
+  private readonly settings: PassingSettings;
+  private readonly request: EndpointRequest;
+  private readonly call: UpstreamCall;
+  private readonly answer: AsyncIterable<ChatBatch>;
+  private readonly info: RequestInfo;
+  private readonly began = Date.now();
+  private readonly usage = usageReader();
+  private readonly counted: ModelEvent[] = [];
+  private ended = false;
+
+  constructor(body: MessagesBody, request: EndpointRequest, settings: PassingSettings) {
+    const { requestId, scope, signal } = request;
+    const { upstream, limits, hooks } = settings;
+    this.settings = settings;
+    this.request = request;
+    const onAttempt = attemptsOf(requestId, hooks.recorder?.onStep);
+    this.call = { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt };
+    const stream = body.stream === true;
+    this.info = { requestId, responseId: requestId, scope, model: body.model, stream, background: false };
+    notify(hooks, 'onRequest', this.info);
+    // The cast: the caller has checked that the server speaks the API.
+    this.answer = (upstream as Required<Upstream>).messages(body, this.call);
+  }
+
+  async whole(life: Lifetime): Promise<Reply> {
+    let body = '';
+    for await (const { data } of this.answer) body += data.join('');
+    const message = jsonIn(body);
+    const error = isRecord(message) ? errorInBody(message) : undefined;
+    if (error) throw error;
+    if (isRecord(message)) this.usage.take(message.usage, this.counted);
+    this.end('completed');
+    life.leave();
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+  }
+
+  /** The frames; a failure after the first is reported in the stream, as Anthropic does. */
+  frames(life: Lifetime): PullStream<string> {
+    let started = false;
+    return mapped(withHeartbeats(this.read(), this.settings.heartbeat.intervalMs), {
+      map: (frames) => {
+        if (typeof frames !== 'string') return started ? frameOf(PING) : undefined;
+        started = true;
+        return frames;
+      },
+      end: () => {
+        this.end('completed');
+        return undefined;
+      },
+      failed: (error) => {
+        if (!started || hasLeft(life.signal)) throw error;
+        return this.failure(error);
+      },
+      closed: life.leave,
+    });
+  }
+
+  /** An empty piece opens the client's stream. */
+  private read(): PullStream<string> {
+    let failure: unknown;
+    return mapped(this.answer, {
+      map: ({ whole, data }) => {
+        let frames = '';
+        try {
+          for (const each of data) frames += whole ? this.wholeFrames(each) : this.frame(each);
+        } catch (error) {
+          failure = error;
+        }
+        return frames === '' && failure ? undefined : frames;
+      },
+      goesOn: () => {
+        if (failure) throw failure;
+        return true;
+      },
+      end: () => {
+        if (!this.ended) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+        return undefined;
+      },
+    });
+  }
+
+  /**
+   * The server answered a request for a stream with one JSON object: either an error, or something that a streaming
+   * client cannot read.
+   */
+  private wholeFrames(text: string): string {
+    const message = jsonIn(text);
+    const error = isRecord(message) ? errorInBody(message) : undefined;
+    throw error ?? new ApiError('upstream_error', 'The model server did not answer with a stream.');
+  }
+
+  private frame(data: string): string {
+    const type = TYPE.exec(data.slice(0, TYPE_WITHIN))?.[1] ?? typeIn(data);
+    if (type === 'error') throw errorIn(data);
+    if (type === 'message_start' || type === 'message_delta') this.count(jsonIn(data));
+    this.ended ||= type === 'message_stop';
+    return `event: ${type}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+  }
+
+  private count(event: unknown): void {
+    const { message, usage } = isRecord(event) ? event : {};
+    this.usage.take(isRecord(message) ? message.usage : usage, this.counted);
+  }
+
+  private failure(error: unknown): string {
+    const { hooks } = this.settings;
+    const shown = toApiError(this.redacted(error));
+    notify(hooks, 'onError', shown, { requestId: this.request.requestId });
+    this.end('failed');
+    // The cast: an error's data always has a type.
+    return frameOf(anthropicError(shown, this.request.requestId) as JsonObject & { readonly type: string });
+  }
+
+  /** Errors in the model server's own answer may contain its secrets. */
+  redacted(error: unknown): unknown {
+    return this.settings.upstream.redact?.(error, this.call) ?? error;
+  }
+
+  private end(status: 'completed' | 'failed'): void {
+    const last = this.counted.at(-1);
+    const usage = last?.type === 'usage' ? last.usage : NO_USAGE;
+    const durationMs = Date.now() - this.began;
+    notify(this.settings.hooks, 'onResponse', { status, usage, durationMs, ...this.info });
+  }
+}
+
+/** Characters in which the type is looked for before the whole event is read. */
+const TYPE_WITHIN = 64;
+const TYPE = /^\{"type": ?"([a-z_]{1,40})"/;
+
+function typeIn(data: string): string {
+  const event = jsonIn(data);
+  const type = isRecord(event) ? event.type : undefined;
+  return typeof type === 'string' && /^\w{1,64}$/.test(type) ? type : 'message';
+}
+
+function errorIn(data: string): ApiError {
+  const event = jsonIn(data);
+  const error = isRecord(event) ? errorInBody(event) : undefined;
+  return error ?? new ApiError('upstream_error', 'The model server reported an error.');
+}

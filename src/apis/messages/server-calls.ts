@@ -1,0 +1,180 @@
+/** Calls that a server has run: as the two blocks that show them, and from these as items. */
+
+import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { codeInterpreterCall, outputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
+import { callErrorText } from '../../protocol/tool-calls/results/call-error.ts';
+import { webSearchCall } from '../../protocol/tool-calls/web-search-call.ts';
+import { SEALED } from './hidden-items.ts';
+import type { Block } from './request/schema.ts';
+
+/** A use and its result. */
+type Blocks = readonly [Block, Block];
+
+// The casts: each reads the items of its type.
+const BLOCKS: ReadonlyMap<string, (item: OutputItem) => Blocks> = new Map<string, (item: OutputItem) => Blocks>([
+  [mcpCall.type, (item) => mcpBlocks(item as McpCallItem)],
+  [webSearchCall.type, (item) => webBlocks(item as WebSearchCallItem)],
+  [codeInterpreterCall.type, (item) => codeBlocks(item as CodeInterpreterCallItem)],
+]);
+
+/** Whether blocks can show the item. */
+export function isServerCall({ type }: OutputItem): boolean {
+  return BLOCKS.has(type);
+}
+
+/** The use and its result; none for an item of another kind. */
+export function serverBlocks(item: OutputItem): readonly Block[] {
+  return BLOCKS.get(item.type)?.(item) ?? [];
+}
+
+const SERVER_ID = 'srvtoolu_';
+const MCP_ID = 'mcptoolu_';
+
+function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, output, error }: McpCallItem): Blocks {
+  const id = MCP_ID + itemId;
+  const said = output ?? callErrorText(error);
+  return [
+    { type: 'mcp_tool_use', id, name, server_name: server, input: objectIn(text) ?? {} },
+    { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== null, content: [{ type: 'text', text: said }] },
+  ];
+}
+
+function codeBlocks({ id: itemId, code, outputs, status }: CodeInterpreterCallItem): Blocks {
+  const id = SERVER_ID + itemId;
+  const failed = status !== 'completed';
+  const text = outputText(outputs ?? []);
+  const result = {
+    type: 'code_execution_result',
+    stdout: failed ? '' : text,
+    stderr: failed ? text : '',
+    return_code: failed ? 1 : 0,
+    content: [],
+  };
+  return [
+    { type: 'server_tool_use', id, name: 'code_execution', input: { code } },
+    { type: 'code_execution_tool_result', tool_use_id: id, content: result },
+  ];
+}
+
+function webBlocks(item: WebSearchCallItem): Blocks {
+  const { action, status } = item;
+  const id = SERVER_ID + item.id;
+  const isSearch = action.type === 'search';
+  const name = isSearch ? 'web_search' : 'web_fetch';
+  const input = isSearch ? { query: action.query } : { url: action.url };
+  const type = `${name}_tool_result`;
+  const failure = { type: `${type}_error`, error_code: 'unavailable' };
+  const content = status === 'failed' ? failure : isSearch ? foundPages(item) : fetchedPage(item);
+  return [
+    { type: 'server_tool_use', id, name, input },
+    { type, tool_use_id: id, content },
+  ];
+}
+
+/** The texts, or the state of the server that searched, are in the field that clients send back as it is. */
+function foundPages({ action, results, encrypted_content: state = '' }: WebSearchCallItem): readonly JsonObject[] {
+  const sources = action.type === 'search' ? (action.sources ?? []) : [];
+  const pages = results ?? sources.map(({ url }) => ({ url, title: url, text: '' }));
+  return pages.map(({ url = '', title = url, text }, index) => ({
+    type: 'web_search_result',
+    url,
+    title,
+    page_age: null,
+    encrypted_content: index === 0 && state !== '' ? state : text,
+  }));
+}
+
+function fetchedPage({ action, results }: WebSearchCallItem): JsonObject {
+  const data = (results ?? []).map(({ text }) => text).join('\n');
+  const source = { type: 'text', media_type: 'text/plain', data };
+  const url = action.type === 'search' ? '' : action.url;
+  return { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', source } };
+}
+
+/** The item of two blocks; undefined for other tools. `seal` seals what Anthropic's own servers need back. */
+export function serverCallItem(
+  use: Block,
+  result: Block,
+  seal: (state: unknown) => string | undefined,
+): JsonObject | undefined {
+  const id = plainTextOf(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
+  const input = isRecord(use.input) ? use.input : {};
+  if (use.type === 'mcp_tool_use') return mcpItem(id, use, result);
+  if (use.name === 'web_search' || use.name === 'web_fetch') return searchItem(id, use, result, seal);
+  if (!/^(bash_)?code_execution_tool_result$/.test(result.type)) return undefined;
+  const { stdout, stderr, return_code: code, content } = isRecord(result.content) ? result.content : {};
+  const logs = [stdout, stderr, plainTextOf(content)].map(plainTextOf).filter(Boolean).join('\n');
+  return {
+    type: codeInterpreterCall.type,
+    id,
+    status: code === 0 ? 'completed' : 'failed',
+    container_id: '',
+    code: plainTextOf(input.code ?? input.command),
+    outputs: [{ type: 'logs', logs }],
+  };
+}
+
+function mcpItem(id: string, { name, server_name: server, input }: Block, { content, is_error: failed }: Block) {
+  const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => plainTextOf(text)) : [];
+  const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
+  const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
+  return {
+    type: mcpCall.type,
+    id,
+    name,
+    server_label: server,
+    arguments: JSON.stringify(input),
+    output: error ? null : text,
+    error,
+    status: error ? 'failed' : 'completed',
+    approval_request_id: null,
+  };
+}
+
+function searchItem(
+  id: string,
+  { name, input, id: useId }: Block,
+  { type, content }: Block,
+  seal: (state: unknown) => string | undefined,
+): JsonObject {
+  const { query, url } = isRecord(input) ? input : {};
+  const action =
+    name === 'web_search'
+      ? { type: 'search', query: plainTextOf(query), queries: [plainTextOf(query)] }
+      : { type: 'open_page', url: plainTextOf(url) };
+  const pages = Array.isArray(content) ? content.filter(isRecord) : [];
+  const state = plainTextOf(pages[0]?.encrypted_content);
+  const foreign = isOwn(useId)
+    ? undefined
+    : seal([
+        { type: 'server_tool_use', id: useId, name, input },
+        { type, tool_use_id: useId, content },
+      ]);
+  const sealed = state.startsWith(SEALED) ? state : foreign;
+  const item = { type: webSearchCall.type, id, action, status: isFailure(content) ? 'failed' : 'completed' };
+  return sealed === undefined
+    ? { ...item, results: resultsIn(pages, content) }
+    : { ...item, encrypted_content: sealed };
+}
+
+/** Whether this server has made the id. */
+function isOwn(id: unknown): boolean {
+  return plainTextOf(id).startsWith(`${SERVER_ID}ws_`);
+}
+
+function isFailure(content: unknown): boolean {
+  return isRecord(content) && plainTextOf(content.type).endsWith('_error');
+}
+
+function resultsIn(pages: readonly JsonObject[], content: unknown): readonly JsonObject[] {
+  const document = isRecord(content) && isRecord(content.content) ? content.content.source : undefined;
+  if (isRecord(document)) return [{ text: plainTextOf(document.data) }];
+  return pages.map(({ url, title, encrypted_content: text }) => ({
+    url: plainTextOf(url),
+    title: plainTextOf(title),
+    text: plainTextOf(text),
+  }));
+}

@@ -1,0 +1,148 @@
+/** Reads the tools of a Messages request as tools of the Responses API, which this server knows how to offer and to run. */
+
+import type { Toolset } from '../../ports/toolset.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { CODE_INTERPRETER, WEB_SEARCH } from '../../protocol/tool-calls/tool-names.ts';
+import { definitions } from '../../tools/toolset.ts';
+import { offeredTools } from './offered-tools.ts';
+import { fault } from './request/faults.ts';
+import type { MessagesBody } from './request/schema.ts';
+
+/**
+ * The tools that the client asks for, as the Responses API has them. Throws `ApiError` for terms of an MCP server that
+ * cannot be met, where such servers are opened here.
+ */
+export function requestedTools(body: MessagesBody, opensServers: boolean): readonly JsonObject[] {
+  const given = offeredTools(body);
+  const hosted = new Map(given.flatMap(hostedTool));
+  return [...given.flatMap(clientTool), ...hosted.values(), ...(opensServers ? mcpTools(body, given) : [])];
+}
+
+/** The tools as Anthropic has them, with those that the server runs in the place of its own. */
+export function withServerRun(given: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
+  const own = given.filter((tool) => hostedTypeOf(tool) === undefined && tool.type !== 'mcp_toolset');
+  const added = definitions(toolset).map(({ name, description, parameters }) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: { type: 'object', ...parameters },
+  }));
+  return [...own, ...added];
+}
+
+/** Notes the tools and servers that nobody here knows. */
+export function noteUnknownTools(body: MessagesBody, opensServers: boolean, note: (note: Note) => void): void {
+  const unknown = (body.tools ?? [])
+    .filter((tool) => !isKnown(tool))
+    .map(({ type }) => plainTextOf(type).slice(0, 100));
+  for (const type of [...unknown, ...(body.mcp_servers?.length && !opensServers ? ['mcp'] : [])])
+    note({
+      code: 'tool_dropped',
+      message: `Tools of type '${type}' cannot be run here; the model is not offered it.`,
+    });
+}
+
+function isKnown(tool: JsonObject): boolean {
+  return clientTool(tool).length > 0 || hostedTypeOf(tool) !== undefined || tool.type === 'mcp_toolset';
+}
+
+/** The hosted tools behind Anthropic's server tools, whose types end in a date. */
+const HOSTED: readonly (readonly [RegExp, string])[] = [
+  [/^web_(search|fetch)_\d{1,8}$/, WEB_SEARCH],
+  [/^code_execution_\d{1,8}$/, CODE_INTERPRETER],
+];
+
+function hostedTypeOf({ type }: JsonObject): string | undefined {
+  return HOSTED.find(([pattern]) => pattern.test(plainTextOf(type)))?.[1];
+}
+
+function hostedTool(tool: JsonObject): readonly (readonly [string, JsonObject])[] {
+  const type = hostedTypeOf(tool);
+  if (type === undefined) return [];
+  return [[type, type === WEB_SEARCH ? searchTool(tool) : { type, container: { type: 'auto' } }]];
+}
+
+function searchTool({ allowed_domains: allowed, blocked_domains: blocked, user_location: location }: JsonObject) {
+  const filters = {
+    ...(allowed ? { allowed_domains: allowed } : {}),
+    ...(blocked ? { blocked_domains: blocked } : {}),
+  };
+  return { type: WEB_SEARCH, filters, ...(location ? { user_location: location } : {}) };
+}
+
+/** Tools of Anthropic's whose arguments its models know without a schema. */
+const TRAINED: readonly (readonly [RegExp, string])[] = [
+  [/^bash_\d{1,8}$/, 'Runs `command` in a persistent bash session; `restart: true` begins a new one.'],
+  [
+    /^(text_editor|memory)_\d{1,8}$/,
+    'Works on text files. `command` is view (path, view_range), create (path, file_text), str_replace (path, old_str, new_str), insert (path, insert_line, insert_text), or for notes also delete (path) and rename (old_path, new_path).',
+  ],
+];
+
+const COMMANDS = { type: 'object', properties: { command: { type: 'string' } } };
+
+function clientTool(tool: JsonObject): readonly JsonObject[] {
+  const { type, name, description, input_schema: parameters, strict } = tool;
+  if (type === undefined || type === null || type === 'custom')
+    return [{ type: 'function', name, description, parameters, strict: strict === true ? true : undefined }];
+  const [, about] = TRAINED.find(([pattern]) => pattern.test(plainTextOf(type))) ?? [];
+  if (about === undefined || typeof name !== 'string') return [];
+  return [{ type: 'function', name, description: about, parameters: COMMANDS }];
+}
+
+function mcpTools({ mcp_servers: servers }: MessagesBody, tools: readonly JsonObject[]): readonly JsonObject[] {
+  const toolsets = new Map(
+    tools.filter(({ type }) => type === 'mcp_toolset').map((tool) => [tool.mcp_server_name, tool] as const),
+  );
+  return (servers ?? []).flatMap((server, index) => {
+    const allowed = allowedTools(server, toolsets.get(server.name), index);
+    if (allowed?.length === 0) return [];
+    return [
+      {
+        type: 'mcp',
+        server_label: server.name,
+        server_url: server.url,
+        require_approval: 'never',
+        ...(server.authorization_token ? { authorization: server.authorization_token } : {}),
+        ...(allowed ? { allowed_tools: allowed } : {}),
+      },
+    ];
+  });
+}
+
+/** The names that are enabled; undefined for all, empty for none. */
+function allowedTools(
+  server: JsonObject,
+  toolset: JsonObject | undefined,
+  index: number,
+): readonly unknown[] | undefined {
+  const { tool_configuration: older } = server;
+  if (isRecord(older) && older.enabled === false) return [];
+  if (isRecord(older) && Array.isArray(older.allowed_tools)) return older.allowed_tools;
+  const { default_config: usual, configs } = toolset ?? {};
+  const each = isRecord(configs) ? Object.entries(configs) : [];
+  const isOff = (config: unknown) => isRecord(config) && config.enabled === false;
+  if (isOff(usual))
+    return each.filter(([, config]) => isRecord(config) && config.enabled === true).map(([name]) => name);
+  // To allow all tools but some, their names would have to be known here.
+  if (each.some(([, config]) => isOff(config)))
+    throw fault(
+      `mcp_servers.${index}`,
+      'single tools cannot be disabled here; set `default_config.enabled` to false and enable the others',
+    );
+  return undefined;
+}
+
+/** `tool_choice` and `parallel_tool_calls`. Throws `ApiError` for a choice that cannot be met. */
+export function choiceOf({ tool_choice: choice, tools }: MessagesBody): JsonObject {
+  if (!choice) return {};
+  const { type, name, disable_parallel_tool_use: single } = choice;
+  const parallel = single === true ? { parallel_tool_calls: false } : {};
+  if (type === 'auto' || type === 'none') return { tool_choice: type, ...parallel };
+  if (!tools?.length) throw fault('tool_choice', '`tool_choice` may only be specified while providing `tools`');
+  if (type === 'any') return { tool_choice: 'required', ...parallel };
+  const tool = tools.find((each) => each.name === name);
+  if (!tool) throw fault('tool_choice', `Tool '${String(name).slice(0, 100)}' not found in provided tools`);
+  const hosted = hostedTypeOf(tool);
+  return { tool_choice: hosted ? { type: hosted } : { type: 'function', name }, ...parallel };
+}

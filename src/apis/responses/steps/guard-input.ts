@@ -1,0 +1,33 @@
+/** The guards see what the request brings: instructions and input, before anything is made of them. */
+
+import { guardedBody, restoredBody, TEXT_FIELDS } from '../../../inspection/request/guarded-body.ts';
+import type { RequestGuards } from '../../../inspection/request/request-guards.ts';
+import { bringLimits } from '../../../ports/endpoints/brought.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import { validateCreate } from '../../../protocol/responses/validate.ts';
+import type { CheckedRequest } from './request.ts';
+
+/** Throws `content_filter` and `guard_failed`. */
+export async function guardInput(
+  checked: CheckedRequest,
+  guards: RequestGuards,
+  settings: { readonly limits: Limits },
+): Promise<CheckedRequest> {
+  const { apiRequest } = checked;
+  const body = await guarded(checked, guards);
+  const seen = { ...checked, guards };
+  if (body === apiRequest.body) return seen;
+  return {
+    ...seen,
+    apiRequest: { ...apiRequest, body },
+    body: validateCreate(body, bringLimits(apiRequest, settings.limits)),
+  };
+}
+
+async function guarded({ apiRequest: { body, context } }: CheckedRequest, guards: RequestGuards): Promise<unknown> {
+  const { responses: fields } = TEXT_FIELDS;
+  // The cast: it has been validated.
+  const sent = await restoredBody(body as Readonly<Record<string, unknown>>, fields, guards);
+  const loaded = context?.history?.loaded ?? [];
+  return guardedBody(sent, fields, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+}

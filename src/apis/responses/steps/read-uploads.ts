@@ -1,0 +1,131 @@
+/** Reads the files of a request and its history, so that the model receives their content. */
+import { guardedItems } from '../../../inspection/request/guarded-body.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { quotedId } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import type { Note } from '../../../protocol/note.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { itemType } from '../../../protocol/responses/item-type.ts';
+import { partFields } from '../../../protocol/responses/schema.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-calls/tool-names.ts';
+import { namesServing } from '../../../tools/toolset.ts';
+import { filesOfContainer } from '../../../uploads/container-files.ts';
+import { hasDocument, InlineTexts } from '../../../uploads/inline-text.ts';
+import { uploadIn, withContent } from '../../../uploads/upload-parts.ts';
+import { UploadReader } from '../../../uploads/upload-reader.ts';
+import type { RequestWithTools } from './request.ts';
+
+/**
+ * Replaces the parts in the conversation and in the window; `input` keeps the ids, so that the store keeps no content. A
+ * file of an earlier turn that is gone is named as such. Throws `file_not_found` for one that the request itself names.
+ */
+export async function readUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
+  const { files, documents, limits } = settings;
+  if (!files && !documents) return request;
+  const { apiRequest, conversation, window, toolset, brought, guards } = request;
+  const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
+  const reader = files && new UploadReader(files, apiRequest, limits);
+  // Code reads files; a model alone reads text.
+  const texts = runsCode ? undefined : new InlineTexts(documents, apiRequest, limits);
+  const isRead = (part: unknown) =>
+    (reader && uploadIn(part) !== undefined) || (texts && documents && hasDocument(part)) || false;
+  const placing = new Placing(reader, texts, isRead, request.input, noteOf(apiRequest, settings));
+  const added = runsCode && reader ? await filesOfContainer(brought, reader) : [];
+  const wanted = runsCode ? [...conversation, ...window.items] : window.items;
+  const placed = await placing.changed(wanted);
+  const changed = guards ? await guardedItems(placed, guards) : placed;
+  if (changed.size === 0 && added.length === 0) return request;
+  const whole = (items: readonly Item[]) =>
+    behindRules(
+      items.map((item) => changed.get(item) ?? item),
+      added,
+    );
+  return Object.assign({}, request, {
+    conversation: whole(conversation),
+    window: { ...window, items: whole(window.items) },
+  });
+}
+
+/** How the parts of one request are replaced. */
+class Placing {
+  private readonly reader: UploadReader | undefined;
+  private readonly texts: InlineTexts | undefined;
+  private readonly isRead: (part: unknown) => boolean;
+  private readonly input: readonly Item[];
+  private readonly note: (note: Note) => void;
+
+  constructor(
+    reader: UploadReader | undefined,
+    texts: InlineTexts | undefined,
+    isRead: (part: unknown) => boolean,
+    input: readonly Item[],
+    note: (note: Note) => void,
+  ) {
+    this.reader = reader;
+    this.texts = texts;
+    this.isRead = isRead;
+    this.input = input;
+    this.note = note;
+  }
+
+  /** Each item that has a file, with what takes its place. */
+  async changed(items: readonly Item[]): Promise<ReadonlyMap<Item, Item>> {
+    const places = new Map(this.input.map((item, index) => [item, index]));
+    const changed = new Map<Item, Item>();
+    for (const item of items) {
+      const field = partFields[itemType(item)]?.field;
+      const parts = field === undefined ? undefined : item[field];
+      if (changed.has(item) || field === undefined || !Array.isArray(parts)) continue;
+      if (!parts.some(this.isRead)) continue;
+      const place = places.get(item);
+      const path = place === undefined ? undefined : `input[${place}].${field}`;
+      changed.set(item, { ...item, [field]: await this.parts(parts, path) });
+    }
+    return changed;
+  }
+
+  /** `path` is undefined for an earlier turn's. */
+  private async parts(parts: readonly unknown[], path: string | undefined): Promise<readonly unknown[]> {
+    const whole: unknown[] = [];
+    for (const [index, part] of parts.entries())
+      whole.push(isRecord(part) && this.isRead(part) ? await this.placed(part, path && `${path}[${index}]`) : part);
+    return whole;
+  }
+
+  private async placed(part: JsonObject, path: string | undefined): Promise<JsonObject> {
+    const id = uploadIn(part);
+    const param = path === undefined ? 'input' : `${path}.${id === undefined ? 'file_data' : 'file_id'}`;
+    try {
+      if (id === undefined || !this.reader) return asText(await this.texts?.ofPart(part, param)) ?? part;
+      const upload = await (path === undefined ? this.reader.find(id, param) : this.reader.get(id, param));
+      if (!upload) return this.leftOut(`The file ${quotedId(id)} of an earlier turn is not there any more.`, GONE);
+      const text = part.type === 'input_file' ? await this.texts?.of(upload, param) : undefined;
+      return asText(text) ?? withContent(part, upload, param);
+    } catch (error) {
+      // The conversation goes on without what was readable once.
+      if (path !== undefined || !(error instanceof ApiError) || !UNREADABLE.has(error.code)) throw error;
+      return this.leftOut(error.message, `[${error.message}]`);
+    }
+  }
+
+  private leftOut(message: string, text: string): JsonObject {
+    this.note({ code: 'reference_skipped', message });
+    return { type: 'input_text', text };
+  }
+}
+
+const GONE = '[A file that is not there any more.]';
+const UNREADABLE: ReadonlySet<string> = new Set(['invalid_file', 'file_too_large']);
+
+function asText(text: string | undefined): JsonObject | undefined {
+  return text === undefined ? undefined : { type: 'input_text', text };
+}
+
+/** Behind the host's rules, which some models expect first. */
+function behindRules(items: readonly Item[], added: readonly Item[]): readonly Item[] {
+  if (added.length === 0) return items;
+  const first = items.findIndex(({ type, role }) => type !== 'message' || (role !== 'system' && role !== 'developer'));
+  const place = first < 0 ? items.length : first;
+  return [...items.slice(0, place), ...added, ...items.slice(place)];
+}

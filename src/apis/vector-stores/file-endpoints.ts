@@ -1,0 +1,137 @@
+/** The endpoints of the files and batches of a vector store. */
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { pageQuery } from '../../ports/endpoints/item-pages.ts';
+import type { IndexingStatus, VectorBatch, VectorFile, VectorIndex } from '../../ports/vectors/vector-index.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { newFileBatchId } from '../../protocol/ids.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
+import { fromIndex } from '../../vectors/from-index.ts';
+import { StoreFiles } from './add-files.ts';
+import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
+import { batchResource, fileResource, listResource } from './resources.ts';
+import type { VectorStoresApiSettings } from './settings.ts';
+import { batchIn, fileIn, fileNotInStore, storeIn } from './store-in.ts';
+
+/** SDKs that wait for a file ask again after this time. */
+const POLL_HEADERS = { 'openai-poll-after-ms': '500' };
+/** Texts that are read at the same time. */
+const TEXTS = 500;
+
+/** Files and batches. */
+export class FileEndpoints {
+  private readonly settings: VectorStoresApiSettings;
+  private readonly index: VectorIndex;
+  private readonly files: StoreFiles;
+
+  constructor(settings: VectorStoresApiSettings) {
+    this.settings = settings;
+    this.index = settings.vectorStores.index;
+    this.files = new StoreFiles(settings);
+  }
+
+  async add(request: EndpointRequest): Promise<JsonReply> {
+    const wanted = wantedFile(readNewFile(request.body, this.settings.limits));
+    const store = await storeIn(request, this.index);
+    const known = await this.files.known([wanted], store, { param: 'file_id' });
+    await this.files.store(known);
+    const { scope, id } = store;
+    return answerFile(await fromIndex(() => this.index.getFile({ scope, store: id, id: wanted.id })), wanted.id);
+  }
+
+  async list(request: EndpointRequest): Promise<JsonReply> {
+    return this.page(request, undefined);
+  }
+
+  async retrieve(request: EndpointRequest): Promise<JsonReply> {
+    const file = await fileIn(request, this.index);
+    return answerFile(file, file.id);
+  }
+
+  async update(request: EndpointRequest): Promise<JsonReply> {
+    const { attributes } = readAttributes(request.body, this.settings.limits);
+    if (attributes === undefined)
+      throw new ApiError('missing_required_parameter', "Missing required parameter: 'attributes'.", {
+        param: 'attributes',
+      });
+    const file = await fileIn(request, this.index);
+    return answerFile(await fromIndex(() => this.index.setAttributes(file, attributes ?? {})), file.id);
+  }
+
+  async remove(request: EndpointRequest): Promise<JsonReply> {
+    const file = await fileIn(request, this.index);
+    if (!(await fromIndex(() => this.index.deleteFile(file)))) throw fileNotInStore(file.id);
+    await this.settings.vectorStores.stopRemoved(file.store);
+    return jsonReply({ id: file.id, object: 'vector_store.file.deleted', deleted: true });
+  }
+
+  async content(request: EndpointRequest): Promise<JsonReply> {
+    const file = await fileIn(request, this.index);
+    const data: JsonObject[] = [];
+    for (let from = 0; ; from += TEXTS) {
+      const texts = await fromIndex(() => this.index.chunkTexts(file, from, TEXTS));
+      data.push(...texts.map((text) => ({ type: 'text', text })));
+      request.signal.throwIfAborted();
+      if (texts.length < TEXTS) break;
+    }
+    const { id: file_id, filename, attributes } = file;
+    const about = { file_id, filename, attributes };
+    return jsonReply({ object: 'vector_store.file_content.page', ...about, data, has_more: false, next_page: null });
+  }
+
+  async addBatch(request: EndpointRequest): Promise<JsonReply> {
+    const { body } = request;
+    const { limits, storeLimits } = this.settings;
+    const wanted = readBatch(body, limits, storeLimits);
+    const store = await storeIn(request, this.index);
+    const batch = { scope: store.scope, store: store.id, id: newFileBatchId(), createdAt: Date.now() };
+    const named = (body as JsonObject).files ? 'files' : 'file_ids';
+    await this.files.store(await this.files.known(wanted, store, { param: named, batch }));
+    return this.answerBatch(batch);
+  }
+
+  async retrieveBatch(request: EndpointRequest): Promise<JsonReply> {
+    return this.answerBatch(await batchIn(request, this.index));
+  }
+
+  async cancelBatch(request: EndpointRequest): Promise<JsonReply> {
+    const batch = await batchIn(request, this.index);
+    await fromIndex(() => this.index.cancelBatch(batch));
+    await this.settings.vectorStores.stopRemoved(batch.store);
+    return this.answerBatch(batch);
+  }
+
+  async listBatch(request: EndpointRequest): Promise<JsonReply> {
+    return this.page(request, await batchIn(request, this.index));
+  }
+
+  private async answerBatch(batch: VectorBatch): Promise<JsonReply> {
+    const { scope, store, id } = batch;
+    const counts = await fromIndex(() => this.index.countFiles({ scope, id: store }, id));
+    return withHeaders(jsonReply(batchResource(batch, counts)), POLL_HEADERS);
+  }
+
+  private async page(request: EndpointRequest, batch: VectorBatch | undefined): Promise<JsonReply> {
+    const query = pageQuery(request.query);
+    const status = statusIn(request.query);
+    const store = await storeIn(request, this.index);
+    const of = { ...query, ...(status ? { status } : {}), ...(batch ? { batch: batch.id } : {}) };
+    const page = await fromIndex(() => this.index.listFiles(store, of));
+    if (page.unknown) throw fileNotInStore(query.after ?? query.before, query.after === undefined ? 'before' : 'after');
+    return jsonReply(listResource(page.entries.map(fileResource), page.hasMore));
+  }
+}
+
+function answerFile(file: VectorFile | undefined, id: string): JsonReply {
+  if (!file) throw fileNotInStore(id);
+  return withHeaders(jsonReply(fileResource(file)), POLL_HEADERS);
+}
+
+const STATUSES: ReadonlySet<unknown> = new Set<IndexingStatus>(['in_progress', 'completed', 'failed', 'cancelled']);
+
+function statusIn({ filter }: JsonObject): IndexingStatus | undefined {
+  // The cast: it is among them.
+  if (filter === undefined || STATUSES.has(filter)) return filter as IndexingStatus | undefined;
+  const message = `Invalid 'filter': supported values are: ${[...STATUSES].join(', ')}.`;
+  throw new ApiError('invalid_value', message, { param: 'filter' });
+}

@@ -1,0 +1,100 @@
+/** Vector stores, their files and batches as clients receive them. */
+import type {
+  FileCounts,
+  FoundChunk,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
+} from '../../ports/vectors/vector-index.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { isStoreExpired } from '../../vectors/vector-stores.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The days as they are stored. */
+export function expiryMs(expiry: { readonly days: number } | null | undefined): { readonly expiresAfterMs?: number } {
+  return expiry ? { expiresAfterMs: expiry.days * DAY_MS } : {};
+}
+
+/** OpenAI's vector store. */
+export function storeResource(store: StoredVectorStore, counts: FileCounts): JsonObject {
+  const { id, name, metadata, createdAt, lastActiveAt, expiresAfterMs } = store;
+  const isExpired = isStoreExpired(store, Date.now());
+  const expiry =
+    expiresAfterMs === undefined
+      ? { expires_after: null, expires_at: null }
+      : {
+          expires_after: { anchor: 'last_active_at', days: Math.round(expiresAfterMs / DAY_MS) },
+          expires_at: seconds(lastActiveAt + expiresAfterMs),
+        };
+  return {
+    id,
+    object: 'vector_store',
+    created_at: seconds(createdAt),
+    name,
+    usage_bytes: counts.bytes,
+    file_counts: countsResource(counts),
+    status: isExpired ? 'expired' : counts.in_progress > 0 ? 'in_progress' : 'completed',
+    ...expiry,
+    last_active_at: seconds(lastActiveAt),
+    metadata,
+  };
+}
+
+/** OpenAI's file of a vector store. */
+export function fileResource({ id, store, createdAt, status, bytes, error, ...file }: VectorFile): JsonObject {
+  const { attributes, chunking } = file;
+  return {
+    id,
+    object: 'vector_store.file',
+    usage_bytes: bytes,
+    created_at: seconds(createdAt),
+    vector_store_id: store,
+    status,
+    last_error: error ?? null,
+    chunking_strategy: {
+      type: 'static',
+      static: { max_chunk_size_tokens: chunking.maxTokens, chunk_overlap_tokens: chunking.overlapTokens },
+    },
+    attributes,
+  };
+}
+
+/** OpenAI's batch. */
+export function batchResource({ id, store, createdAt }: VectorBatch, counts: FileCounts): JsonObject {
+  return {
+    id,
+    object: 'vector_store.files_batch',
+    created_at: seconds(createdAt),
+    vector_store_id: store,
+    status: batchStatus(counts),
+    file_counts: countsResource(counts),
+  };
+}
+
+/** Files that failed are counted; the batch has failed only if all of them did. */
+function batchStatus({ in_progress: open, completed, failed, cancelled }: FileCounts): string {
+  if (open > 0) return 'in_progress';
+  if (cancelled > 0) return 'cancelled';
+  return completed === 0 && failed > 0 ? 'failed' : 'completed';
+}
+
+function countsResource({ bytes: _, ...counts }: FileCounts): JsonObject {
+  const { in_progress, completed, failed, cancelled } = counts;
+  return { in_progress, completed, failed, cancelled, total: in_progress + completed + failed + cancelled };
+}
+
+/** A chunk that a search found. */
+export function foundResource({ file, filename, attributes, text, score }: FoundChunk): JsonObject {
+  return { file_id: file, filename, score, attributes, content: [{ type: 'text', text }] };
+}
+
+/** One of OpenAI's pages. */
+export function listResource(data: readonly JsonObject[], hasMore: boolean): JsonObject {
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return { object: 'list', data, ...ends, has_more: hasMore };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

@@ -1,0 +1,51 @@
+/** Finds the objects that the path of a request names. The ids of other tenants are unknown ids. */
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { isUntracked } from '../../ports/scope.ts';
+import type {
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
+  VectorFileKey,
+  VectorIndex,
+} from '../../ports/vectors/vector-index.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
+import { fromIndex } from '../../vectors/from-index.ts';
+
+/** The vector store. Throws `vector_store_not_found`. */
+export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {
+  const id = String(params.id);
+  const isKnown = isVectorStoreId(id) && !isUntracked(scope);
+  const store = isKnown ? await fromIndex(() => index.getStore({ scope, id })) : undefined;
+  if (!store) throw storeNotFound(id);
+  return store;
+}
+
+/** The file of that vector store. Throws `vector_store_not_found` and `file_not_found`. */
+export async function fileIn(request: EndpointRequest, index: VectorIndex): Promise<VectorFile> {
+  const { scope, id: store } = await storeIn(request, index);
+  const id = String(request.params.file);
+  const file = isFileId(id) ? await fromIndex(() => index.getFile({ scope, store, id })) : undefined;
+  if (!file) throw fileNotInStore(id);
+  return file;
+}
+
+/** The batch of that vector store. Throws `vector_store_not_found` and `file_batch_not_found`. */
+export async function batchIn(request: EndpointRequest, index: VectorIndex): Promise<VectorBatch> {
+  const { scope, id: store } = await storeIn(request, index);
+  const key: VectorFileKey = { scope, store, id: String(request.params.batch) };
+  const batch = isVectorStoreId(key.id) ? await fromIndex(() => index.getBatch(key)) : undefined;
+  if (!batch)
+    throw new ApiError('file_batch_not_found', `No such batch of files: ${quotedId(key.id)}.`, { param: 'batch_id' });
+  return batch;
+}
+
+/** No vector store of the tenant has the id. */
+export function storeNotFound(id: unknown, param = 'vector_store_id'): ApiError {
+  return new ApiError('vector_store_not_found', `No such vector store: ${quotedId(id)}.`, { param });
+}
+
+/** No file in the vector store has the id. */
+export function fileNotInStore(id: unknown, param = 'file_id'): ApiError {
+  return new ApiError('file_not_found', `No such file in the vector store: ${quotedId(id)}.`, { param });
+}

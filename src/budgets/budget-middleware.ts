@@ -1,0 +1,117 @@
+/** The budget as a middleware in front of any handler: it reads the usage in the handler's own answer. */
+import type { ServerResponse } from 'node:http';
+import { CallMeter } from '../metering/call-meter.ts';
+import { dialectFor, type NodeMiddleware, refuse } from '../middleware/as-middleware.ts';
+import { answerWatch } from '../node/answer-watch.ts';
+import { bytesOf } from '../node/bytes-of.ts';
+import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
+import { bodyOf } from '../node/node-body.ts';
+import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest, type ScopeOf } from '../node/node-request.ts';
+import type { Budget } from '../ports/budget.ts';
+import { DEFAULT_LIMITS } from '../ports/limits.ts';
+import { shareOf } from '../ports/scope.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
+import { isRecord } from '../protocol/record.ts';
+
+/** What the middleware needs of the options. */
+interface BudgetMiddlewareSettings {
+  readonly scope: ScopeOf<NodeRequest> | undefined;
+  readonly countTokens: TokenCounter;
+}
+
+const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE']);
+
+/** The middleware of this budget. */
+export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
+  return function tokenBudgetMiddleware(req, res, next) {
+    if (WITHOUT_BODY.has(req.method)) return next();
+    begin(req, res, budget(), settings).then(
+      () => next(),
+      (error) => refuse(error, req, res, next, { hooks: {} }),
+    );
+  };
+}
+
+async function begin(
+  req: NodeRequest,
+  res: ServerResponse,
+  budget: Budget,
+  { scope, countTokens }: BudgetMiddlewareSettings,
+): Promise<void> {
+  const request = endpointRequestOfNode(req, res, scope);
+  const turn = await budget.admit(shareOf(request.scope));
+  // After the check: a refused request need not be read.
+  const body = await bodyOf(req, DEFAULT_LIMITS);
+  if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
+  // Otherwise a client could choose an encoding in which its usage cannot be read.
+  delete req.headers['accept-encoding'];
+  const context = contextOf(res);
+  const budgets = context.budgets ?? new Map();
+  keepContext(res, { ...context, requestId: request.requestId, budgets: budgets.set(budget, turn) });
+  const input = isRecord(body) ? body : {};
+  const model = typeof input.model === 'string' ? input.model : 'unknown';
+  const meter = new CallMeter(turn, countTokens, { model, input });
+  const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
+  // A router of this package with the same budget counts each of its model calls itself.
+  watch(res, meter, { isKnown, isOurs: () => budgets.has(budget) });
+}
+
+/** Whether the request is one of the two APIs', and whether the turn is counted here. */
+interface Counting {
+  readonly isKnown: boolean;
+  readonly isOurs: () => boolean;
+}
+
+function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Counting): void {
+  let reader: ReturnType<typeof readerOf> | undefined;
+  let isOver = false;
+  const finish = (whole: boolean) => {
+    if (isOver || !isOurs()) return;
+    isOver = true;
+    void reader?.settle();
+    // Such as the answer of another API, which calls no model.
+    if (!meter.hasRead && (whole || !isKnown)) return;
+    meter.end(!whole);
+  };
+  onHead(res, (head, layer) => {
+    // A refusal costs nothing.
+    if (head.status >= 300) isOver = true;
+    else reader = readerOf(head, layer, meter, () => finish(true));
+  });
+  res.once('close', () => finish(res.writableFinished));
+}
+
+/** Reads what is written into the layer from now on, and passes it on. */
+function readerOf(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
+  const whole = (text: string) => meter.takeData([text], true);
+  const event = (data: string) => {
+    meter.takeData([data], false);
+    return false;
+  };
+  const watching = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? unreadable(meter);
+  const { write, end } = layer;
+  // The casts: the overloads of both are passed on unchanged.
+  layer.write = function countedWrite(...given: unknown[]) {
+    watching.take(bytesOf(given));
+    return write(...(given as Parameters<typeof write>));
+  } as typeof write;
+  layer.end = function countedEnd(...given: unknown[]) {
+    watching.take(bytesOf(given));
+    onEnd();
+    return end(...(given as unknown as Parameters<typeof end>));
+  } as typeof end;
+  return watching;
+}
+
+/** The tokens of an answer in an encoding, or of another type, are estimated by its bytes. */
+function unreadable(meter: CallMeter) {
+  let size = 0;
+  return {
+    take(bytes: Uint8Array): void {
+      size += bytes.byteLength;
+      if (size > DEFAULT_LIMITS.outputBytes) return;
+      meter.takeEvents([{ type: 'text-delta', text: Buffer.from(bytes).toString('latin1') }]);
+    },
+    async settle() {},
+  };
+}

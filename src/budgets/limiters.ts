@@ -1,0 +1,110 @@
+/** The limiters of a budget: those of `rate-limiter-flexible`, or a bounded one in the memory of the process. */
+import { inspect } from 'node:util';
+import { isRecord } from '../protocol/record.ts';
+import { RecentMap } from './recent-map.ts';
+
+/** What is left of a window, as `rate-limiter-flexible` reports it. */
+export interface PointsLeft {
+  /** Points that may still be consumed; never negative. */
+  readonly remainingPoints: number;
+  /** Milliseconds until the window ends; -1 if it never does. */
+  readonly msBeforeNext: number;
+}
+
+/** The part of a limiter of `rate-limiter-flexible` that is used. */
+export interface PointLimiter {
+  /** The points of one window; required, though the types of `BurstyRateLimiter` do not name them. */
+  readonly points?: number;
+  /** Takes points. Rejects with what is left if there are too few, and with an `Error` if its database fails. */
+  consume(key: string, points?: number): Promise<PointsLeft>;
+  /** What is left; null for a key of which nothing was taken. */
+  get?(key: string): Promise<PointsLeft | null>;
+  /** Takes points even if there are too few. */
+  penalty?(key: string, points?: number): Promise<PointsLeft>;
+}
+
+/** A limit in the memory of the process: so many points in so many seconds. */
+export interface LimitWindow {
+  /** The points of one window. */
+  readonly points: number;
+  /** Seconds. */
+  readonly duration: number;
+}
+
+/** A limiter from which points can be taken afterwards. */
+export type Limiter = Required<PointLimiter>;
+
+/** The most keys of a memory limiter; one that was not used for longest is forgotten first. */
+const MOST_KEYS = 100_000;
+
+const REQUESTS = ['consume'] as const;
+const ALL = ['consume', 'get', 'penalty'] as const;
+
+/** The limiter of an option; throws a `TypeError` that says what to give. */
+export function limiterOf(name: string, given: unknown): Limiter {
+  const methods = name === 'requests' ? REQUESTS : ALL;
+  if (isRecord(given) && isPositive(given.points)) {
+    // The cast: it has the methods that are called.
+    if (methods.every((method) => typeof given[method] === 'function')) return given as unknown as Limiter;
+    if (isPositive(given.duration) && given.consume === undefined)
+      return new MemoryLimiter({ points: given.points, duration: given.duration });
+  }
+  throw new TypeError(
+    `tokenBudget: limits.${name} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(given, { depth: 0 })}`,
+  );
+}
+
+function isPositive(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && Number.isFinite(value);
+}
+
+/** The points that were taken in the present window. */
+interface Window {
+  taken: number;
+  /** Milliseconds since the epoch. */
+  readonly endsAt: number;
+}
+
+/** Counts in fixed windows, each of which begins with the first points that are taken. */
+class MemoryLimiter implements Limiter {
+  readonly points: number;
+  private readonly durationMs: number;
+  private readonly windows = new RecentMap<Window>(MOST_KEYS);
+
+  constructor({ points, duration }: LimitWindow) {
+    this.points = points;
+    this.durationMs = duration * 1000;
+  }
+
+  async consume(key: string, points = 1): Promise<PointsLeft> {
+    const window = this.taking(key, points);
+    const left = this.leftIn(window);
+    if (window.taken > this.points) throw left;
+    return left;
+  }
+
+  async get(key: string): Promise<PointsLeft | null> {
+    const window = this.current(key);
+    return window ? this.leftIn(window) : null;
+  }
+
+  async penalty(key: string, points = 1): Promise<PointsLeft> {
+    return this.leftIn(this.taking(key, points));
+  }
+
+  private taking(key: string, points: number): Window {
+    const window = this.current(key) ?? { taken: 0, endsAt: Date.now() + this.durationMs };
+    window.taken += points;
+    this.windows.set(key, window);
+    return window;
+  }
+
+  private current(key: string): Window | undefined {
+    const window = this.windows.get(key);
+    return window && window.endsAt > Date.now() ? window : undefined;
+  }
+
+  private leftIn({ taken, endsAt }: Window): PointsLeft {
+    return { remainingPoints: Math.max(this.points - taken, 0), msBeforeNext: Math.max(endsAt - Date.now(), 0) };
+  }
+}

@@ -1,0 +1,308 @@
+/** The budget of each tenant: checked before the model is called, and charged with what its calls really used. */
+import { hash } from 'node:crypto';
+import { inspect } from 'node:util';
+import type { HostMiddleware } from '../middleware/as-middleware.ts';
+import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
+import type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
+import { warnOfError } from '../ports/host/error-warning.ts';
+import { inTime } from '../ports/host/in-time.ts';
+import { checkOptions, isFunction, isObject, milliseconds, oneOf } from '../ports/host/options-check.ts';
+import type { MaybePromise } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isRecord } from '../protocol/record.ts';
+import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
+import { budgetMiddleware } from './budget-middleware.ts';
+import { DAY_MS, dayOf, memoryLedger, type UsageLedger, type UsageRow } from './ledger.ts';
+import { type Limiter, type LimitWindow, limiterOf, type PointLimiter, type PointsLeft } from './limiters.ts';
+import { durationText, type LimitState, rateLimitHeaders } from './rate-limit-headers.ts';
+
+/** What a tenant may use: each a limiter of `rate-limiter-flexible`, or `{ points, duration }` for one in memory. */
+export interface BudgetLimits {
+  /** Requests that call a model. */
+  readonly requests?: PointLimiter | LimitWindow | undefined;
+  /** Tokens that the model reads. */
+  readonly inputTokens?: PointLimiter | LimitWindow | undefined;
+  /** Tokens that it writes. */
+  readonly outputTokens?: PointLimiter | LimitWindow | undefined;
+  /** Both together. */
+  readonly tokens?: PointLimiter | LimitWindow | undefined;
+  /** Millionths of a dollar, since databases count whole points: 5,000,000 are five dollars. */
+  readonly cost?: PointLimiter | LimitWindow | undefined;
+}
+
+/** The options of `tokenBudget`. */
+export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
+  /** What each tenant may use. Default: no limit, so that usage is only kept in the ledger. */
+  readonly limits?: BudgetLimits | undefined;
+  /** The dollars that a model call costs whose server does not report them. Default: nothing. */
+  readonly cost?: ((call: Pick<ModelCallUsage, 'model' | 'usage'>) => number) | undefined;
+  /** Where usage is kept. Default: a `memoryLedger()`. */
+  readonly ledger?: UsageLedger | undefined;
+  /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
+  readonly scope?: ScopeOf<Req> | undefined;
+  /** How the middleware estimates tokens that no server has counted. Default: as `TokenOptions` says. */
+  readonly tokens?: TokenOptions | undefined;
+  /** Whether requests pass or are refused with `budget_unavailable` while a limiter's database fails. Default: `pass`. */
+  readonly onLimiterError?: 'pass' | 'refuse' | undefined;
+  /** Milliseconds that a limiter and the ledger have to answer. Default: 1,000. */
+  readonly limiterTimeoutMs?: number | undefined;
+}
+
+/** Selects what `report` returns; days are in UTC, such as `2026-01-31`. */
+export interface UsageReport {
+  /** Whose usage. */
+  readonly tenant: string;
+  /** The first day. Default: today. */
+  readonly from?: string | Date | undefined;
+  /** The last day. Default: today. */
+  readonly to?: string | Date | undefined;
+  /** Default: all. */
+  readonly model?: string | undefined;
+}
+
+/** A middleware for a handler of the host's own, and the option `budget` of the routers. */
+export type TokenBudget<Req extends NodeRequest = NodeRequest> = HostMiddleware<Req> &
+  Budget & {
+    /** The usage of a tenant, a row for each model and day. Throws a `TypeError` for a bad day. */
+    report(query: UsageReport): Promise<readonly UsageRow[]>;
+  };
+
+/**
+ * Budgets and rates by tenant. Before the model is called, a request is taken and the rest of the budget is checked;
+ * what the model calls really used is charged when they end, those of clients that left included. Who is over a limit
+ * gets 429 `rate_limit_exceeded` with `retry-after`, or `insufficient_quota` if it lasts longer than a day. Throws a
+ * `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express, { type RequestHandler } from 'express';
+ * import { responsesRouter } from 'express-open-responses';
+ * import { tokenBudget } from 'express-open-responses/budgets';
+ *
+ * declare const proxy: RequestHandler;
+ * const minute = 60;
+ * const budget = tokenBudget({
+ *   limits: { requests: { points: 60, duration: minute }, tokens: { points: 100_000, duration: minute } },
+ * });
+ * const app = express();
+ * app.post('/llm', express.json(), budget, proxy);
+ * app.use('/v1', responsesRouter({ budget }));
+ * ```
+ */
+export function tokenBudget<Req extends NodeRequest = NodeRequest>(
+  options: TokenBudgetOptions<Req> = {},
+): TokenBudget<Req> {
+  checkOptions('tokenBudget', options, {
+    limits: isObject,
+    cost: isFunction,
+    ledger: (value) => (isRecord(value) && 'add' in value && 'read' in value) || 'an object with add and read',
+    scope: isFunction,
+    tokens: isObject,
+    onLimiterError: oneOf('pass', 'refuse'),
+    limiterTimeoutMs: milliseconds,
+  });
+  const tenants = new TenantBudgets(options);
+  const countTokens = tokenSettings('tokenBudget: tokens', options.tokens);
+  // The cast: the host states what its earlier handlers make of a request.
+  const scope = options.scope as ScopeOf<NodeRequest> | undefined;
+  const budget: TokenBudget<Req> = Object.assign(
+    budgetMiddleware(() => budget, { scope, countTokens }),
+    {
+      admit: (tenant: string) => tenants.admit(tenant),
+      resume: (tenant: string) => tenants.resume(tenant),
+      report: (query: UsageReport) => tenants.report(query),
+    },
+  );
+  return budget;
+}
+
+type Kind = keyof BudgetLimits;
+
+/** The words for them in messages. */
+const KINDS: Readonly<Record<Kind, string>> = {
+  requests: 'requests',
+  inputTokens: 'input tokens',
+  outputTokens: 'output tokens',
+  tokens: 'tokens',
+  cost: 'the cost',
+};
+
+const PER_DOLLAR = 1_000_000;
+/** The most points of one charge: what an integer of PostgreSQL holds. */
+const MOST_POINTS = 2 ** 31 - 1;
+const MODEL_CHARACTERS = 128;
+const MOST_REPORT_DAYS = 3660;
+
+/** What is left of one limit. */
+interface State extends LimitState {
+  readonly kind: Kind;
+  readonly isOver: boolean;
+}
+
+class TenantBudgets {
+  private readonly limiters: readonly (readonly [Kind, Limiter])[];
+  private readonly ledger: UsageLedger;
+  private readonly price: TokenBudgetOptions['cost'];
+  private readonly refuses: boolean;
+  private readonly timeoutMs: number;
+
+  constructor({ limits = {}, ledger, cost, onLimiterError, limiterTimeoutMs = 1000 }: TokenBudgetOptions<never>) {
+    const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+    this.limiters = given.map(([name, limit]) => [kindOf(name), limiterOf(name, limit)]);
+    this.ledger = ledger ?? memoryLedger();
+    this.price = cost;
+    this.refuses = onLimiterError === 'refuse';
+    this.timeoutMs = limiterTimeoutMs;
+  }
+
+  async admit(tenant: string): Promise<BudgetedTurn> {
+    const states = await Promise.all(this.limiters.map(([kind, limiter]) => this.stateOf(kind, limiter, tenant)));
+    const known = states.filter((state) => state !== undefined);
+    const headers = rateLimitHeaders({
+      requests: known.find(({ kind }) => kind === 'requests'),
+      tokens: leastOf(known.filter(({ kind }) => kind.endsWith('okens'))),
+    });
+    const over = longestOf(known.filter(({ isOver }) => isOver));
+    if (over) throw overLimit(over, headers);
+    return this.turn(tenant, headers);
+  }
+
+  resume(tenant: string): BudgetedTurn {
+    // Its request was counted by the process that began it.
+    return this.turn(tenant, {}, 0);
+  }
+
+  async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
+    const [first, last] = [dayIn('from', from), dayIn('to', to)];
+    if (Date.parse(last) - Date.parse(first) > MOST_REPORT_DAYS * DAY_MS)
+      throw new TypeError(`report: at most ${MOST_REPORT_DAYS} days, got ${first} to ${last}`);
+    return this.ledger.read({ tenant, from: first, to: last, model });
+  }
+
+  private turn(tenant: string, headers: BudgetedTurn['headers'], requests = 1): BudgetedTurn {
+    let uncounted = requests;
+    return {
+      headers,
+      count: (call) => {
+        this.count(tenant, call, uncounted);
+        uncounted = 0;
+      },
+    };
+  }
+
+  /** Undefined if the limiter fails, and requests pass then. */
+  private async stateOf(kind: Kind, limiter: Limiter, tenant: string): Promise<State | undefined> {
+    const key = keyOf(kind, tenant);
+    try {
+      const left = await this.within(() => (kind === 'requests' ? taken(limiter, key) : leftOf(limiter, key)));
+      return { kind, limit: limiter.points, ...left };
+    } catch (cause) {
+      const error = unavailable(cause);
+      if (this.refuses) throw error;
+      warnOfError(error, { requestId: 'budget' });
+      return undefined;
+    }
+  }
+
+  /** Charges what is over a limit, too: the answer is written already. */
+  private count(tenant: string, { model, usage, cost }: ModelCallUsage, requests: number): void {
+    const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: tokens } = usage;
+    const dollars = cost ?? this.priceOf({ model, usage });
+    const points = { requests: 0, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
+    for (const [kind, limiter] of this.limiters) {
+      const charge = Math.min(points[kind], MOST_POINTS);
+      if (charge > 0) this.settle(() => limiter.penalty(keyOf(kind, tenant), charge));
+    }
+    const name = model.slice(0, MODEL_CHARACTERS);
+    const row = { tenant, model: name, day: dayOf(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
+    this.settle(() => this.ledger.add(row));
+  }
+
+  private priceOf(call: Pick<ModelCallUsage, 'model' | 'usage'>): number {
+    try {
+      const dollars = this.price?.(call) ?? 0;
+      if (dollars >= 0 && Number.isFinite(dollars)) return dollars;
+      throw new TypeError(`cost must return dollars, got ${inspect(dollars)}`);
+    } catch (cause) {
+      warnOfError(unavailable(cause), { requestId: 'budget' });
+      return 0;
+    }
+  }
+
+  /** Nobody waits for it: the answer goes on. */
+  private settle(run: () => MaybePromise<unknown>): void {
+    this.within(run).catch((cause) => warnOfError(unavailable(cause), { requestId: 'budget' }));
+  }
+
+  private async within<Value>(work: () => MaybePromise<Value>): Promise<Value> {
+    return inTime(work(), this.timeoutMs, () => `No answer within ${this.timeoutMs} ms.`);
+  }
+}
+
+type Left = Pick<State, 'remainingPoints' | 'msBeforeNext' | 'isOver'>;
+
+/** Takes one request; a limiter rejects with what is left, which is no error. */
+async function taken(limiter: Limiter, key: string): Promise<Left> {
+  try {
+    const { remainingPoints, msBeforeNext } = await limiter.consume(key, 1);
+    return { remainingPoints, msBeforeNext, isOver: false };
+  } catch (refusal) {
+    if (refusal instanceof Error || !isRecord(refusal) || typeof refusal.msBeforeNext !== 'number') throw refusal;
+    return { remainingPoints: 0, msBeforeNext: refusal.msBeforeNext, isOver: true };
+  }
+}
+
+async function leftOf(limiter: Limiter, key: string): Promise<Left> {
+  const left = await limiter.get(key);
+  if (!left) return { remainingPoints: limiter.points, msBeforeNext: 0, isOver: false };
+  const { remainingPoints, msBeforeNext } = left;
+  return { remainingPoints, msBeforeNext, isOver: remainingPoints <= 0 };
+}
+
+function kindOf(name: string): Kind {
+  if (Object.hasOwn(KINDS, name)) return name as Kind;
+  throw new TypeError(`tokenBudget: limits: unknown limit '${name}'; known are ${Object.keys(KINDS).join(', ')}`);
+}
+
+/** What every database takes as a key. */
+const PLAIN = /^[\x21-\x7e]{1,128}$/;
+
+/** Unlike every other: the kind has neither sign, and only digests follow the second. */
+function keyOf(kind: Kind, tenant: string): string {
+  return PLAIN.test(tenant) ? `${kind}=${tenant}` : `${kind}#${hash('sha256', tenant, 'base64url')}`;
+}
+
+function leastOf(states: readonly State[]): State | undefined {
+  return states.toSorted((one, other) => one.remainingPoints - other.remainingPoints)[0];
+}
+
+/** A window that never ends counts as the longest. */
+function longestOf(states: readonly State[]): State | undefined {
+  return states.toSorted((one, other) => waitOf(other) - waitOf(one))[0];
+}
+
+function waitOf({ msBeforeNext }: PointsLeft): number {
+  return msBeforeNext < 0 ? Number.POSITIVE_INFINITY : msBeforeNext;
+}
+
+function overLimit(state: State, limitHeaders: Readonly<Record<string, string>>): ApiError {
+  const wait = waitOf(state);
+  const when = Number.isFinite(wait) ? ` Try again in ${durationText(wait)}.` : '';
+  const retry = Number.isFinite(wait) ? { 'retry-after': String(Math.max(Math.ceil(wait / 1000), 1)) } : {};
+  const headers = { ...limitHeaders, ...retry };
+  if (wait > DAY_MS)
+    return new ApiError('insufficient_quota', `The quota for ${KINDS[state.kind]} is used up.${when}`, { headers });
+  return new ApiError('rate_limit_exceeded', `The rate limit for ${KINDS[state.kind]} is reached.${when}`, { headers });
+}
+
+function unavailable(cause: unknown): ApiError {
+  return new ApiError('budget_unavailable', 'The budget cannot be read or charged now. Try again later.', { cause });
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+function dayIn(name: string, day: string | Date): string {
+  if (day instanceof Date && !Number.isNaN(day.getTime())) return dayOf(day);
+  if (typeof day === 'string' && DAY.test(day) && !Number.isNaN(Date.parse(day))) return day;
+  throw new TypeError(`report: ${name} must be a Date or a day such as 2026-01-31, got ${inspect(day)}`);
+}

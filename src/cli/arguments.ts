@@ -1,0 +1,99 @@
+/** Reads the command line. */
+import { parseArgs } from 'node:util';
+import { messageOf, wrongUsage } from './failure.ts';
+
+/** What `--help` prints. */
+export const HELP = `Serves OpenAI's Responses API, Chat Completions and Anthropic's Messages API
+in front of any model server that speaks Chat Completions.
+
+Usage: express-open-responses [options]
+
+  --upstream URL    model server, up to and including /v1
+                    (default: a scripted demo model)
+  --key-env NAME    environment variable with the model server's API key
+  --host ADDRESS    address to listen on (default: 127.0.0.1, this machine)
+  --port NUMBER     port to listen on, 0 for a free one (default: 3000)
+  --store PLACE     where responses are kept: an SQLite file, redis://...
+                    or postgres://... (default: memory)
+  --mcp FILE        JSON file with mcpServers, whose tools the server runs
+  --inspect         show the last requests at /inspect, to this machine alone
+  --version, -v     print the version
+  --help, -h        print this
+
+Examples:
+  express-open-responses
+  express-open-responses --upstream http://localhost:11434/v1 --inspect
+  express-open-responses --upstream https://api.openai.com/v1 \\
+    --key-env OPENAI_API_KEY --store responses.db --mcp mcp.json
+`;
+
+/** The options of the command line, checked as far as they can be without opening anything. */
+export interface Arguments {
+  /** Undefined for the demo model. */
+  readonly upstream: string | undefined;
+  /** The key itself; undefined for none. */
+  readonly apiKey: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  /** Undefined for memory. */
+  readonly store: string | undefined;
+  readonly mcp: string | undefined;
+  readonly inspect: boolean;
+}
+
+/** What to do: print and end, or serve. */
+export type Command = { readonly print: 'help' | 'version' } | { readonly serve: Arguments };
+
+const OPTIONS = {
+  upstream: { type: 'string' },
+  'key-env': { type: 'string' },
+  host: { type: 'string', default: '127.0.0.1' },
+  port: { type: 'string', default: '3000' },
+  store: { type: 'string' },
+  mcp: { type: 'string' },
+  inspect: { type: 'boolean', default: false },
+  version: { type: 'boolean', short: 'v' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+/** Throws a `Failure` for an option that is not known or has a wrong value. */
+export function readArguments(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Command {
+  const values = parsed(args);
+  if (values.help) return { print: 'help' };
+  if (values.version) return { print: 'version' };
+  const { upstream, host, store, mcp, inspect } = values;
+  for (const [name, value] of Object.entries(values)) {
+    if (value === '') throw wrongUsage(`--${name} needs a value`);
+  }
+  const apiKey = keyFrom(values['key-env'], upstream, env);
+  return { serve: { upstream, apiKey, host, port: portFrom(values.port), store, mcp, inspect } };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
+  } catch (error) {
+    // The first sentence: the others explain what a positional argument is.
+    throw wrongUsage(messageOf(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
+  }
+}
+
+function portFrom(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw wrongUsage(`--port must be a number from 0 to 65535, got '${messageOf(text)}'`);
+}
+
+function keyFrom(
+  name: string | undefined,
+  upstream: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+) {
+  if (name === undefined) return undefined;
+  if (upstream === undefined) throw wrongUsage('--key-env needs --upstream');
+  // The name is not quoted where it is not one: it may be the key itself.
+  if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw wrongUsage('--key-env must be the name of a variable');
+  const key = env[name];
+  if (!key) throw wrongUsage(`--key-env: the environment variable ${name} is not set`);
+  return key;
+}

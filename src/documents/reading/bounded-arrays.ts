@@ -1,0 +1,25 @@
+/** Bounds the arrays of bytes of a thread: they lie outside the heap that `resourceLimits` bound. */
+
+/** Smaller ones are not worth asking for the memory in use. */
+const SMALL = 65_536;
+
+/**
+ * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result says * whether
+ that happened. Decompressors that allocate outside of it are removed, so that libraries use arrays.
+ */
+export function boundArrays(most: number): () => boolean {
+  let isExceeded = false;
+  const mostInUse = process.memoryUsage().arrayBuffers + most;
+  const bounded: Uint8ArrayConstructor = new Proxy(Uint8Array, {
+    construct(target, values, constructed) {
+      const [size] = values;
+      if (size > SMALL && process.memoryUsage().arrayBuffers + size > mostInUse) {
+        isExceeded = true;
+        throw new RangeError('The arrays of this thread take too much memory.');
+      }
+      return Reflect.construct(target, values, constructed === bounded ? target : constructed);
+    },
+  });
+  Object.assign(globalThis, { Uint8Array: bounded, DecompressionStream: undefined });
+  return () => isExceeded;
+}

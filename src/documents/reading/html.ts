@@ -1,0 +1,64 @@
+/** The text of HTML. */
+import { readMarkup } from './markup.ts';
+import type { TextOutput } from './text-output.ts';
+
+const SILENT = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'select']);
+const PARAGRAPHS = new Set([
+  'p',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'h5',
+  'h6',
+  'table',
+  'ul',
+  'ol',
+  'dl',
+  'pre',
+  'blockquote',
+  'title',
+]);
+const LINES = new Set(
+  'div li tr br dt dd hr section article header footer main nav aside figure figcaption form address caption option body'.split(
+    ' ',
+  ),
+);
+const CELLS = new Set(['td', 'th']);
+const BLANKS = /\s+/g;
+
+/** A line for each block, without what is not shown. */
+export function readHtml(html: string, output: TextOutput): void {
+  let silent = 0;
+  let preformatted = 0;
+  const edge = (name: string) => {
+    if (PARAGRAPHS.has(name)) output.break('\n\n');
+    else if (LINES.has(name)) output.break('\n');
+    else if (CELLS.has(name)) output.break('\t');
+  };
+  readMarkup(html, false, {
+    open(name) {
+      if (SILENT.has(name)) silent += 1;
+      if (name === 'pre') preformatted += 1;
+      edge(name);
+    },
+    text(text) {
+      if (silent > 0) return;
+      if (preformatted > 0) output.add(text);
+      else words(text, output);
+    },
+    close(name) {
+      if (SILENT.has(name)) silent -= 1;
+      if (name === 'pre') preformatted -= 1;
+      edge(name);
+    },
+  });
+}
+
+function words(text: string, output: TextOutput): void {
+  const plain = text.replace(BLANKS, ' ');
+  const trimmed = plain.trim();
+  if (plain.startsWith(' ')) output.break(' ');
+  output.add(trimmed);
+  if (trimmed !== '' && plain.endsWith(' ')) output.break(' ');
+}

@@ -1,0 +1,38 @@
+/** The parts of an Office document, which is a ZIP archive of XML, and how they refer to each other. */
+import { DocumentError } from './document-job.ts';
+import { type MarkupHandler, readMarkup } from './markup.ts';
+import type { Zip } from './zip.ts';
+
+/** Reads one part; nothing if there is none. */
+export function readPart(zip: Zip, name: string, handler: Partial<MarkupHandler>): void {
+  const xml = zip.read(name);
+  if (xml) readMarkup(xml, true, { open() {}, text() {}, close() {}, ...handler });
+}
+
+/** The parts that `name` lists in these elements, in their order: their paths, and the elements' attributes. */
+export function partsIn(zip: Zip, name: string, element: string, most: number) {
+  const targets = relations(zip, name);
+  const parts: { readonly path: string; readonly attributes: Readonly<Record<string, string>> }[] = [];
+  readPart(zip, name, {
+    open(opened, attributes) {
+      if (opened !== element) return;
+      if (parts.length === most)
+        throw new DocumentError('file_too_large', `has more than ${most} pages, sheets or slides`);
+      const path = targets.get(attributes['r:id'] ?? '');
+      if (path !== undefined) parts.push({ path, attributes });
+    },
+  });
+  return parts;
+}
+
+function relations(zip: Zip, name: string): ReadonlyMap<string, string> {
+  const folder = name.slice(0, name.lastIndexOf('/') + 1);
+  const found = new Map<string, string>();
+  readPart(zip, `${folder}_rels/${name.slice(folder.length)}.rels`, {
+    open(opened, { Id, Target }) {
+      if (opened !== 'Relationship' || !Id || !Target) return;
+      found.set(Id, Target.startsWith('/') ? Target.slice(1) : folder + Target);
+    },
+  });
+  return found;
+}

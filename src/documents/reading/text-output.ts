@@ -1,0 +1,40 @@
+/** Collects the text of a document, up to its limit. */
+import { DocumentError } from './document-job.ts';
+
+/** For a text of more characters. */
+export function tooLong(most: number): DocumentError {
+  return new DocumentError('file_too_large', `has more than ${most} characters of text`);
+}
+
+/** A text that grows; blank space is added only where something follows it. */
+export class TextOutput {
+  private readonly most: number;
+  private readonly pieces: string[] = [];
+  private length = 0;
+  private space = '';
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  /** Throws `file_too_large` past the limit. */
+  add(text: string): void {
+    if (text === '') return;
+    const whole = this.length === 0 ? text : this.space + text;
+    this.space = '';
+    this.length += whole.length;
+    if (this.length > this.most) throw tooLong(this.most);
+    this.pieces.push(whole);
+  }
+
+  /** A blank, a tab, a line break or two: of several in a row the strongest stays. */
+  break(space: ' ' | '\t' | '\n' | '\n\n'): void {
+    if (STRENGTH.indexOf(space) > STRENGTH.indexOf(this.space)) this.space = space;
+  }
+
+  toString(): string {
+    return this.pieces.join('');
+  }
+}
+
+const STRENGTH = ['', ' ', '\t', '\n', '\n\n'];

@@ -1,0 +1,4 @@
+/** The types of `express.cjs`. */
+
+/** The package, loaded by the first call. */
+export declare const express: () => typeof import('express');

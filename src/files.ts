@@ -1,0 +1,28 @@
+/** OpenAI's Files API: the router, and where files are kept. */
+export type { FileLimits, SomeFileLimits } from './apis/files/limits.ts';
+export { type FilesRouterOptions, filesRouter } from './express/files-router.ts';
+export type { Scope } from './express/handle.ts';
+export {
+  type ByteRange,
+  type FileDetails,
+  type FilePage,
+  type FilePageQuery,
+  FileQuotaExceeded,
+  type FileStore,
+  type FileUpload,
+  type FileUsage,
+  type StoredFile,
+} from './ports/files/file-store.ts';
+export type { Hooks } from './ports/hooks.ts';
+export type { LogFields, Logger } from './ports/host/logger.ts';
+export type { MaybePromise, ResponseKey } from './ports/store.ts';
+export type { ApiRequest, ServedApi } from './server/api.ts';
+export { createFiles, type FilesOptions } from './server/files-api.ts';
+export { type DiskFilesOptions, diskFiles } from './stores/disk/disk-files.ts';
+export { type MemoryFilesOptions, memoryFiles } from './stores/memory/memory-files.ts';
+export { type PostgresFilesOptions, postgresFiles } from './stores/postgres/postgres-files.ts';
+export type { PostgresClient, PostgresPool, PostgresQueries } from './stores/postgres/schema.ts';
+export type { S3ClientLike } from './stores/s3/bucket.ts';
+export { type S3FilesOptions, s3Files } from './stores/s3/s3-files.ts';
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './stores/sqlite/database.ts';
+export { type SqliteFilesOptions, sqliteFiles } from './stores/sqlite/sqlite-files.ts';

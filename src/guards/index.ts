@@ -1,0 +1,16 @@
+/** Guards: detectors for what may go in and what may come out. */
+
+export type {
+  Guard,
+  GuardDirection,
+  GuardFinding,
+  GuardMode,
+  GuardScan,
+  GuardSubject,
+  GuardVerdict,
+} from '../ports/guard.ts';
+export { type PiiKind, type PiiOptions, pii } from './pii/pii.ts';
+export { type ModerationOptions, moderation } from './services/moderation.ts';
+export { type PresidioOptions, presidio } from './services/presidio.ts';
+export type { GuardSettingsOptions } from './shared/guard-options.ts';
+export { allowUrls } from './urls/allow-urls.ts';

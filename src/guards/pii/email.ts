@@ -1,0 +1,68 @@
+/** E-mail addresses. */
+import { isAlphanumeric, isDigit, isWordLetter, MORE, NONE, type Rule } from './rule.ts';
+
+const AT = 0x40;
+const DOT = 0x2e;
+const DASH = 0x2d;
+/** RFC 5321: of the part before the `@`. */
+const LONGEST_LOCAL = 64;
+/** RFC 1035: of a domain. */
+const LONGEST_DOMAIN = 253;
+
+/** The run of characters before an `@` that was looked at last: each of its characters is asked for. */
+class LocalRun {
+  private text = '';
+  private start = 0;
+  private end = 0;
+
+  endFrom(text: string, at: number): number {
+    if (this.text === text && at >= this.start && at < this.end) return this.end;
+    let end = at;
+    while (end < text.length && isLocal(text.charCodeAt(end))) end += 1;
+    this.text = text;
+    this.start = at;
+    this.end = end;
+    return end;
+  }
+}
+
+/** A rule that remembers the run it is in, so that it is linear in the text. */
+export function emailRule(): Rule {
+  const run = new LocalRun();
+  return (text, at, isEnd) => {
+    if (!isLocal(text.charCodeAt(at))) return NONE;
+    const end = run.endFrom(text, at);
+    if (end - at > LONGEST_LOCAL) return NONE;
+    if (end === text.length) return isEnd ? NONE : MORE;
+    return text.charCodeAt(end) === AT ? domainEnd(text, end + 1, isEnd) : NONE;
+  };
+}
+
+function isLocal(unit: number): boolean {
+  // . _ % + -
+  return isAlphanumeric(unit) || unit === DOT || unit === 0x5f || unit === 0x25 || unit === 0x2b || unit === DASH;
+}
+
+/** The longest name with a dot whose last label may be a top-level domain. */
+function domainEnd(text: string, from: number, isEnd: boolean): number {
+  const most = Math.min(text.length, from + LONGEST_DOMAIN);
+  let found = NONE;
+  let dots = 0;
+  let letters = 0;
+  let at = from;
+  for (; at < most; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (isWordLetter(unit)) letters += letters < 0 ? 0 : 1;
+    else if (unit === DOT && at > from && text.charCodeAt(at - 1) !== DOT) {
+      dots += 1;
+      letters = 0;
+    } else if (isDigit(unit) || (unit === DASH && letters !== 0)) letters = -1;
+    else break;
+    if (dots > 0 && letters > 1 && isOver(text, at + 1, most)) found = at + 1;
+  }
+  return at === text.length && !isEnd && at - from < LONGEST_DOMAIN ? MORE : found;
+}
+
+function isOver(text: string, at: number, most: number): boolean {
+  return at >= most || !isAlphanumeric(text.charCodeAt(at));
+}

@@ -1,0 +1,100 @@
+/** Finds personal data and keys by their form, on this machine. */
+import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
+import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
+import { emailRule } from './email.ts';
+import { keyAt } from './keys.ts';
+import { cardAt, ibanAt, phoneAt } from './numbers.ts';
+import { MORE, type Rule } from './rule.ts';
+
+/** A kind of value that `pii` finds. */
+export type PiiKind = 'email' | 'phone' | 'iban' | 'card' | 'key';
+
+/** What is looked for, and what is done about it; `undefined` means omitted. */
+export interface PiiOptions extends GuardSettingsOptions {
+  /** Default: all. */
+  readonly kinds?: readonly PiiKind[] | undefined;
+  /**
+   * Whether the model receives numbered placeholders such as `[EMAIL_1]`, for which the answer has the values again. For
+   * guards of `input`. Default: false.
+   */
+  readonly restore?: boolean | undefined;
+}
+
+/** In the order in which they are tried. */
+const RULES: Readonly<Record<PiiKind, () => Rule>> = {
+  key: () => keyAt,
+  email: emailRule,
+  iban: () => ibanAt,
+  card: () => cardAt,
+  phone: () => phoneAt,
+};
+const KINDS = Object.keys(RULES) as readonly PiiKind[];
+
+const isKinds: OptionCheck = (value) =>
+  (Array.isArray(value) && value.length > 0 && value.every((kind) => Object.hasOwn(RULES, kind))) ||
+  `a list of ${KINDS.join(', ')}`;
+
+/**
+ * A guard that replaces e-mail addresses, telephone numbers, IBANs, numbers of payment cards and keys of known providers,
+ * such as by `[EMAIL]`. Account and card numbers count only with the right check digits. In a stream it holds back only
+ * what may become such a value: at most 1,024 characters, of a key, and 64 of any other word. Throws a `TypeError` for a
+ * bad option.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { pii } from 'express-open-responses/guards';
+ *
+ * responsesRouter({ guards: { input: [pii({ restore: true })], output: [pii({ kinds: ['card', 'iban', 'key'] })] } });
+ * ```
+ */
+export function pii(options: PiiOptions = {}): Guard {
+  checkOptions('pii', options, { ...GUARD_CHECKS, kinds: isKinds, restore: boolean });
+  const { kinds = KINDS, ...settings } = options;
+  const chosen = KINDS.filter((kind) => kinds.includes(kind));
+  const scan = (text: string, from: number, isEnd: boolean) => scanText(text, from, isEnd, chosen);
+  return {
+    name: 'pii',
+    ...settings,
+    scan,
+    inspect({ text }) {
+      const { findings } = scan(text, 0, true);
+      return findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings };
+    },
+  };
+}
+
+/** One pass over the text; each rule looks no further than a value can be long. */
+function scanText(text: string, from: number, isEnd: boolean, kinds: readonly PiiKind[]): GuardScan {
+  const rules = kinds.map((kind) => ({ rule: kind.toUpperCase(), endOf: RULES[kind]() }));
+  const findings: GuardFinding[] = [];
+  let at = from;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    const found = unit === 0x20 ? undefined : firstAt(rules, text, at, isEnd);
+    if (found === MORE) return { findings, settled: at };
+    if (found) findings.push(found);
+    at = found?.end ?? at + 1;
+  }
+  return { findings, settled: text.length };
+}
+
+interface NamedRule {
+  readonly rule: string;
+  readonly endOf: Rule;
+}
+
+function firstAt(
+  rules: readonly NamedRule[],
+  text: string,
+  start: number,
+  isEnd: boolean,
+): GuardFinding | typeof MORE | undefined {
+  for (const { rule, endOf } of rules) {
+    const end = endOf(text, start, isEnd);
+    if (end === MORE) return MORE;
+    if (end > start) return { start, end, rule };
+  }
+  return undefined;
+}

@@ -1,0 +1,144 @@
+/** Asks a moderation endpoint, or a guard model, whether a text may pass. */
+import type { Guard, GuardSubject, GuardVerdict } from '../../ports/guard.ts';
+import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import { urlBelow } from '../../ports/host/url-below.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
+import { isServiceKey, isServiceURL, postJson } from './post-json.ts';
+
+/** Who judges: an endpoint or a guard model, one of both; `undefined` means omitted. */
+export interface ModerationOptions extends GuardSettingsOptions {
+  /** The address up to and including `/v1`, below which `/moderations` is. */
+  readonly url?: string | undefined;
+  /** Sent as a bearer token. Default: none. */
+  readonly apiKey?: string | undefined;
+  /** A model server with a guard model, such as `chatCompletionsUpstream()`. */
+  readonly upstream?: Upstream | undefined;
+  /** The model's name. Default for `url`: the endpoint's own; required for `upstream`. */
+  readonly model?: string | undefined;
+  /** The only categories of the endpoint that block. Default: whatever it flags. */
+  readonly categories?: readonly string[] | undefined;
+  /** The system prompt of the guard model. Default: none, as Llama Guard has its own. */
+  readonly instructions?: string | undefined;
+  /**
+   * Reads the guard model's answer. Default: `safe` passes, `unsafe` blocks, with the categories of its next line, as Llama
+   * Guard writes; anything else is a failure.
+   */
+  readonly read?: ((answer: string) => GuardVerdict) | undefined;
+  /** The minimum number of characters of a stream that are held back, so that there is enough text to judge. Default: 512. */
+  readonly lookahead?: number | undefined;
+}
+
+const LOOKAHEAD = 512;
+/** The maximum length of a guard model's answer, in characters. */
+const LONGEST_ANSWER = 4096;
+
+const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
+const isTexts: OptionCheck = (value) =>
+  (Array.isArray(value) && value.length > 0 && value.every((each) => isText(each) === true)) || 'a list of texts';
+
+/**
+ * A guard that blocks what an OpenAI-compatible `/moderations` endpoint flags, or a guard model judges unsafe. Each text,
+ * or window of a stream, is one request. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ * import { moderation } from 'express-open-responses/guards';
+ *
+ * const upstream = chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1' });
+ * responsesRouter({ guards: { output: [moderation({ upstream, model: 'llama-guard-3' })] } });
+ * ```
+ */
+export function moderation(options: ModerationOptions): Guard {
+  checkOptions('moderation', options, {
+    ...GUARD_CHECKS,
+    url: isServiceURL,
+    apiKey: isServiceKey,
+    upstream: (value) => (isRecord(value) && typeof value.stream === 'function') || 'an upstream',
+    model: isText,
+    categories: isTexts,
+    instructions: isText,
+    read: isFunction,
+    lookahead: positiveInteger,
+  });
+  const { url, upstream, model, mode, timeoutMs, onFailure, lookahead = LOOKAHEAD } = options;
+  if ((url === undefined) === (upstream === undefined))
+    throw new TypeError('moderation: one of url and upstream must be given');
+  if (upstream && model === undefined) throw new TypeError('moderation: model is required with upstream');
+  const inspect = upstream ? byModel(upstream, options) : byEndpoint(String(url), options);
+  return { name: 'moderation', mode, timeoutMs, onFailure, lookahead, inspect };
+}
+
+function byEndpoint(base: string, { apiKey, model, categories }: ModerationOptions): Guard['inspect'] {
+  const url = urlBelow(base, 'moderations');
+  return async ({ text, signal }) => {
+    const body = { input: text, ...(model === undefined ? {} : { model }) };
+    const answer = await postJson({ service: 'The moderation endpoint', url, apiKey, body, signal });
+    const flagged = flaggedIn(answer, categories);
+    return flagged.length === 0 ? { action: 'pass' } : blocked(flagged);
+  };
+}
+
+/** The categories that block; `flagged` itself where the endpoint names none. */
+function flaggedIn(answer: unknown, wanted: readonly string[] | undefined): readonly string[] {
+  const [result] = isRecord(answer) && Array.isArray(answer.results) ? answer.results : [];
+  if (!isRecord(result) || typeof result.flagged !== 'boolean')
+    throw new Error('The moderation endpoint answered in another form.');
+  const categories = isRecord(result.categories) ? result.categories : {};
+  const named = Object.keys(categories).filter((name) => categories[name] === true);
+  if (wanted) return named.filter((name) => wanted.includes(name));
+  if (!result.flagged) return [];
+  return named.length > 0 ? named : ['flagged'];
+}
+
+/** The names are the endpoint's own. */
+function blocked(categories: readonly string[]): GuardVerdict {
+  const names = categories.slice(0, 8).map((name) => name.slice(0, 64));
+  return { action: 'block', reason: `It was flagged as ${names.join(', ')}.`, rule: names.join(' ') };
+}
+
+function byModel(
+  upstream: Upstream,
+  { model = '', instructions, read = readVerdict }: ModerationOptions,
+): Guard['inspect'] {
+  return async (subject) => read(await answerOf(upstream, subject, model, instructions));
+}
+
+async function answerOf(
+  upstream: Upstream,
+  { text, signal }: GuardSubject,
+  model: string,
+  instructions: string | undefined,
+): Promise<string> {
+  const content = [{ type: 'input_text', text }];
+  const request = {
+    model,
+    ...(instructions === undefined ? {} : { instructions }),
+    items: [{ type: 'message', role: 'user', content }],
+    tools: [],
+    temperature: 0,
+  };
+  const call = { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
+  let answer = '';
+  for await (const batch of upstream.stream(request, call)) {
+    for (const event of batch) if (event.type === 'text-delta') answer += event.text;
+    if (answer.length > LONGEST_ANSWER) throw new Error('The guard model wrote more than a verdict.');
+  }
+  return answer;
+}
+
+/** Only names such as `S1`: hooks receive them, and a manipulated model could write anything there. */
+const CATEGORY = /^[\w/-]{1,32}$/;
+
+function readVerdict(answer: string): GuardVerdict {
+  const [verdict = '', categories = ''] = answer.trim().split('\n');
+  const word = verdict.trim().toLowerCase();
+  if (word === 'safe') return { action: 'pass' };
+  if (word !== 'unsafe') throw new Error('The guard model wrote no verdict.');
+  const named = categories.split(',').map((name) => name.trim());
+  const known = named.filter((name) => CATEGORY.test(name));
+  return blocked(known.length > 0 ? known : ['unsafe']);
+}

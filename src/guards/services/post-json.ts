@@ -1,0 +1,65 @@
+/** Asks a service that judges texts, limited in size; errors name neither addresses, keys nor texts. */
+import { fetch } from 'undici';
+import { causeCodeOf } from '../../ports/host/cause-code.ts';
+import { limitedText } from '../../ports/host/limited-text.ts';
+import { isHeaderValue, type OptionCheck, secretly } from '../../ports/host/options-check.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+
+/** One request. The signal ends it, since each guard has its time. */
+export interface ServiceRequest {
+  /** The service's name in errors. */
+  readonly service: string;
+  readonly url: URL;
+  readonly apiKey: string | undefined;
+  readonly body: object;
+  readonly signal: AbortSignal;
+}
+
+/** The largest answer, in bytes after decompression. */
+const MOST_BYTES = 1024 * 1024;
+
+/** An absolute `http` or `https` URL; it may contain a password. */
+export const isServiceURL: OptionCheck = secretly(
+  (value) =>
+    (typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) ||
+    'an http or https URL',
+);
+
+/** A key that fits into a header. */
+export const isServiceKey: OptionCheck = secretly((value) => isHeaderValue(value) || 'a key that a header can carry');
+
+/** The JSON value of the answer. Rejects with an `Error`, or with the signal's reason. */
+export async function postJson({ service, url, apiKey, body, signal }: ServiceRequest): Promise<unknown> {
+  const headers = { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
+  try {
+    // The text and the key must not follow a redirect.
+    const sent = { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', signal } as const;
+    const response = await fetch(url, sent);
+    const text = response.ok ? await textOf(response.body) : undefined;
+    const value = text === undefined ? undefined : jsonIn(text);
+    if (value !== undefined) return value;
+    await response.body?.cancel().catch(() => {});
+    throw new ServiceFault(response.ok ? 'did not answer with JSON' : `answered with the status ${response.status}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Error(`${service} ${faultOf(error)}.`);
+  }
+}
+
+/** What is wrong with an answer, in words. */
+class ServiceFault extends Error {
+  override readonly name = 'ServiceFault';
+}
+
+/** Not the error's own message: it may have the address. */
+function faultOf(error: unknown): string {
+  if (error instanceof ServiceFault) return error.message;
+  const code = causeCodeOf(error);
+  return code === undefined ? 'could not be reached' : `could not be reached (${code})`;
+}
+
+async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const text = await limitedText(body, MOST_BYTES);
+  if (text === undefined) throw new ServiceFault(`answered with more than ${MOST_BYTES} bytes`);
+  return text;
+}

@@ -1,0 +1,302 @@
+/** Guards an answer of Chat Completions: its chunks as they come, or the whole completion. */
+
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isDone } from '../../streams/sse-frames.ts';
+import { GuardBlocked } from '../guard/guard-context.ts';
+import type { RequestGuards } from '../request/request-guards.ts';
+import { mapTexts } from '../request/texts.ts';
+import type { Track } from '../tracks/text-track.ts';
+
+/** A text of one choice, and a delta with more of it. */
+interface OpenTrack {
+  readonly choice: number;
+  readonly track: Track;
+  readonly delta: (text: string) => JsonObject;
+}
+
+const DONE = '[DONE]';
+
+/** Fields of a delta that hold whole lists. */
+const WHOLE_LISTS: ReadonlySet<string> = new Set(['annotations', 'images', 'citations', 'sources']);
+const NO_TEXT: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'index', 'format', 'signature', 'data']);
+/** The maximum number of choices and calls of one answer. */
+const MOST_TRACKS = 4096;
+
+/** One answer. */
+export class ChatAnswer {
+  private readonly guards: RequestGuards;
+  private readonly tracks = new Map<string, OpenTrack>();
+  private readonly finished = new Set<number>();
+  private readonly choices = new Set<number>([0]);
+  private head: JsonObject = {};
+  /** Whether nothing may follow. */
+  isBlocked = false;
+
+  constructor(guards: RequestGuards) {
+    this.guards = guards;
+  }
+
+  /** The events in the place of one. Rejects with `guard_failed`. */
+  async event(data: string): Promise<readonly string[]> {
+    if (this.isBlocked) return [];
+    try {
+      const events = await this.taken(data);
+      return this.guards.onlyObserves ? [data] : events;
+    } catch (error) {
+      return this.blocked(error);
+    }
+  }
+
+  /** The events at the end of a stream that has no end of its own. */
+  async end(): Promise<readonly string[]> {
+    if (this.isBlocked) return [];
+    try {
+      return await this.rest(() => true);
+    } catch (error) {
+      return this.blocked(error);
+    }
+  }
+
+  /** The JSON of a whole completion. Rejects with `guard_failed`. */
+  async whole(text: string): Promise<string> {
+    const shown = await this.wholeBody(text).catch(blockedBody);
+    return this.guards.onlyObserves ? text : shown;
+  }
+
+  private async wholeBody(text: string): Promise<string> {
+    const body = jsonIn(text);
+    if (!isRecord(body)) return this.guards.output(text, 'text');
+    if (!Array.isArray(body.choices)) return this.other(body);
+    const choices = await Promise.all(body.choices.map((choice) => this.wholeChoice(choice)));
+    return JSON.stringify({ ...body, choices });
+  }
+
+  /** Such as an error, which may repeat a text. */
+  private async other(body: JsonObject): Promise<string> {
+    return JSON.stringify(await mapTexts(body, '', { map: (text) => this.guards.output(text, 'text') }));
+  }
+
+  private async wholeChoice(choice: unknown): Promise<unknown> {
+    if (!isRecord(choice) || !isRecord(choice.message)) return choice;
+    try {
+      const message = await this.wholeMessage(choice.message);
+      return withoutLogProbs({ ...choice, message }, this.guards);
+    } catch (error) {
+      if (!(error instanceof GuardBlocked)) throw error;
+      const message = { role: 'assistant', content: '' };
+      return { index: choice.index ?? 0, message, finish_reason: 'content_filter' };
+    }
+  }
+
+  private async wholeMessage(message: JsonObject): Promise<JsonObject> {
+    const fields: [string, unknown][] = [];
+    for (const [name, value] of Object.entries(message)) {
+      const place = placeOf(name);
+      const map = (text: string) => this.guards.output(text, place);
+      const isText = typeof value === 'string' && !NO_TEXT.has(name);
+      fields.push([name, isText ? await map(value) : await mapTexts(value, name, { map })]);
+    }
+    return Object.fromEntries(fields);
+  }
+
+  private async taken(data: string): Promise<readonly string[]> {
+    if (isDone(data)) return [...(await this.rest(() => true)), data];
+    const chunk = jsonIn(data);
+    if (!isRecord(chunk)) return [await this.guards.output(data, 'text')];
+    if (!Array.isArray(chunk.choices)) return [await this.other(chunk)];
+    const { choices: _, usage: __, ...head } = chunk;
+    this.head = head;
+    return this.takenChunk(chunk, chunk.choices);
+  }
+
+  /** The text of a choice that is held back is sent before the choice ends. */
+  private async takenChunk(chunk: JsonObject, given: readonly unknown[]): Promise<readonly string[]> {
+    const choices: unknown[] = [];
+    const ends = new Map<number, JsonObject>();
+    for (const choice of given) {
+      const taken = isRecord(choice) ? await this.choice(choice) : choice;
+      choices.push(taken);
+      if (isRecord(choice) && choice.finish_reason) ends.set(Number(choice.index ?? 0), choice);
+    }
+    if (ends.size === 0) return [JSON.stringify({ ...chunk, choices })];
+    const rest = await this.rest((index) => ends.has(index));
+    for (const index of ends.keys()) this.finished.add(index);
+    if (rest.length === 0) return [JSON.stringify({ ...chunk, choices })];
+    const open = choices.map((choice) => (isRecord(choice) ? { ...choice, finish_reason: null } : choice));
+    const closing = [...ends.values()].map((choice) => ({
+      ...choice,
+      delta: {},
+      ...(choice.logprobs ? { logprobs: null } : {}),
+    }));
+    return [this.chunk(open), ...rest, JSON.stringify({ ...chunk, choices: closing })];
+  }
+
+  private chunk(choices: readonly unknown[]): string {
+    return JSON.stringify({ ...this.head, choices });
+  }
+
+  private async choice(choice: JsonObject): Promise<JsonObject> {
+    const index = Number(choice.index ?? 0);
+    this.choices.add(index);
+    if (!isRecord(choice.delta)) return choice;
+    // Nothing may follow an end: it could continue a text that has already been sent.
+    if (this.finished.has(index)) return { ...choice, delta: {} };
+    const delta = await this.delta(choice.delta, index);
+    return withoutLogProbs({ ...choice, delta }, this.guards);
+  }
+
+  private async delta(delta: JsonObject, choice: number): Promise<JsonObject> {
+    const fields: [string, unknown][] = [];
+    for (const [name, value] of Object.entries(delta)) fields.push([name, await this.field(name, value, choice)]);
+    return Object.fromEntries(fields);
+  }
+
+  private async field(name: string, value: unknown, choice: number): Promise<unknown> {
+    if (typeof value === 'string')
+      return NO_TEXT.has(name)
+        ? value
+        : this.write(`${choice} ${name}`, placeOf(name), choice, value, (text) => ({ [name]: text }));
+    if (name === 'tool_calls' && Array.isArray(value))
+      return Promise.all(value.map((call, at) => (isRecord(call) ? this.call(call, at, choice) : call)));
+    if (name === 'function_call' && isRecord(value))
+      return this.called(value, 'function_call', `${choice} call`, choice, (called) => ({ function_call: called }));
+    if (Array.isArray(value) && !WHOLE_LISTS.has(name)) return this.parts(name, value, choice);
+    return mapTexts(value, name, { map: (text) => this.guards.output(text, placeOf(name)) });
+  }
+
+  private async call(call: JsonObject, at: number, choice: number): Promise<JsonObject> {
+    const index = call.index ?? at;
+    const key = `${choice} call ${plainTextOf(index)}`;
+    let shown = call;
+    for (const kind of ['function', 'custom']) {
+      const called = call[kind];
+      if (!isRecord(called)) continue;
+      const spell = (more: JsonObject) => ({ tool_calls: [{ index, [kind]: more }] });
+      shown = { ...shown, [kind]: await this.called(called, kind, key, choice, spell) };
+    }
+    return shown;
+  }
+
+  private async called(
+    called: JsonObject,
+    kind: string,
+    key: string,
+    choice: number,
+    spell: (called: JsonObject) => JsonObject,
+  ): Promise<JsonObject> {
+    const field = kind === 'custom' ? 'input' : 'arguments';
+    const text = called[field];
+    if (typeof text !== 'string') return called;
+    const written = await this.write(
+      key,
+      'arguments',
+      choice,
+      text,
+      (more) => spell({ [field]: more }),
+      kind !== 'custom',
+    );
+    return { ...called, [field]: written };
+  }
+
+  /** Mistral's content parts and OpenRouter's reasoning details: a part continues the one before it of the same kind. */
+  private async parts(name: string, parts: readonly unknown[], choice: number): Promise<readonly unknown[]> {
+    const shown: unknown[] = [];
+    for (const part of parts) shown.push(isRecord(part) ? await this.part(name, part, choice) : part);
+    return shown;
+  }
+
+  private async part(name: string, part: JsonObject, choice: number): Promise<JsonObject> {
+    const { type, index } = part;
+    const key = `${choice} ${name} ${plainTextOf(type)} ${plainTextOf(index)}`;
+    const about = { ...(type === undefined ? {} : { type }), ...(index === undefined ? {} : { index }) };
+    const fields: [string, unknown][] = [];
+    for (const [field, value] of Object.entries(part)) {
+      const spell = (more: unknown) => ({ [name]: [{ ...about, [field]: more }] });
+      if (typeof value === 'string' && !NO_TEXT.has(field))
+        fields.push([field, await this.write(`${key} ${field}`, placeOf(name), choice, value, spell)]);
+      else if (Array.isArray(value)) fields.push([field, await this.nested(`${key} ${field}`, value, choice, spell)]);
+      else fields.push([field, value]);
+    }
+    return Object.fromEntries(fields);
+  }
+
+  /** The texts in a part that holds parts. */
+  private async nested(
+    key: string,
+    parts: readonly unknown[],
+    choice: number,
+    spell: (parts: unknown) => JsonObject,
+  ): Promise<readonly unknown[]> {
+    const shown: unknown[] = [];
+    for (const part of parts) {
+      const text = isRecord(part) ? part.text : undefined;
+      const more = (rest: string) => spell([{ ...Object(part), text: rest }]);
+      if (typeof text !== 'string') shown.push(part);
+      else shown.push({ ...Object(part), text: await this.write(key, 'reasoning', choice, text, more) });
+    }
+    return shown;
+  }
+
+  private async write(
+    key: string,
+    place: string,
+    choice: number,
+    text: string,
+    delta: (text: string) => JsonObject,
+    isJson = false,
+  ): Promise<string> {
+    const known = this.tracks.get(key);
+    if (!known && this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
+    const track = known?.track ?? (isJson ? this.guards.jsonTrack(place) : this.guards.textTrack(place));
+    if (!known) this.tracks.set(key, { choice, track, delta });
+    const written = await track.write(text);
+    return this.guards.onlyObserves ? text : written;
+  }
+
+  /** The held-back text of these choices. */
+  private async rest(ofChoice: (choice: number) => boolean): Promise<readonly string[]> {
+    const rest: string[] = [];
+    for (const [key, { choice, track, delta }] of this.tracks) {
+      if (!ofChoice(choice)) continue;
+      this.tracks.delete(key);
+      const text = await track.end();
+      if (text !== '' && !this.guards.onlyObserves)
+        rest.push(this.chunk([{ index: choice, delta: delta(text), finish_reason: null }]));
+    }
+    return rest;
+  }
+
+  private blocked(error: unknown): readonly string[] {
+    if (!(error instanceof GuardBlocked)) throw error;
+    this.isBlocked = true;
+    const open = [...this.choices].filter((index) => !this.finished.has(index));
+    const choices = open.map((index) => ({ index, delta: {}, finish_reason: 'content_filter' }));
+    return [this.chunk(choices), DONE];
+  }
+}
+
+/** Nothing of a body passes that is not a completion. */
+function blockedBody(error: unknown): string {
+  if (!(error instanceof GuardBlocked)) throw error;
+  const message = "This server's policy does not let the answer pass.";
+  return JSON.stringify({ error: { message, type: 'server_error', param: null, code: 'content_filter' } });
+}
+
+const MESSAGE_PLACES: Readonly<Record<string, string>> = {
+  content: 'text',
+  refusal: 'refusal',
+  tool_calls: 'arguments',
+  function_call: 'arguments',
+  annotations: 'citation',
+};
+
+/** The place of a field of a message. */
+function placeOf(name: string): string {
+  return MESSAGE_PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name);
+}
+
+/** Log probabilities would reveal the text. */
+function withoutLogProbs(choice: JsonObject, { onlyObserves }: RequestGuards): JsonObject {
+  return choice.logprobs && !onlyObserves ? { ...choice, logprobs: null } : choice;
+}

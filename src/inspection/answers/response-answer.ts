@@ -1,0 +1,112 @@
+/** Guards an answer of the Responses API that another server wrote: its events as they come, or the whole response. */
+
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { GuardBlocked } from '../guard/guard-context.ts';
+import type { Track } from '../tracks/text-track.ts';
+import { TypedAnswer } from './typed-answer.ts';
+
+/** A text that is being written. */
+interface OpenTrack {
+  readonly track: Track;
+  /** The last event with more of it. */
+  event: JsonObject;
+  shown: string;
+}
+
+const DELTA = '.delta';
+const DONE = '.done';
+/** The field of an event that holds a whole text. */
+const WHOLE = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
+const UNREADABLE = /^response\.(output_)?audio\.delta$/;
+const MOST_TRACKS = 4096;
+
+/** One answer. Its output is kept until its end. */
+export class ResponseAnswer extends TypedAnswer {
+  private readonly tracks = new Map<string, OpenTrack>();
+  /** The guarded form of completed texts, which later events repeat. */
+  private readonly known = new Map<string, string>();
+  private readonly output: unknown[] = [];
+  private response: JsonObject | undefined;
+  private sequence: number | undefined;
+
+  protected override async taken(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
+    if (UNREADABLE.test(type)) return [event];
+    if (type.endsWith(DELTA) && typeof event.delta === 'string') return this.delta(event, type, event.delta);
+    const before = type.endsWith(DONE) ? await this.rest(event, type) : [];
+    // The cast: texts are replaced by texts.
+    const { type: _, ...fields } = event;
+    const shown: JsonObject = { type, ...((await this.mapped(fields)) as JsonObject) };
+    if (isRecord(shown.response)) this.response = shown.response;
+    if (type === 'response.output_item.done') this.output.push(shown.item);
+    return [...before, shown];
+  }
+
+  private async delta(event: JsonObject, type: string, delta: string): Promise<readonly JsonObject[]> {
+    const key = keyOf(event, type);
+    let open = this.tracks.get(key);
+    if (!open) {
+      if (this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
+      const place = placeOf(type);
+      open = { track: this.trackOf(place), event, shown: '' };
+      this.tracks.set(key, open);
+    }
+    open.event = event;
+    this.takeRoom(delta);
+    const text = await open.track.write(delta);
+    open.shown += text;
+    return text === '' ? [] : [{ ...event, delta: text }];
+  }
+
+  /** The held-back rest of a text that is complete now. */
+  private async rest(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
+    const key = keyOf(event, type.slice(0, -DONE.length) + DELTA);
+    const open = this.tracks.get(key);
+    if (!open) return [];
+    this.tracks.delete(key);
+    const text = await open.track.end();
+    const field = WHOLE.find((name) => typeof event[name] === 'string');
+    if (field) this.known.set(String(event[field]), open.shown + text);
+    return text === '' ? [] : [{ ...open.event, delta: text }];
+  }
+
+  protected override async text(text: string): Promise<string> {
+    return this.known.get(text) ?? super.text(text);
+  }
+
+  protected override eventText(event: JsonObject): string {
+    const { sequence_number: given } = event;
+    if (typeof given !== 'number') return super.eventText(event);
+    this.sequence = this.sequence === undefined ? given : this.sequence + 1;
+    return super.eventText({ ...event, sequence_number: this.sequence });
+  }
+
+  protected override blockedEnd(): readonly JsonObject[] {
+    return [{ type: 'response.incomplete', sequence_number: 0, response: this.incomplete() }];
+  }
+
+  protected override blockedWhole(body: JsonObject): JsonObject {
+    this.response = body;
+    return this.incomplete();
+  }
+
+  /** Without log probabilities, which would reveal the text. */
+  protected override spelled(value: unknown): string {
+    return JSON.stringify(value, (name, member) => (name === 'logprobs' && Array.isArray(member) ? [] : member));
+  }
+
+  private incomplete(): JsonObject {
+    const { response, output } = this;
+    return { ...response, status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output };
+  }
+}
+
+function keyOf(event: JsonObject, type: string): string {
+  const { item_id: item, output_index: index, content_index: part, summary_index: summary } = event;
+  return [type, ...[item, index, part, summary].map(plainTextOf)].join(' ');
+}
+
+function placeOf(type: string): string {
+  if (type.includes('arguments')) return 'arguments';
+  if (type.includes('reasoning')) return 'reasoning';
+  return type.includes('refusal') ? 'refusal' : 'text';
+}

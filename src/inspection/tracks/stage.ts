@@ -1,0 +1,189 @@
+/** One guard over a text that is still being written. */
+import type { Guard } from '../../ports/guard.ts';
+import type { MaybePromise } from '../../ports/store.ts';
+import { isPromise } from '../../protocol/record.ts';
+import { type Edit, edited } from '../guard/edits.ts';
+import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
+import { editsOf, scanned } from '../guard/run-guard.ts';
+
+/** Takes a text in pieces; returns what may be passed on. */
+export interface TextStage {
+  write(text: string): MaybePromise<string>;
+  end(): MaybePromise<string>;
+  /** Where a character of the text is in what is passed on. */
+  placeOf(index: number): number;
+  /** Whether characters are held back. */
+  readonly holds: boolean;
+}
+
+/** Encodes a replacement, such as for JSON. */
+export type Spell = (replacement: string) => string;
+
+/** How much of the text that was passed on a scanning guard sees again. */
+const CONTEXT = 64;
+const LOOKAHEAD = 128;
+/** The maximum that is held back; a longer text is decided as if it ended there. */
+export const MOST_HELD = 8192;
+
+/** The stage of a guard. */
+export function stageOf(guard: Guard, at: GuardedPlace, context: GuardContext, spell: Spell): TextStage {
+  const stage = guard.scan ? new ScanStage(guard, at, context, spell) : new WindowStage(guard, at, context, spell);
+  return guard.mode === 'monitor' ? new ObservingStage(stage) : stage;
+}
+
+/** Where replacements have moved the characters after them. */
+class Shifts {
+  private readonly ends: number[] = [];
+  private readonly shifts: number[] = [];
+  /** Characters that were passed on or replaced. */
+  private taken = 0;
+
+  /** Records the edits of a text that is taken from `from` up to `to`. */
+  take(edits: readonly Edit[], from: number, to: number): void {
+    const base = this.taken - from;
+    for (const { start, end, text } of edits) {
+      this.shifts.push((this.shifts.at(-1) ?? 0) + text.length - (end - start));
+      this.ends.push(base + end);
+    }
+    this.taken += to - from;
+  }
+
+  placeOf(index: number): number {
+    let low = 0;
+    let high = this.ends.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.ends[middle] ?? 0) <= index) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, index + (this.shifts[low - 1] ?? 0));
+  }
+}
+
+function spelled(edits: readonly Edit[], spell: Spell): readonly Edit[] {
+  return edits.map((edit) => ({ ...edit, text: spell(edit.text) }));
+}
+
+/** A guard, and the text that it holds back. */
+abstract class HoldingStage implements TextStage {
+  protected readonly shifts = new Shifts();
+  protected held = '';
+  protected readonly guard: Guard;
+  protected readonly at: GuardedPlace;
+  protected readonly context: GuardContext;
+  protected readonly spell: Spell;
+
+  constructor(guard: Guard, at: GuardedPlace, context: GuardContext, spell: Spell) {
+    this.guard = guard;
+    this.at = at;
+    this.context = context;
+    this.spell = spell;
+  }
+
+  get holds(): boolean {
+    return this.held !== '';
+  }
+
+  placeOf(index: number): number {
+    return this.shifts.placeOf(index);
+  }
+
+  abstract write(text: string): MaybePromise<string>;
+  abstract end(): MaybePromise<string>;
+}
+
+/** A guard that reports how much is decided: only text that may become a finding is held back. */
+class ScanStage extends HoldingStage {
+  private before = '';
+
+  write(text: string): string {
+    this.held += text;
+    const out = this.advance(false);
+    return this.held.length > MOST_HELD ? out + this.advance(true) : out;
+  }
+
+  end(): string {
+    return this.advance(true);
+  }
+
+  private advance(isEnd: boolean): string {
+    if (this.held === '') return '';
+    const text = this.before + this.held;
+    const from = this.before.length;
+    const found = scanned(this.guard, text, from, isEnd, this.at, this.context);
+    const { settled } = found;
+    const edits = spelled(found.edits, this.spell);
+    this.shifts.take(edits, from, settled);
+    this.before = text.slice(Math.max(0, settled - CONTEXT), settled);
+    this.held = text.slice(settled);
+    return edited(text, edits, from, settled);
+  }
+}
+
+/** Any other guard sees windows: a finding counts once `lookahead` characters follow it. */
+class WindowStage extends HoldingStage {
+  private readonly lookahead = this.guard.lookahead ?? LOOKAHEAD;
+
+  async write(text: string): Promise<string> {
+    this.held += text;
+    return this.held.length < 2 * this.lookahead ? '' : this.advance(false);
+  }
+
+  async end(): Promise<string> {
+    return this.held === '' ? '' : this.advance(true);
+  }
+
+  private async advance(isEnd: boolean): Promise<string> {
+    const text = this.held;
+    const found = spelled(await editsOf(this.guard, text, this.at, this.context), this.spell);
+    const cut = isEnd ? text.length : this.cutOf(text, found);
+    const edits = found.filter(({ end }) => end <= cut);
+    this.shifts.take(edits, 0, cut);
+    this.held = text.slice(cut);
+    return edited(text, edits, 0, cut);
+  }
+
+  /** After a word, outside of findings, and only as far as enough text follows. */
+  private cutOf(text: string, edits: readonly Edit[]): number {
+    const most = text.length - this.lookahead;
+    const word = wordEnd(text, most);
+    const wanted = word > 0 || text.length < 4 * this.lookahead ? word : most;
+    const torn = edits.find(({ start, end }) => start < wanted && wanted < end);
+    if (!torn) return wanted;
+    return torn.start > 0 || text.length < MOST_HELD ? torn.start : torn.end;
+  }
+}
+
+/** The index after the last blank before `most`; 0 if there is none. */
+function wordEnd(text: string, most: number): number {
+  for (let at = most; at > 0; at -= 1) if (isBlank(text.charCodeAt(at - 1))) return at;
+  return 0;
+}
+
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+}
+
+/** A monitoring guard holds nothing back. */
+class ObservingStage implements TextStage {
+  readonly holds = false;
+  private readonly watched: TextStage;
+
+  constructor(watched: TextStage) {
+    this.watched = watched;
+  }
+
+  write(text: string): MaybePromise<string> {
+    const out = this.watched.write(text);
+    return isPromise(out) ? out.then(() => text) : text;
+  }
+
+  end(): MaybePromise<string> {
+    const out = this.watched.end();
+    return isPromise(out) ? out.then(() => '') : '';
+  }
+
+  placeOf(index: number): number {
+    return index;
+  }
+}

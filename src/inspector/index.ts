@@ -1,0 +1,6 @@
+/** A page that shows the last responses of your routers: what was asked, what the model server was sent, and what took how long. */
+export { createInspector, type Inspector } from './create-inspector.ts';
+export type { ObservableOptions } from './observing/observer.ts';
+export type { Redact } from './recording/request-text.ts';
+export type { InspectorHandler } from './server/handler.ts';
+export type { InspectorOptions, PlaygroundOptions } from './server/options.ts';

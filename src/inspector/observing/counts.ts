@@ -1,0 +1,97 @@
+/** What upstreams and tools have done since the process began. */
+import type { ToolCallInfo } from '../../ports/hooks.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import type { RecordedError } from '../recording/entries.ts';
+import type { EndedCall } from './observed-upstream.ts';
+
+/** Number, failures and durations of calls; milliseconds. */
+export interface Count {
+  calls: number;
+  failures: number;
+  totalMs: number;
+  longestMs: number;
+  lastAt: number;
+  lastError: { readonly code: string; readonly message: string; readonly at: number } | null;
+}
+
+/** The calls of one upstream. */
+export interface UpstreamCount extends Count {
+  /** Attempts beyond the first of each call. */
+  retries: number;
+  firstOutputMs: number;
+  firstOutputs: number;
+  /** Calls by the host that was asked last. */
+  readonly hosts: Map<string, number>;
+}
+
+const MOST_TOOLS = 1000;
+const MOST_HOSTS = 64;
+const MOST_UPSTREAMS = 256;
+const LONGEST_MESSAGE = 500;
+
+/** The calls of each upstream. */
+export class UpstreamCounts {
+  readonly counts = new Map<Upstream, UpstreamCount>();
+
+  know(upstream: Upstream): void {
+    if (this.counts.size >= MOST_UPSTREAMS || this.counts.has(upstream)) return;
+    this.counts.set(upstream, { ...noCalls(), retries: 0, firstOutputMs: 0, firstOutputs: 0, hosts: new Map() });
+  }
+
+  add(upstream: Upstream, { duration, firstOutput, attempts, host, error }: EndedCall): void {
+    const count = this.counts.get(upstream);
+    if (!count) return;
+    addCall(count, duration, error);
+    count.retries += Math.max(attempts - 1, 0);
+    if (firstOutput !== undefined) {
+      count.firstOutputMs += firstOutput;
+      count.firstOutputs += 1;
+    }
+    if (host !== undefined && (count.hosts.has(host) || count.hosts.size < MOST_HOSTS))
+      count.hosts.set(host, (count.hosts.get(host) ?? 0) + 1);
+  }
+}
+
+/** The calls of each tool, by its server and its name. */
+export class ToolCounts {
+  private readonly counts = new Map<string, Map<string, Count>>();
+  private size = 0;
+
+  add({ server, name, durationMs, error }: ToolCallInfo): void {
+    const count = this.countOf(server, name);
+    const failure = error === undefined ? undefined : { code: 'tool_error', message: error, status: 0 };
+    if (count) addCall(count, durationMs, failure);
+  }
+
+  of(server: string): ReadonlyMap<string, Count> {
+    return this.counts.get(server) ?? new Map();
+  }
+
+  servers(): readonly string[] {
+    return [...this.counts.keys()];
+  }
+
+  private countOf(server: string, name: string): Count | undefined {
+    const tools = this.counts.get(server) ?? new Map<string, Count>();
+    const known = tools.get(name);
+    if (known || this.size >= MOST_TOOLS) return known;
+    this.size += 1;
+    const count = noCalls();
+    this.counts.set(server, tools.set(name, count));
+    return count;
+  }
+}
+
+function noCalls(): Count {
+  return { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };
+}
+
+function addCall(count: Count, duration: number, error: RecordedError | undefined): void {
+  count.calls += 1;
+  count.totalMs += duration;
+  count.longestMs = Math.max(count.longestMs, duration);
+  count.lastAt = Date.now();
+  if (!error) return;
+  count.failures += 1;
+  count.lastError = { code: error.code, message: error.message.slice(0, LONGEST_MESSAGE), at: count.lastAt };
+}

@@ -1,0 +1,153 @@
+/** The same upstream, whose calls are recorded. */
+import { hasLeft } from '../../ports/endpoints/endpoint-request.ts';
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { mapped } from '../../streams/pull-stream.ts';
+import type { RecordedError } from '../recording/entries.ts';
+import type { ModelCallRecord } from '../recording/model-call.ts';
+
+/** Where calls are recorded. */
+export interface CallSink {
+  /** Undefined for a call of no recorded request. */
+  begin(upstream: string, signal: AbortSignal): ModelCallRecord | undefined;
+  /** The end of any call, recorded or not. */
+  ended(upstream: Upstream, call: EndedCall): void;
+  /** Whether the text of calls may be kept. */
+  readonly keepsText: boolean;
+}
+
+/** How a call ended; milliseconds. */
+export interface EndedCall {
+  readonly duration: number;
+  readonly firstOutput: number | undefined;
+  readonly attempts: number;
+  readonly host: string | undefined;
+  readonly error: RecordedError | undefined;
+}
+
+/**
+ * Wraps `stream` and `chat`; all other members are the upstream's own, including unknown ones. A proxy, since the
+ * upstream may be an object of a class with private fields.
+ */
+export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
+  const stream: Upstream['stream'] = (request, call) => {
+    const watch = new CallWatch(upstream, call, sink, request);
+    return mapped<readonly ModelEvent[], readonly ModelEvent[]>(upstream.stream(request, watch.call), {
+      map: (events) => watch.events(events),
+      end: () => watch.end(),
+      failed: (error) => watch.failed(error),
+      closed: () => watch.closed(),
+    });
+  };
+  const chat: NonNullable<Upstream['chat']> = (body, call) => {
+    const watch = new CallWatch(upstream, call, sink, body);
+    // The cast: only an upstream with `chat` is asked for it.
+    const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
+    return mapped<ChatBatch, ChatBatch>(chatOf.call(upstream, body, watch.call), {
+      map: (batch) => watch.batch(batch),
+      end: () => watch.end(),
+      failed: (error) => watch.failed(error),
+      closed: () => watch.closed(),
+    });
+  };
+  return new Proxy(upstream, {
+    get(target, name) {
+      if (name === 'stream') return stream;
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'chat') return value && chat;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Follows one call. */
+class CallWatch {
+  readonly call: UpstreamCall;
+  private readonly upstream: Upstream;
+  private readonly sink: CallSink;
+  private readonly record: ModelCallRecord | undefined;
+  /** The arguments of the call, until its text is seen on the wire. */
+  private given: unknown;
+  private readonly began = performance.now();
+  private first: number | undefined = undefined;
+  private attempts = 0;
+  private host: string | undefined = undefined;
+  private isOver = false;
+
+  constructor(upstream: Upstream, call: UpstreamCall, sink: CallSink, given: unknown) {
+    this.upstream = upstream;
+    this.sink = sink;
+    this.record = sink.begin(upstream.name, call.signal);
+    this.given = this.record && sink.keepsText ? given : undefined;
+    const onAttempt = (attempt: number, host: string) => {
+      this.attempts = attempt;
+      this.host = host;
+      this.record?.attempt(host);
+      call.onAttempt?.(attempt, host);
+    };
+    this.call = { ...call, onAttempt, ...this.tap(call) };
+  }
+
+  events(events: readonly ModelEvent[]): readonly ModelEvent[] {
+    this.heard(events.length > 0);
+    if (this.given !== undefined) this.record?.spoke(events);
+    return events;
+  }
+
+  batch(batch: ChatBatch): ChatBatch {
+    this.heard(batch.data.length > 0);
+    if (this.given !== undefined) this.record?.received(batch.data);
+    return batch;
+  }
+
+  end(): undefined {
+    this.over(undefined);
+    return undefined;
+  }
+
+  failed(error: unknown): never {
+    this.over(hasLeft(this.call.signal) ? undefined : recordedError(error));
+    throw error;
+  }
+
+  closed(): void {
+    this.over(undefined);
+  }
+
+  private tap({ wire }: UpstreamCall): Pick<UpstreamCall, 'wire'> {
+    const { record, sink } = this;
+    if (!record || !sink.keepsText) return {};
+    const sent = (body: string) => {
+      this.given = undefined;
+      record.sent(body);
+      wire?.sent(body);
+    };
+    const received = (data: readonly string[]) => {
+      record.received(data);
+      wire?.received(data);
+    };
+    return { wire: { sent, received } };
+  }
+
+  private heard(hasOutput: boolean): void {
+    if (hasOutput) this.first ??= performance.now() - this.began;
+    this.record?.heard(hasOutput);
+  }
+
+  private over(error: RecordedError | undefined): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    if (this.given !== undefined) this.record?.given(this.given);
+    this.given = undefined;
+    this.record?.ended(error);
+    const { first: firstOutput, attempts, host } = this;
+    this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, host, error });
+  }
+}
+
+/** Errors of others may have any message; upstreams have masked the secrets in theirs. */
+export function recordedError(error: unknown): RecordedError {
+  if (error instanceof ApiError) return { code: error.code, message: error.message, status: error.status };
+  return { code: 'server_error', message: 'An error of unknown origin.', status: 500 };
+}

@@ -1,0 +1,97 @@
+/** The items of a response as its events build them: when each began, how its text grew, and what it became. */
+import type { TurnEvent } from '../../protocol/events.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { NOTHING_KEPT } from './kept.ts';
+import type { Recording } from './recording.ts';
+
+/** Settings of what is kept of an item. */
+export interface ItemSettings {
+  /** Characters. */
+  readonly limit: number;
+  /** The item as it may be kept. */
+  readonly redacted: (item: JsonObject) => unknown;
+  /** Whether text is kept before its item is whole. */
+  readonly keepsGrowing: boolean;
+}
+
+/** Items whose times and types are kept; the texts have a limit of their own. */
+const MOST_ITEMS = 10_000;
+const ITEM_BYTES = 256;
+
+/** Takes a batch of events; most events are deltas, of which only the number and the text are kept. */
+export function takeEvents(recording: Recording, events: readonly TurnEvent[], settings: ItemSettings): void {
+  if (recording.isEvicted) return;
+  recording.events += events.length;
+  for (const event of events) takeEvent(recording, event, settings);
+  // Reported once for the batch: pages that watch it ask again, and texts count when their item is complete.
+  recording.changed(0);
+}
+
+function takeEvent(recording: Recording, event: TurnEvent, settings: ItemSettings): void {
+  switch (event.type) {
+    case 'part-delta':
+    case 'arguments-delta':
+      return grow(recording, event.index, event.text, settings);
+    case 'item-start':
+      return begin(recording, event.index, event.item);
+    case 'arguments-end':
+      return reachArguments(recording, event.index);
+    case 'item-end':
+      return finish(recording, event.index, event.item, settings);
+    case 'heartbeat':
+    case 'keepalive':
+      return recording.mark('heartbeat');
+    case 'turn-end':
+      return endTurn(recording, event);
+    default:
+  }
+}
+
+function begin(
+  recording: Recording,
+  index: number,
+  { type, id }: { readonly type: string; readonly id: string },
+): void {
+  if (index >= MOST_ITEMS) {
+    recording.dropped += 1;
+    return;
+  }
+  const start = recording.elapsed();
+  recording.firstOutput ??= start;
+  const item = { index, type, id, start, argumentsAt: undefined, end: undefined, deltas: 0, text: '' };
+  recording.items[index] = { ...item, json: NOTHING_KEPT };
+  recording.changed(ITEM_BYTES);
+}
+
+function grow(recording: Recording, index: number, text: string, { limit, keepsGrowing }: ItemSettings): void {
+  const item = recording.items[index];
+  if (!item) return;
+  item.deltas += 1;
+  if (keepsGrowing && item.text.length < Math.min(limit, recording.room)) item.text += text;
+}
+
+function reachArguments(recording: Recording, index: number): void {
+  const item = recording.items[index];
+  if (item) item.argumentsAt = recording.elapsed();
+}
+
+function finish(recording: Recording, index: number, whole: JsonObject, { limit, redacted }: ItemSettings): void {
+  const item = recording.items[index];
+  if (!item) return;
+  item.end = recording.elapsed();
+  item.text = '';
+  item.json = recording.keepJson(redacted(whole), limit);
+  if (item.type === 'compaction') recording.mark('compaction');
+}
+
+function endTurn(
+  recording: Recording,
+  { status, usage, error, upstream }: Extract<TurnEvent, { type: 'turn-end' }>,
+): void {
+  recording.usage = usage;
+  recording.cost = upstream?.cost;
+  recording.upstreamModel = upstream?.model;
+  if (error)
+    recording.fail({ code: error.code ?? 'server_error', message: error.message, status: error.status ?? 500 });
+  recording.end(status);
+}

@@ -1,0 +1,150 @@
+/** One response as the inspector keeps it: times, counts and bounded text. */
+import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
+import type { Usage } from '../../protocol/events.ts';
+import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
+import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
+import { preview } from './request-text.ts';
+
+/** What is known of a request when its recording begins. */
+export type Beginning = RequestInfo & Partial<Pick<ObservedTurn, 'signal'>>;
+
+/** Called for each change, with the bytes that it added. */
+export type OnChange = (recording: Recording, bytes: number) => void;
+
+/** Characters of an error or a note. */
+const LONGEST_TEXT = 2000;
+/** Marks, tool runs and model calls of one response that are kept. */
+const MOST_ENTRIES = 1000;
+/** What a recording takes beside its texts, and an entry in it, in bytes. */
+const OWN_BYTES = 2048;
+const ENTRY_BYTES = 160;
+const BYTES_PER_CHARACTER = 2;
+
+/** The record of one response. Its lists are read by the pages, and grow by its methods only. */
+export class Recording {
+  readonly number: number;
+  readonly info: RequestInfo;
+  readonly startedAt = Date.now();
+  readonly items: LiveItem[] = [];
+  readonly calls: ModelCall[] = [];
+  readonly tools: ToolRun[] = [];
+  readonly marks: Mark[] = [];
+  /** Removed at the end: signals retain their listeners. */
+  signal: AbortSignal | undefined;
+  status: RecordedStatus = 'running';
+  body: Kept = NOTHING_KEPT;
+  previousId: string | undefined = undefined;
+  conversation: string | undefined = undefined;
+  isChat = false;
+  events = 0;
+  firstOutput: number | undefined = undefined;
+  duration: number | undefined = undefined;
+  usage: Usage | undefined = undefined;
+  cost: number | undefined = undefined;
+  upstreamModel: string | undefined = undefined;
+  error: RecordedError | undefined = undefined;
+  /** Entries that were not kept. */
+  dropped = 0;
+  bytes = OWN_BYTES;
+  /** Room for texts, in characters. */
+  room: number;
+  /** Set once the ring has dropped it: nothing more is kept. */
+  isEvicted = false;
+  private askedText = '';
+  private askedLine: string | undefined = undefined;
+  private readonly began = performance.now();
+  private readonly onChange: OnChange;
+
+  constructor(number: number, { signal, ...info }: Beginning, room: number, onChange: OnChange) {
+    this.number = number;
+    this.info = info;
+    this.signal = signal;
+    this.room = room;
+    this.onChange = onChange;
+  }
+
+  /** The beginning of what the user wrote last, on one line. */
+  get asked(): string {
+    this.askedLine ??= preview(this.askedText);
+    return this.askedLine;
+  }
+
+  /** Shortened to a line only when it is viewed. */
+  set asked(text: string) {
+    this.askedText = keptText(text, LONGEST_TEXT).text;
+    this.askedLine = undefined;
+  }
+
+  get isRunning(): boolean {
+    return this.status === 'running';
+  }
+
+  /** Milliseconds since the request. */
+  elapsed(): number {
+    return Math.round((performance.now() - this.began) * 10) / 10;
+  }
+
+  /** Bounds the text by what is left for this response, and counts it. */
+  keepText(text: string, limit: number): Kept {
+    return this.counted(keptText(text, Math.min(limit, this.room)));
+  }
+
+  /** The same for a value that nobody changes, as JSON. */
+  keepJson(value: unknown, limit: number): Kept {
+    const { kept, characters } = keptValue(value, Math.min(limit, this.room));
+    this.count(characters);
+    return kept;
+  }
+
+  /** Counts text that was kept elsewhere, in characters. */
+  count(characters: number): void {
+    this.room = Math.max(this.room - characters, 0);
+    this.changed(characters * BYTES_PER_CHARACTER);
+  }
+
+  mark(kind: Mark['kind'], text = ''): void {
+    this.add(this.marks, { kind, at: this.elapsed(), text: text.slice(0, LONGEST_TEXT) });
+  }
+
+  addCall(call: ModelCall): void {
+    this.add(this.calls, call);
+  }
+
+  addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
+    const end = this.elapsed();
+    const message = error?.slice(0, LONGEST_TEXT);
+    this.add(this.tools, { server, name, start: Math.max(end - durationMs, 0), end, error: message });
+  }
+
+  fail(error: RecordedError): void {
+    this.error = { ...error, message: error.message.slice(0, LONGEST_TEXT) };
+    this.changed(this.error.message.length * BYTES_PER_CHARACTER);
+  }
+
+  end(status: Exclude<RecordedStatus, 'running'>): void {
+    if (!this.isRunning) return;
+    this.status = status;
+    this.signal = undefined;
+    this.duration = this.elapsed();
+    this.changed(0);
+  }
+
+  changed(bytes: number): void {
+    this.bytes += bytes;
+    this.onChange(this, bytes);
+  }
+
+  private counted(kept: Kept): Kept {
+    this.count(kept.text.length);
+    return kept;
+  }
+
+  private add<Entry>(list: Entry[], entry: Entry): void {
+    if (this.isEvicted || list.length >= MOST_ENTRIES) {
+      this.dropped += 1;
+      return;
+    }
+    list.push(entry);
+    this.changed(ENTRY_BYTES);
+  }
+}

@@ -1,0 +1,64 @@
+/** The kept part of a request's body: redacted items, and the beginning of the user's last message. */
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { withoutKeys } from '../../protocol/secrets/scrub.ts';
+
+/** The host's own redaction of an item or a message; what it returns is kept in its place. */
+export type Redact = (item: JsonObject) => unknown;
+
+const LONGEST_PREVIEW = 160;
+/** The last items in which a text is looked for: a request may bring a hundred thousand. */
+const MOST_SEARCHED = 100;
+/** Lists of the APIs that hold items or messages. */
+const LISTS = ['input', 'messages'] as const;
+
+/** The function with which items are kept: an item that it throws for is left out. */
+export function safely(redact: Redact | undefined): Redact {
+  if (!redact) return (item) => item;
+  return (item) => {
+    try {
+      return redact(item);
+    } catch {
+      return '*** (redact threw)';
+    }
+  };
+}
+
+/** The body with each item redacted; texts that stand for an item are redacted as messages. */
+export function redactedBody(body: unknown, redact: Redact): unknown {
+  if (!isRecord(body)) return body;
+  const changed: Record<string, unknown> = {};
+  for (const name of LISTS) {
+    const list = body[name];
+    if (Array.isArray(list)) changed[name] = list.map((item) => (isRecord(item) ? redact(item) : item));
+    if (typeof list === 'string') changed[name] = redact({ type: 'message', role: 'user', content: list });
+  }
+  if (typeof body.instructions === 'string')
+    changed.instructions = redact({ type: 'message', role: 'system', content: body.instructions });
+  return { ...body, ...changed };
+}
+
+/** The last text of the user; empty if there is none. */
+export function askedIn(body: unknown): string {
+  if (!isRecord(body)) return '';
+  const list = body.input ?? body.messages;
+  if (typeof list === 'string') return list;
+  const newest = Array.isArray(list) ? list.slice(-MOST_SEARCHED) : [];
+  return textOf(newest.findLast((item) => textOf(item) !== ''));
+}
+
+/** The beginning of a text on one line, without what looks like a key. */
+export function preview(text: string): string {
+  const line = text.slice(0, LONGEST_PREVIEW).replace(/\s+/g, ' ').trim();
+  return withoutKeys(Buffer.from(line).toString());
+}
+
+/** The text of an item or a message: its content, its output, or the parts of either. */
+export function textOf(item: unknown): string {
+  if (!isRecord(item)) return '';
+  const content = item.content ?? item.output ?? item.summary;
+  if (typeof content === 'string') return content;
+  const part = Array.isArray(content)
+    ? content.find((each) => isRecord(each) && typeof each.text === 'string')
+    : undefined;
+  return isRecord(part) ? String(part.text) : '';
+}

@@ -1,0 +1,57 @@
+/** Who may see the pages. */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import type { InspectorSettings } from './options.ts';
+
+/** Why a request is refused; undefined if it is admitted. */
+export async function refusalOf(
+  request: IncomingMessage,
+  { authorize, behindAuth }: Pick<InspectorSettings, 'authorize' | 'behindAuth'>,
+): Promise<string | undefined> {
+  if (behindAuth) return undefined;
+  if (authorize) return (await authorize(request)) === true ? undefined : 'This request is not authorised.';
+  return isOfThisMachine(request) ? undefined : LOCAL_ONLY;
+}
+
+const LOCAL_ONLY = [
+  'The inspector answers requests from its own machine only, under a name of that machine, such as http://localhost.',
+  'To open it to others, give createInspector the option authorize, or put your authentication in front and set behindAuth: true.',
+].join('\n');
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Headers of proxies: behind one, every client has the proxy's address. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+
+/**
+ * By the socket, since a client may write any header; and by the name that the browser believes it talks to, since another site's
+ * domain may resolve to this machine (DNS rebinding).
+ */
+function isOfThisMachine({ socket, headers }: IncomingMessage): boolean {
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
+  return isLoopback(socket.remoteAddress ?? '') && isLocalHost(headers.host);
+}
+
+/** Whether the header `Host` has a name of this machine, with any port. */
+export function isLocalHost(host = ''): boolean {
+  return isLocalName(hostName(host));
+}
+
+/** Whether it is an address that only this machine can reach. */
+export function isLoopback(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return loopback.check(address, 'ipv4');
+  return family === 6 && (loopback.check(address, 'ipv6') || isLoopback(address.replace(/^::ffff:/i, '')));
+}
+
+function isLocalName(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost') || isLoopback(name);
+}
+
+/** Without the port, in lower case; an address of IPv6 without its brackets. */
+function hostName(host: string): string {
+  const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.toLowerCase()) ?? [];
+  return address ?? name;
+}

@@ -1,0 +1,80 @@
+/** What the server knows: asked when a page opens, and again when the server says that something has changed. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/** The version of the server's data, and whether the connection stands. */
+export interface Live {
+  readonly version: number;
+  readonly isConnected: boolean;
+}
+
+/** Follows the server's events; reconnects by itself. */
+export function useLive(): Live {
+  const [live, setLive] = useState<Live>({ version: 0, isConnected: false });
+  useEffect(() => {
+    const source = new EventSource('api/live');
+    source.onmessage = ({ data }) => setLive({ version: JSON.parse(data).version, isConnected: true });
+    source.onerror = () => setLive(({ version }) => ({ version, isConnected: false }));
+    return () => source.close();
+  }, []);
+  return live;
+}
+
+/** An answer, or why there is none. */
+export interface Loaded<Data> {
+  readonly data: Data | undefined;
+  readonly error: string | undefined;
+}
+
+/** Asks for the path now and at each new version, one request at a time. */
+export function useData<Data>(path: string, version: number): Loaded<Data> {
+  const [loaded, setLoaded] = useState<Loaded<Data> & { readonly path: string }>();
+  const wanted = useRef({ path, version, isBusy: false });
+  useEffect(() => {
+    const now = wanted.current;
+    Object.assign(now, { path, version });
+    if (!now.isBusy) void load();
+    async function load(): Promise<void> {
+      now.isBusy = true;
+      const { path: asked, version: seen } = now;
+      const answer = await answerOf<Data>(asked);
+      now.isBusy = false;
+      if (asked === now.path) setLoaded({ ...answer, path: asked });
+      if (asked !== now.path || seen !== now.version) await load();
+    }
+  }, [path, version]);
+  // While another path is asked for, what was there stays: a page that flickers cannot be read.
+  return loaded ?? NOTHING;
+}
+
+const NOTHING = { data: undefined, error: undefined };
+
+async function answerOf<Data>(path: string): Promise<Loaded<Data>> {
+  try {
+    const response = await fetch(path, { headers: { accept: 'application/json' } });
+    const text = await response.text();
+    if (response.ok) return { data: JSON.parse(text), error: undefined };
+    return { data: undefined, error: errorIn(text) };
+  } catch {
+    return { data: undefined, error: 'The server cannot be reached.' };
+  }
+}
+
+function errorIn(text: string): string {
+  try {
+    return JSON.parse(text).error ?? text;
+  } catch {
+    return text;
+  }
+}
+
+/** The page of the address, such as `responses/17`, and its query. */
+export function usePlace(): { readonly page: string; readonly query: URLSearchParams } {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const changed = () => setHash(location.hash);
+    addEventListener('hashchange', changed);
+    return () => removeEventListener('hashchange', changed);
+  }, []);
+  const [page = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  return { page, query: new URLSearchParams(query) };
+}

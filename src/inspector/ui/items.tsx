@@ -1,0 +1,102 @@
+/** The items of a response, as its client sees them. */
+import type { responseView } from '../server/response-view.ts';
+import { count, ms, parsed, pretty, visible } from './format.tsx';
+import { Pager } from './pager.tsx';
+import { Box, Fold, Text } from './parts.tsx';
+
+type Response = ReturnType<typeof responseView>;
+type Item = Response['itemList'][number];
+
+const PAGE = 200;
+
+export function ItemList({
+  response,
+  onPage,
+}: {
+  readonly response: Response;
+  readonly onPage: (first: number) => void;
+}) {
+  const { itemList, itemCount, firstItem } = response;
+  return (
+    <>
+      <h2>Items{itemCount > 0 ? ` (${count(itemCount)})` : ''}</h2>
+      {itemCount === 0 && <p class="faint">{response.status === 'running' ? 'None yet.' : 'None.'}</p>}
+      <ol class="items" start={firstItem}>
+        {itemList.map((item) => (
+          <li key={item.index}>
+            <ItemView item={item} />
+          </li>
+        ))}
+      </ol>
+      <Pager first={firstItem} shown={itemList.length} all={itemCount} size={PAGE} onPage={onPage} />
+    </>
+  );
+}
+
+function ItemView({ item }: { readonly item: Item }) {
+  const fields = parsed(item.json) ?? {};
+  const took = item.end === null ? 'running' : ms(item.end - item.start);
+  const name = [fields.server_label, fields.name].filter((each) => typeof each === 'string').join(' ');
+  const deltas = item.deltas > 0 ? `, ${count(item.deltas)} deltas` : '';
+  return (
+    <article class={`entry ${item.type}`}>
+      <header>
+        <strong>{visible(item.type)}</strong> {name !== '' && <span class="mono">{visible(name)}</span>}{' '}
+        {typeof fields.status === 'string' && fields.status !== 'completed' && (
+          <span class="error">{visible(fields.status)}</span>
+        )}
+        <span class="faint">
+          {' '}
+          at {ms(item.start)}, {item.end === null ? took : `for ${took}`}
+          {deltas}
+        </span>
+      </header>
+      {item.end === null ? <Text of={item.growing} class="body" /> : <Content fields={fields} />}
+      {item.json !== '' && (
+        <Fold title="JSON">
+          {() => <Box of={pretty(item.json)} cut={item.cut} label={`JSON of item ${item.index}`} />}
+        </Fold>
+      )}
+    </article>
+  );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Texts beyond this are in the JSON. */
+const SHOWN = 8000;
+
+function Content({ fields }: { readonly fields: Fields }) {
+  const text = textsIn(fields).join('\n\n');
+  const given = fields.arguments ?? fields.input ?? fields.code;
+  const { output, error } = fields;
+  return (
+    <>
+      {text !== '' && <Text of={shortened(text)} class="body" />}
+      {typeof given === 'string' && given !== '' && <Labelled label="arguments" text={pretty(given)} />}
+      {typeof output === 'string' && <Labelled label="output" text={pretty(output)} />}
+      {error !== undefined && error !== null && <Labelled label="error" text={pretty(JSON.stringify(error))} />}
+    </>
+  );
+}
+
+function Labelled({ label, text }: { readonly label: string; readonly text: string }) {
+  return (
+    <div class="labelled">
+      <span class="faint">{label}</span>
+      <Text of={shortened(text)} class="body mono" />
+    </div>
+  );
+}
+
+function shortened(text: string): string {
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${count(text.length - SHOWN)} more in the JSON)`;
+}
+
+function textsIn({ content, summary }: Fields): readonly string[] {
+  const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list : []));
+  return parts.flatMap((part) => {
+    const text = (part as Fields | null)?.text ?? (part as Fields | null)?.refusal;
+    return typeof text === 'string' && text !== '' ? [text] : [];
+  });
+}

@@ -1,0 +1,124 @@
+/** The pages of the inspector, by the address. */
+import { render } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Conversations } from './conversations.tsx';
+import { type Live, useData, useLive, usePlace } from './data.tsx';
+import { Playground } from './playground.tsx';
+import { Requests } from './requests.tsx';
+import { ResponsePage } from './response.tsx';
+import { ToolsPage, UpstreamsPage } from './servers.tsx';
+
+/** What the server says of itself. */
+interface About {
+  readonly version: string;
+  readonly access: 'loopback' | 'authorize' | 'behindAuth';
+  readonly apiPath: string | null;
+}
+
+const ACCESS = {
+  loopback: 'Only this machine can see this page.',
+  authorize: 'The host’s own check admits requests.',
+  behindAuth: 'The host’s authentication stands in front.',
+};
+
+const PAGES = [
+  ['', 'Requests'],
+  ['conversations', 'Conversations'],
+  ['tools', 'Tools'],
+  ['upstreams', 'Upstreams'],
+  ['playground', 'Playground'],
+] as const;
+
+function App() {
+  const live = useLive();
+  const { page, query } = usePlace();
+  const { data: about } = useData<About>('api/about', 0);
+  const main = useRef<HTMLElement>(null);
+  const [name = '', id = ''] = page.split('/');
+  useTitle(name, main);
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <Head page={name} about={about} live={live} />
+      <main ref={main} tabIndex={-1}>
+        <Page name={name} id={id} query={query} version={live.version} about={about} />
+      </main>
+      <footer class="faint">
+        express-open-responses {about?.version}. {about && ACCESS[about.access]} Kept in memory; gone with the process.
+      </footer>
+    </>
+  );
+}
+
+/** A new page is announced by its title, and read from its beginning. */
+function useTitle(name: string, main: { readonly current: HTMLElement | null }): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const [, title] = PAGES.find(([page]) => page === name) ?? ['', 'Response'];
+    document.title = `${title} – Inspector`;
+    if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    if (!isFirst.current) scrollTo(0, 0);
+    isFirst.current = false;
+  }, [name]);
+}
+
+interface PageProps {
+  readonly name: string;
+  readonly id: string;
+  readonly query: URLSearchParams;
+  readonly version: number;
+  readonly about: About | undefined;
+}
+
+function Page({ name, id, query, version, about }: PageProps) {
+  switch (name) {
+    case '':
+      return <Requests version={version} />;
+    case 'responses':
+      return <ResponsePage key={id} number={id} version={version} apiPath={about?.apiPath ?? null} />;
+    case 'conversations':
+      return <Conversations key={query.get('of')} version={version} of={query.get('of')} />;
+    case 'tools':
+      return <ToolsPage version={version} />;
+    case 'upstreams':
+      return <UpstreamsPage version={version} />;
+    case 'playground':
+      if (about?.apiPath) return <Playground apiPath={about.apiPath} from={query.get('from')} />;
+      return about ? (
+        <p class="empty">The playground is off. The option playground of createInspector turns it on.</p>
+      ) : null;
+    default:
+      return <p class="empty">There is no such page.</p>;
+  }
+}
+
+function Head({
+  page,
+  about,
+  live,
+}: {
+  readonly page: string;
+  readonly about: About | undefined;
+  readonly live: Live;
+}) {
+  const current = page === 'responses' ? '' : page;
+  return (
+    <header class="head">
+      <nav aria-label="Main">
+        {PAGES.filter(([name]) => name !== 'playground' || about?.apiPath).map(([name, title]) => (
+          <a key={name} href={`#/${name}`} aria-current={name === current ? 'page' : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span role="status" class={live.isConnected ? 'live' : 'live lost'}>
+        {live.isConnected ? 'Live' : 'Not connected'}
+      </span>
+    </header>
+  );
+}
+
+const root = document.getElementById('app');
+if (root) render(<App />, root);

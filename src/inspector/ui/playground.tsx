@@ -1,0 +1,204 @@
+/** Sends a request to the API as any client would, and shows the answer as text and as events. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { responseView } from '../server/response-view.ts';
+import { count, ms, parsed, pretty } from './format.tsx';
+import { Box, Text } from './parts.tsx';
+import { type AnswerEvent, eventsOf } from './stream.tsx';
+
+type Response = ReturnType<typeof responseView>;
+
+const APIS = { responses: '/responses', chat: '/chat/completions' } as const;
+type Api = keyof typeof APIS;
+
+const EXAMPLES: Readonly<Record<Api, object>> = {
+  responses: { model: '', input: 'Say hello.', stream: true },
+  chat: { model: '', messages: [{ role: 'user', content: 'Say hello.' }], stream: true },
+};
+
+/** What has come back so far. */
+interface Answer {
+  readonly status: string;
+  readonly text: string;
+  readonly events: readonly AnswerEvent[];
+  readonly dropped: number;
+  readonly isRunning: boolean;
+}
+
+const NOTHING: Answer = { status: '', text: '', events: [], dropped: 0, isRunning: false };
+
+interface Props {
+  readonly apiPath: string;
+  /** The number of the response whose request is sent again. */
+  readonly from: string | null;
+}
+
+export function Playground({ apiPath, from }: Props) {
+  const [api, setApi] = useState<Api>('responses');
+  const [body, setBody] = useState(() => pretty(JSON.stringify(EXAMPLES.responses)));
+  const [key, setKey] = useState('');
+  const models = useModels(apiPath, key, (model) => setBody((text) => withModel(text, model)));
+  const { answer, send, stop } = useAnswer();
+  useEffect(() => {
+    if (from !== null)
+      void recorded(from).then((found) => {
+        if (!found) return;
+        setApi(found.api.startsWith('chat') ? 'chat' : 'responses');
+        setBody(pretty(found.body.text));
+      });
+  }, [from]);
+  const fields = parsed(body);
+  const choose = (next: Api) => {
+    setApi(next);
+    if (from === null) setBody(withModel(pretty(JSON.stringify(EXAMPLES[next])), String(fields?.model ?? '')));
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (fields) void send(`${apiPath}${APIS[api]}`, body, key);
+  };
+  return (
+    <>
+      <h1>Playground</h1>
+      <div class="sides">
+        <form class="composer" onSubmit={submit}>
+          <div class="filters">
+            <label>
+              <span>API</span>
+              <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
+                <option value="responses">Responses</option>
+                <option value="chat">Chat Completions</option>
+              </select>
+            </label>
+            <label class="grow">
+              <span>model</span>
+              <input
+                list="models"
+                value={String(fields?.model ?? '')}
+                onInput={({ currentTarget }) => setBody(withModel(body, currentTarget.value))}
+              />
+              <datalist id="models">
+                {models.map((model) => (
+                  <option key={model} value={model} />
+                ))}
+              </datalist>
+            </label>
+            <label class="grow">
+              <span>API key, if one is needed</span>
+              <input
+                type="password"
+                autoComplete="off"
+                value={key}
+                onInput={({ currentTarget }) => setKey(currentTarget.value)}
+              />
+            </label>
+          </div>
+          <label class="stack">
+            <span>body</span>
+            <textarea
+              rows={20}
+              spellcheck={false}
+              value={body}
+              aria-invalid={!fields}
+              onInput={({ currentTarget }) => setBody(currentTarget.value)}
+            />
+          </label>
+          <div class="bar">
+            <button type="submit" class="primary" disabled={!fields || answer.isRunning}>
+              Send
+            </button>
+            <button type="button" disabled={!answer.isRunning} onClick={stop}>
+              Stop
+            </button>
+            {!fields && (
+              <span role="alert" class="error">
+                This is not JSON.
+              </span>
+            )}
+          </div>
+        </form>
+        <AnswerView answer={answer} />
+      </div>
+    </>
+  );
+}
+
+function AnswerView({ answer }: { readonly answer: Answer }) {
+  const events = answer.events.map(({ at, type, data }) => `${ms(at).padStart(8)}  ${type}\n${data}`).join('\n\n');
+  return (
+    <section aria-label="Answer">
+      <p role="status">{answer.status || 'Nothing has been sent.'}</p>
+      <h2>Text</h2>
+      <div class="answer">
+        <Text of={answer.text} class="body" />
+      </div>
+      <h2>Events{answer.events.length > 0 ? ` (${count(answer.events.length + answer.dropped)})` : ''}</h2>
+      {answer.dropped > 0 && <p class="faint">The first {count(answer.dropped)} are not shown.</p>}
+      <Box of={events} label="Events of the answer" />
+    </section>
+  );
+}
+
+function withModel(text: string, model: string): string {
+  const fields = parsed(text);
+  return fields && fields.model !== model ? JSON.stringify({ ...fields, model }, null, 2) : text;
+}
+
+async function recorded(number: string): Promise<Response | undefined> {
+  const response = await fetch(`api/responses/${number}`);
+  return response.ok ? response.json() : undefined;
+}
+
+/** The models of the API; the first is chosen where the body names none. */
+function useModels(apiPath: string, key: string, choose: (model: string) => void): readonly string[] {
+  const [models, setModels] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const asking = new AbortController();
+    fetch(`${apiPath}/models`, { headers: authorization(key), signal: asking.signal })
+      .then((response) => response.json())
+      .then(({ data }: { readonly data: readonly { readonly id: string }[] }) => {
+        const ids = data.map(({ id }) => id).filter((id) => typeof id === 'string');
+        setModels(ids);
+        if (ids[0]) choose(ids[0]);
+      })
+      .catch(() => {});
+    return () => asking.abort();
+  }, [apiPath, key]);
+  return models;
+}
+
+function authorization(key: string): Record<string, string> {
+  return key === '' ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** Events that are kept on the page. */
+const MOST_EVENTS = 2000;
+
+function useAnswer() {
+  const [answer, setAnswer] = useState(NOTHING);
+  const running = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+
+  async function send(path: string, body: string, key: string): Promise<void> {
+    const asking = new AbortController();
+    running.current = asking;
+    const began = performance.now();
+    setAnswer({ ...NOTHING, status: 'Sent.', isRunning: true });
+    const end = (status: string) => setAnswer((before) => ({ ...before, status, isRunning: false }));
+    try {
+      const headers = { 'content-type': 'application/json', ...authorization(key) };
+      const response = await fetch(path, { method: 'POST', headers, body, signal: asking.signal });
+      for await (const events of eventsOf(response, began)) setAnswer((before) => withEvents(before, events));
+      end(`${response.status} ${response.statusText} after ${ms(performance.now() - began)}`);
+    } catch {
+      end(asking.signal.aborted ? 'Stopped.' : 'The connection broke.');
+    }
+  }
+
+  return { answer, send, stop: () => running.current?.abort() };
+}
+
+function withEvents(before: Answer, events: readonly AnswerEvent[]): Answer {
+  const all = [...before.events, ...events];
+  const dropped = Math.max(all.length - MOST_EVENTS, 0);
+  const text = before.text + events.map((event) => event.text).join('');
+  return { ...before, text, events: all.slice(dropped), dropped: before.dropped + dropped };
+}

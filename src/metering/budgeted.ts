@@ -1,0 +1,108 @@
+/** Takes a request from its tenant's budget, and counts the model calls that it makes. */
+import type { Budget, BudgetedTurn } from '../ports/budget.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { shareOf } from '../ports/scope.ts';
+import type { MaybePromise } from '../ports/store.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
+import type { Upstream } from '../ports/upstream.ts';
+import type { JsonObject } from '../protocol/record.ts';
+import { mapped } from '../streams/pull-stream.ts';
+import { CallMeter } from './call-meter.ts';
+
+/** The settings of an API whose requests may have a budget. */
+export interface BudgetSettings {
+  readonly upstream: Upstream;
+  readonly budget?: Budget | undefined;
+  readonly countTokens: TokenCounter;
+  /** Whether the upstream's calls are counted, which its usage is needed for. */
+  readonly isMetered?: boolean | undefined;
+}
+
+/** Settings whose model calls are counted, and the headers that tell the client what is left. */
+export interface Budgeted<Settings> {
+  readonly settings: Settings;
+  readonly headers?: BudgetedTurn['headers'] | undefined;
+}
+
+/**
+ * The settings for this request, at once if nobody counts it. It is taken from the router's budget unless a middleware
+ * has done so, or another process did (`isResumed`). Rejects with an `ApiError` if the budget is used up.
+ */
+export function budgeted<Settings extends BudgetSettings>(
+  request: Pick<EndpointRequest, 'scope' | 'context'>,
+  settings: Settings,
+  isResumed = false,
+): MaybePromise<Budgeted<Settings>> {
+  const taken = request.context?.budgets;
+  if (!settings.budget && !taken?.size) return { settings };
+  const before = new Map(taken);
+  // From here on each model call is counted, not the answer.
+  taken?.clear();
+  return counting(request.scope, settings, before, isResumed);
+}
+
+async function counting<Settings extends BudgetSettings>(
+  scope: string,
+  settings: Settings,
+  taken: ReadonlyMap<Budget, BudgetedTurn>,
+  isResumed: boolean,
+): Promise<Budgeted<Settings>> {
+  const { budget, upstream, countTokens } = settings;
+  const tenant = shareOf(scope);
+  const needed = budget && !taken.has(budget) ? budget : undefined;
+  const own = await (isResumed ? needed?.resume(tenant) : needed?.admit(tenant));
+  const turns = own ? [...taken.values(), own] : [...taken.values()];
+  const count: BudgetedTurn['count'] = (call) => {
+    for (const turn of turns) turn.count(call);
+  };
+  const counted = { upstream: metered(upstream, { count }, countTokens), isMetered: true };
+  return { settings: { ...settings, ...counted }, headers: own?.headers };
+}
+
+type Counter = Pick<BudgetedTurn, 'count'>;
+
+function metered(upstream: Upstream, counter: Counter, countTokens: TokenCounter): Upstream {
+  const { chat, messages, redact } = upstream;
+  const meterOf = (input: JsonObject) => new CallMeter(counter, countTokens, { model: String(input.model), input });
+  return {
+    name: upstream.name,
+    stateOwner: upstream.stateOwner,
+    origin: upstream.origin,
+    stream(request, call) {
+      const meter = meterOf({ ...request });
+      return counted(upstream.stream(request, call), meter, call.signal, (events) => meter.takeEvents(events));
+    },
+    ...(chat ? { chat: countedBatches(chat.bind(upstream), meterOf) } : {}),
+    ...(messages ? { messages: countedBatches(messages.bind(upstream), meterOf) } : {}),
+    ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
+  };
+}
+
+/** The same calls, whose answers are bodies and events of their API. */
+function countedBatches(ask: NonNullable<Upstream['chat']>, meterOf: (input: JsonObject) => CallMeter): typeof ask {
+  return (body, call) => {
+    const meter = meterOf(body);
+    return counted(ask(body, call), meter, call.signal, ({ data, whole }) => meter.takeData(data, whole));
+  };
+}
+
+/** The same stream; the call is counted when it is over, for whatever reason. */
+function counted<Batch>(
+  stream: AsyncIterable<Batch>,
+  meter: CallMeter,
+  signal: AbortSignal,
+  take: (batch: Batch) => void,
+): AsyncIterable<Batch> {
+  let isAsked = false;
+  return mapped(stream, {
+    goesOn() {
+      isAsked = true;
+      return true;
+    },
+    map(batch) {
+      take(batch);
+      return batch;
+    },
+    closed: () => isAsked && meter.end(signal.aborted),
+  });
+}

@@ -1,0 +1,140 @@
+/** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
+import type { ServerResponse } from 'node:http';
+import { bytesOf } from './bytes-of.ts';
+import { type AnswerHead, type Layer, onHead } from './event-stream.ts';
+
+/** Rewrites one answer. */
+export interface AnswerRewriter {
+  /** What is written in the place of these bytes. */
+  write(bytes: Uint8Array): Promise<string>;
+  /** What is written at the end. */
+  end(): Promise<string>;
+  /** Whether nothing may follow. */
+  readonly isOver: boolean;
+}
+
+/** Bytes that wait before the handler is asked to pause. */
+const MOST_WAITING = 64 * 1024;
+
+/**
+ * Rewrites the answer of the handler behind it, if `rewriterFor` returns a rewriter for its head. A length that the
+ * handler declares is left out then.
+ */
+export function rewriteAnswer(
+  res: ServerResponse,
+  isWanted: () => boolean,
+  rewriterFor: (head: AnswerHead) => AnswerRewriter | undefined,
+): void {
+  const { writeHead } = res;
+  // The casts: the overloads are passed on unchanged.
+  res.writeHead = function unmeasuredWriteHead(this: ServerResponse, ...given: unknown[]) {
+    res.writeHead = writeHead;
+    if (!isWanted()) return writeHead.apply(this, given as Parameters<typeof writeHead>);
+    this.removeHeader('content-length');
+    this.removeHeader('etag');
+    return writeHead.apply(this, given.map(unmeasured) as Parameters<typeof writeHead>);
+  } as typeof writeHead;
+  onHead(res, (head, layer) => {
+    const rewriter = rewriterFor(head);
+    if (rewriter) new Rewriting(res, layer, rewriter).start();
+  });
+}
+
+const MEASURES = /^(content-length|etag)$/i;
+
+/** Headers as an object, as pairs, or as alternating names and values. */
+function unmeasured(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  if (!Array.isArray(given)) return Object.fromEntries(Object.entries(given).filter(([name]) => !MEASURES.test(name)));
+  if (given.some(Array.isArray)) return given.filter(([name]) => !MEASURES.test(String(name)));
+  return given.filter((_, at) => !MEASURES.test(String(given[at - (at % 2)])));
+}
+
+/** The pieces of one answer, in order. */
+class Rewriting {
+  private readonly res: ServerResponse;
+  private readonly layer: Layer;
+  private readonly rewriter: AnswerRewriter;
+  private readonly writeOn: Layer['write'];
+  private readonly endOn: Layer['end'];
+  private last: Promise<void> = Promise.resolve();
+  private waiting = 0;
+  private needsDrain = false;
+  private hasEnded = false;
+
+  constructor(res: ServerResponse, layer: Layer, rewriter: AnswerRewriter) {
+    this.res = res;
+    this.layer = layer;
+    this.rewriter = rewriter;
+    this.writeOn = layer.write;
+    this.endOn = layer.end;
+  }
+
+  start(): void {
+    // The casts: the overloads of both.
+    this.layer.write = ((...given: unknown[]) => this.write(given)) as Layer['write'];
+    this.layer.end = ((...given: unknown[]) => this.end(given)) as Layer['end'];
+  }
+
+  private write(given: readonly unknown[]): boolean {
+    const bytes = bytesOf(given);
+    const callback = given.at(-1);
+    this.waiting += bytes.byteLength;
+    this.enqueue(async () => {
+      const text = this.rewriter.isOver ? '' : await this.rewriter.write(bytes);
+      this.waiting -= bytes.byteLength;
+      await this.send(text);
+      if (typeof callback === 'function') callback(null);
+    });
+    this.needsDrain = this.waiting > MOST_WAITING;
+    return !this.needsDrain;
+  }
+
+  private end(given: readonly unknown[]): ServerResponse {
+    const bytes = bytesOf(given);
+    if (this.hasEnded) return this.res;
+    this.hasEnded = true;
+    this.enqueue(async () => {
+      if (bytes.byteLength > 0 && !this.rewriter.isOver) await this.send(await this.rewriter.write(bytes));
+      if (!this.rewriter.isOver) await this.send(await this.rewriter.end());
+      const callback = given.at(-1);
+      if (!this.res.destroyed)
+        this.endOn.call(
+          this.res,
+          undefined,
+          'utf8',
+          typeof callback === 'function' ? (callback as () => void) : undefined,
+        );
+    });
+    return this.res;
+  }
+
+  /** A failure cannot be answered any more: the connection is broken off. */
+  private enqueue(task: () => Promise<void>): void {
+    this.last = this.last
+      .then(() => (this.res.destroyed ? undefined : task()))
+      .catch((error: Error) => void this.res.destroy(error))
+      .then(() => this.drained());
+  }
+
+  private drained(): void {
+    if (!this.needsDrain || this.waiting > MOST_WAITING || this.res.destroyed) return;
+    this.needsDrain = false;
+    this.res.emit('drain');
+  }
+
+  /** As fast as the client reads. */
+  private async send(text: string): Promise<void> {
+    if (text === '' || this.res.destroyed) return;
+    if (this.writeOn.call(this.res, text, 'utf8') || this.res.destroyed) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.res.off('drain', done);
+        this.res.off('close', done);
+        resolve();
+      };
+      this.res.on('drain', done);
+      this.res.on('close', done);
+    });
+  }
+}

@@ -1,0 +1,28 @@
+/** The port to the budgets of tenants: a request is counted before the model is called, and each model call when it ends. */
+import type { Usage } from '../protocol/events.ts';
+
+/** What one call of a model used. */
+export interface ModelCallUsage {
+  /** The model that the request names. */
+  readonly model: string;
+  /** As the model server reports it; an estimate where it does not. */
+  readonly usage: Usage;
+  /** In dollars, if the model server reports it. */
+  readonly cost?: number | undefined;
+}
+
+/** One turn of a tenant. */
+export interface BudgetedTurn {
+  /** The headers of the answer that tell the client what is left. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Counts one call of the model, of which a turn may have several. Never throws. */
+  count(call: ModelCallUsage): void;
+}
+
+/** The budgets of all tenants. */
+export interface Budget {
+  /** Takes one request of the tenant. Rejects with an `ApiError` if its budget is used up. */
+  admit(tenant: string): Promise<BudgetedTurn>;
+  /** A turn whose request was taken before, such as one that another process began. */
+  resume(tenant: string): BudgetedTurn;
+}

@@ -1,0 +1,116 @@
+/** The turns that wait for a place: each tenant has a queue of its own, and free places go round between the tenants. */
+
+/** A member of a linked list; it knows its neighbours, so that it can be removed in constant time. */
+interface Linked<Member> {
+  before?: Member | undefined;
+  after?: Member | undefined;
+}
+
+/** Members in order. Not a `Set`, whose first member is found by passing every removed one before it. */
+class Line<Member extends Linked<Member>> {
+  first: Member | undefined;
+  size = 0;
+  private last: Member | undefined;
+
+  add(member: Member): void {
+    member.before = this.last;
+    member.after = undefined;
+    if (this.last) this.last.after = member;
+    else this.first = member;
+    this.last = member;
+    this.size += 1;
+  }
+
+  remove(member: Member): void {
+    const { before, after } = member;
+    if (before) before.after = after;
+    else this.first = after;
+    if (after) after.before = before;
+    else this.last = before;
+    this.size -= 1;
+  }
+}
+
+/** A turn that waits. */
+interface Queued<Turn> extends Linked<Turn> {
+  readonly tenant: string;
+}
+
+/** The turns of one tenant that wait. */
+interface TenantQueue<Turn extends Linked<Turn>> extends Linked<TenantQueue<Turn>> {
+  readonly tenant: string;
+  readonly turns: Line<Turn>;
+  isReady: boolean;
+}
+
+/** All turns that wait. Each operation takes constant time, however many turns and tenants there are. */
+export class TurnQueue<Turn extends Queued<Turn>> {
+  /** How many turns wait. */
+  size = 0;
+  private readonly queues = new Map<string, TenantQueue<Turn>>();
+  /** The tenants that may have the next free place, in their order. */
+  private readonly ready = new Line<TenantQueue<Turn>>();
+
+  /** How many turns of the tenant wait. */
+  sizeOf(tenant: string): number {
+    return this.queues.get(tenant)?.turns.size ?? 0;
+  }
+
+  add(turn: Turn): void {
+    const queue = this.queues.get(turn.tenant) ?? this.newQueue(turn.tenant);
+    queue.turns.add(turn);
+    this.size += 1;
+  }
+
+  remove(turn: Turn): void {
+    const queue = this.queues.get(turn.tenant);
+    if (!queue) return;
+    queue.turns.remove(turn);
+    this.size -= 1;
+    if (queue.turns.size > 0) return;
+    this.queues.delete(turn.tenant);
+    if (queue.isReady) this.ready.remove(queue);
+  }
+
+  /** Takes the next turn from the queue. A tenant without room is passed over until `wake`. */
+  next(hasRoom: (tenant: string) => boolean): Turn | undefined {
+    for (let queue = this.ready.first; queue; queue = this.ready.first) {
+      this.ready.remove(queue);
+      queue.isReady = hasRoom(queue.tenant);
+      if (!queue.isReady) continue;
+      this.ready.add(queue);
+      const turn = queue.turns.first;
+      if (turn) this.remove(turn);
+      return turn;
+    }
+    return undefined;
+  }
+
+  /** Lets a tenant take part again after one of its turns has ended. */
+  wake(tenant: string): void {
+    const queue = this.queues.get(tenant);
+    if (queue && !queue.isReady) this.makeReady(queue);
+  }
+
+  *[Symbol.iterator](): Iterator<Turn> {
+    for (const { turns } of this.queues.values()) {
+      // Read before the turn is handed out, since it may leave then.
+      for (let turn = turns.first, next: Turn | undefined; turn; turn = next) {
+        next = turn.after;
+        yield turn;
+      }
+    }
+  }
+
+  private newQueue(tenant: string): TenantQueue<Turn> {
+    const queue = { tenant, turns: new Line<Turn>(), isReady: false };
+    this.queues.set(tenant, queue);
+    this.makeReady(queue);
+    return queue;
+  }
+
+  private makeReady(queue: TenantQueue<Turn>): void {
+    queue.isReady = true;
+    this.ready.add(queue);
+  }
+}

@@ -1,0 +1,21 @@
+/** Limits the time that a call of the host's own parts may take. */
+import { isPromise } from '../../protocol/record.ts';
+
+/** The result; rejects with an `Error` if it takes longer. A synchronous answer costs no timer. */
+export function inTime<Value>(answer: Promise<Value>, timeoutMs: number, late: () => string): Promise<Value>;
+export function inTime<Value>(
+  answer: Value | Promise<Value>,
+  timeoutMs: number,
+  late: () => string,
+): Value | Promise<Value>;
+export function inTime<Value>(
+  answer: Value | Promise<Value>,
+  timeoutMs: number,
+  late: () => string,
+): Value | Promise<Value> {
+  if (!isPromise(answer)) return answer;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(late())), timeoutMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,23 @@
+/** Models in the shape of Anthropic's list. */
+
+import { type JsonObject, plainTextOf } from '../record.ts';
+
+/** The whole list as one page. */
+export function anthropicModels(models: readonly JsonObject[]): JsonObject {
+  const data = models.map(anthropicModel);
+  return { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+}
+
+/** One model of OpenAI's list. */
+export function anthropicModel({ id, created, display_name: name }: JsonObject): JsonObject & { readonly id: string } {
+  const seconds = typeof created === 'number' && created >= 0 && created < LAST_SECOND ? created : 0;
+  return {
+    type: 'model',
+    id: plainTextOf(id),
+    display_name: typeof name === 'string' ? name : plainTextOf(id),
+    created_at: new Date(seconds * 1000).toISOString(),
+  };
+}
+
+/** The end of the year 9999. */
+const LAST_SECOND = 253_402_300_800;

@@ -1,0 +1,68 @@
+/** Completes the token counts that the Messages API reports. */
+
+import type { ModelEvent } from '../events.ts';
+import { isRecord, type JsonObject } from '../record.ts';
+
+/** Collects the counts of a message, which arrive at its start and again, complete, at its end. */
+interface UsageReader {
+  /** Adds a `usage` event if there are counts. */
+  take(usage: unknown, events: ModelEvent[]): void;
+  /** Starts another message of the same turn, whose counts are added to those so far. */
+  next(): void;
+  /** Output tokens so far. */
+  readonly output: number;
+}
+
+/** The last reported value of each count is kept, because a later report may omit some. */
+export function usageReader(): UsageReader {
+  const earlier = new Map<string, number>();
+  const counts = new Map<string, number>();
+  const count = (name: string) => (earlier.get(name) ?? 0) + (counts.get(name) ?? 0);
+  let reported: JsonObject = {};
+  return {
+    take(usage, events) {
+      if (!isRecord(usage)) return;
+      reported = { ...reported, ...usage };
+      for (const [name, value] of entriesOf(usage)) counts.set(name, value);
+      if (counts.size > 0) events.push({ ...usageEvent(count), reported });
+    },
+    next() {
+      for (const name of counts.keys()) earlier.set(name, count(name));
+      counts.clear();
+      reported = {};
+    },
+    get output() {
+      return count('output_tokens');
+    },
+  };
+}
+
+const NAMES = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'];
+
+function entriesOf(usage: JsonObject): readonly (readonly [string, number])[] {
+  const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
+  const found = [...NAMES.map((name) => [name, usage[name]] as const), ['thinking', details.thinking_tokens] as const];
+  return found.filter((entry): entry is readonly [string, number] => isCount(entry[1]));
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0;
+}
+
+/** `input_tokens` excludes tokens read from and written to the cache; OpenAI's count includes them. */
+function usageEvent(count: (name: string) => number): Extract<ModelEvent, { type: 'usage' }> {
+  const cached = count('cache_read_input_tokens');
+  const written = count('cache_creation_input_tokens');
+  const input = count('input_tokens') + cached + written;
+  const output = count('output_tokens');
+  return {
+    type: 'usage',
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: count('thinking') },
+      total_tokens: input + output,
+    },
+  };
+}

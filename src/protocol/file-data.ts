@@ -1,0 +1,30 @@
+/** The content of `file_data`, and the text of a file. */
+
+/** A data URL, or base64 alone. */
+export function bytesOfData(data: string): Buffer {
+  const comma = data.indexOf(',');
+  if (!data.startsWith('data:') || comma < 0) return Buffer.from(data, 'base64');
+  const text = data.slice(comma + 1);
+  if (/;base64$/i.test(data.slice(0, comma))) return Buffer.from(text, 'base64');
+  return Buffer.from(percentDecoded(text));
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of the bytes, without its byte order mark; undefined if they are not UTF-8, or have a NUL, as no text has. */
+export function textOfBytes(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

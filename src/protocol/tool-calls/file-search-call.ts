@@ -1,0 +1,87 @@
+/** A search in the client's files, which this server runs as a tool. */
+import type { FilePassage, FileSearchCallItem, ToolCallResult } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
+import { isRecord, plainTextOf } from '../record.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { toolOutputText } from './results/output-text.ts';
+import { FILE_SEARCH } from './tool-names.ts';
+
+/** `file_search_call` */
+export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search_call' } = {
+  type: 'file_search_call',
+  tool: FILE_SEARCH,
+  idPrefix: 'fs',
+  runBy: 'server',
+  field: 'arguments',
+  // A failed call has no event of its own: its item has the status.
+  states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
+  shown: (item, { has }) => (has('results') ? item : { ...item, results: null }),
+  item: (call, status) => itemOf(call, status, null),
+  finished: (call, { output, failed, passages }: ToolCallResult) =>
+    itemOf(call, failed ? 'failed' : 'completed', passages ?? [{ text: toolOutputText(output) }]),
+  answered({ call_id: id, name, queries, output, results, status }) {
+    // Without results, and of no tool that this server offers, there is nothing to tell.
+    if (!Array.isArray(results) && name === undefined) return undefined;
+    return {
+      id: id ?? undefined,
+      name: name ?? FILE_SEARCH,
+      arguments: JSON.stringify({ queries: queriesIn(queries) }),
+      output: output ?? passagesText(results),
+      failed: status === 'failed',
+    };
+  },
+  lacksResult: ({ results }) => !Array.isArray(results),
+  modelName: ({ results }, names) => names.serving(FILE_SEARCH) ?? (Array.isArray(results) ? FILE_SEARCH : undefined),
+};
+
+function itemOf(
+  { id, arguments: text }: ShownCall,
+  status: FileSearchCallItem['status'],
+  results: FileSearchCallItem['results'],
+): FileSearchCallItem {
+  return { id, type: 'file_search_call', status, queries: queriesIn(objectIn(text)?.queries), results };
+}
+
+/** The queries of a call's arguments; a model may write one as a text. */
+export function queriesIn(given: unknown): readonly string[] {
+  return [given].flat().filter((query) => typeof query === 'string' && query.trim() !== '') as readonly string[];
+}
+
+/** Passages as text, the same whenever the model receives them. */
+export function passagesText(results: unknown): string {
+  if (!Array.isArray(results)) return '(The results were not kept.)';
+  if (results.length === 0) return 'Nothing was found.';
+  return results.filter(isRecord).map(passageText).join('\n\n');
+}
+
+function passageText({ file_id: id, filename, text }: Readonly<Record<string, unknown>>): string {
+  if (typeof id !== 'string') return plainTextOf(text);
+  return `${markOf(id, plainTextOf(filename))}\n${plainTextOf(text)}`;
+}
+
+const KEY_CHARACTERS = 6;
+const LABEL_CHARACTERS = 80;
+
+/** What is random in the id of a file: short, so that a model copies it without a fault. */
+export function citationKey(fileId: string): string {
+  return fileId
+    .replace(/^file[-_]/, '')
+    .replace(/[^\dA-Za-z]/g, '')
+    .slice(0, KEY_CHARACTERS);
+}
+
+/** The mark by which the model cites a file; it is taken out of the answer. */
+function markOf(fileId: string, filename: string): string {
+  const label = filename
+    .slice(0, LABEL_CHARACTERS)
+    .replace(/[【】\s]+/g, ' ')
+    .trim();
+  return `【${citationKey(fileId)}†${label}】`;
+}
+
+/** The files among the results of searches, each with its name. */
+export function filesIn(
+  results: readonly FilePassage[],
+): readonly { readonly id: string; readonly filename: string }[] {
+  return results.flatMap(({ file_id: id, filename = '' }) => (id === undefined ? [] : [{ id, filename }]));
+}

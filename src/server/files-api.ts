@@ -1,0 +1,53 @@
+/** The Files API as a function from a request to a reply, for frameworks without a router in this package. */
+import { fileRoutes } from '../apis/files/endpoints.ts';
+import { fileLimits, type SomeFileLimits } from '../apis/files/limits.ts';
+import { formParser } from '../apis/files/multipart.ts';
+import type { FileStore } from '../ports/files/file-store.ts';
+import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
+import { type ServedApi, servedRoutes } from './api.ts';
+import { isFileStore, preparationSettings } from './options.ts';
+import { type PlainOptions, plainChecks } from './plain-api.ts';
+import { type ReportedRoutes, reported } from './reported-routes.ts';
+
+/** The store and the limits; `undefined` means omitted. */
+export interface FilesOptions extends PlainOptions {
+  /** Where files are kept: `diskFiles`, `sqliteFiles`, or one of your own. */
+  readonly files: FileStore;
+  /** What a tenant may keep and an upload may hold. Default: those that `FileLimits` says. */
+  readonly limits?: SomeFileLimits | undefined;
+}
+
+/** The checks of the options, to which a router adds its own. */
+export const filesChecks: Readonly<Record<string, OptionCheck>> = {
+  files: isFileStore,
+  ...plainChecks,
+};
+
+/** The routes of the Files API, which report their steps, and their settings. */
+export function filesOf(owner: string, options: FilesOptions): ReportedRoutes {
+  if (options.files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
+  const { files, limits, hooks, logger } = options;
+  const settings = preparationSettings(owner, { hooks, logger });
+  const settled = fileLimits(owner, limits);
+  const routes = fileRoutes({ ...settings, files, fileLimits: settled, formParser: formParser(owner, settled) });
+  return { routes: routes.map((route) => reported(route, settings)), settings };
+}
+
+/**
+ * The Files API, for `toWebHandler` and for hosts of your own; its requests bring their body as `bytes`. Needs the package
+ * `@fastify/busboy`. Throws a `TypeError` for an unknown option or a bad value, and an `Error` if the package is missing.
+ *
+ * @example
+ * ```ts
+ * import { toWebHandler } from 'express-open-responses/core';
+ * import { createFiles, diskFiles } from 'express-open-responses/files';
+ *
+ * const files = diskFiles({ folder: '/var/lib/my-app/files' });
+ * const handler = toWebHandler({ basePath: '/v1', files, apis: [createFiles({ files })] });
+ * ```
+ */
+export function createFiles<Req = unknown>(options: FilesOptions): ServedApi<Req> {
+  checkOptions('createFiles', options, filesChecks);
+  const { routes, settings } = filesOf('createFiles', options);
+  return servedRoutes(routes, settings);
+}

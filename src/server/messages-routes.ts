@@ -1,0 +1,31 @@
+/** The Messages API over the steps of the Responses API, whose items can say everything that its messages do. */
+
+import { messagesRoutes } from '../apis/messages/endpoints.ts';
+import { prepareRequest } from '../apis/responses/pipeline.ts';
+import { prepareTurn } from '../apis/responses/prepare-turn.ts';
+import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
+import { openai } from '../dialects/dialects.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { ApiRoutes } from '../ports/endpoints/routes.ts';
+import type { Upstream } from '../ports/upstream.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
+import type { CoreSettings } from './options.ts';
+
+/** The routes over these settings. */
+export function anthropicRoutes(settings: CoreSettings): ApiRoutes {
+  const own: CoreSettings = {
+    ...settings,
+    mcpItems: 'mcp_call',
+    reasoning: 'summary',
+    queuedEvent: false,
+    listsTools: false,
+    dialectOf: () => openai,
+  };
+  const pipeline = {
+    injectTools: injectServerTools,
+    prepareTurn: (request: EndpointRequest, life: Lifetime, upstream: Upstream) =>
+      prepareTurn(request, { ...own, upstream }, life),
+    modelRequest: async (request: EndpointRequest) => (await prepareRequest(request, own)).request,
+  };
+  return messagesRoutes({ ...own, pipeline });
+}

@@ -1,0 +1,83 @@
+/** Reads the files of skills, and no file beside them. */
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+
+/** An error that is passed to the model; it names no path of the server. */
+export class SkillFault extends Error {
+  override readonly name = 'SkillFault';
+}
+
+const MOST_DEPTH = 4;
+const MOST_NAMES = 200;
+
+/**
+ * The text of a file below a folder. Throws a `SkillFault` for one that is outside of it (by its name or by a link), is no
+ * regular file or no text, or is larger than so many bytes.
+ */
+export async function textBelow(folder: string, name: string, maxBytes: number): Promise<string> {
+  const text = (await bytesBelow(folder, name, maxBytes)).toString('utf8');
+  if (text.includes('\0')) throw new SkillFault('The file is not a text.');
+  return text;
+}
+
+/** The same of any file. */
+export async function bytesBelow(folder: string, name: string, maxBytes: number): Promise<Buffer> {
+  const path = await pathBelow(folder, name);
+  // A pipe would otherwise be waited for.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
+    () => undefined,
+  );
+  if (!file) throw missing(name);
+  try {
+    return await bytesOf(file, name, maxBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Where the file really is: links are followed first, and what they lead to must be below the folder. */
+async function pathBelow(folder: string, name: string): Promise<string> {
+  if (name.includes('\0')) throw missing(name);
+  const root = await realpath(folder);
+  const path = await realpath(join(root, name)).catch(() => undefined);
+  if (path === undefined || !isBelow(root, path)) throw missing(name);
+  return path;
+}
+
+function isBelow(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && join(root, way) === path;
+}
+
+async function bytesOf(file: FileHandle, name: string, maxBytes: number): Promise<Buffer> {
+  const stat = await file.stat();
+  if (!stat.isFile()) throw missing(name);
+  const buffer = Buffer.alloc(Math.min(stat.size, maxBytes) + 1);
+  // It may have grown since: a byte more than may be is enough to know.
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+  if (stat.size > maxBytes || bytesRead > maxBytes) throw new SkillFault(`The file has more than ${maxBytes} bytes.`);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** The same words for a file that is not there and for one that may not be read. */
+function missing(name: string): SkillFault {
+  return new SkillFault(`The skill has no file ${JSON.stringify(name.slice(0, 200))}.`);
+}
+
+/** The names of the files below a folder, `/` between the parts; hidden ones and links are left out. */
+export async function namesBelow(folder: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  await collect(folder, '', names, MOST_DEPTH);
+  return names.toSorted();
+}
+
+async function collect(folder: string, prefix: string, names: string[], depth: number): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (names.length >= MOST_NAMES) return;
+    if (entry.name.startsWith('.')) continue;
+    if (entry.isFile()) names.push(prefix + entry.name);
+    else if (entry.isDirectory() && depth > 1)
+      await collect(join(folder, entry.name), `${prefix}${entry.name}/`, names, depth - 1);
+  }
+}

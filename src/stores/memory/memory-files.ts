@@ -1,0 +1,134 @@
+/** Keeps uploaded files in the process's memory: for tests and demonstrations. */
+import {
+  type FileStore,
+  type FileUpload,
+  filePage,
+  finishedFile,
+  isExpired,
+  type StoredFile,
+  usageOf,
+} from '../../ports/files/file-store.ts';
+import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+
+/** The limits of the store; `undefined` means the default. */
+export interface MemoryFilesOptions {
+  /** Bytes of all files of all tenants, and of the uploads under way. Default: 256 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+const MAX_BYTES = 256 * 1024 * 1024;
+
+interface KeptFile {
+  readonly file: StoredFile;
+  readonly content: Buffer;
+}
+
+/**
+ * Keeps files until the process ends. An upload that finds no room fails. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { filesRouter, memoryFiles } from 'express-open-responses/files';
+ *
+ * const router = filesRouter({ files: memoryFiles() });
+ * ```
+ */
+export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
+  checkOptions('memoryFiles', options, { maxBytes: positiveInteger, now: isFunction });
+  const { maxBytes = MAX_BYTES, now = Date.now } = options;
+  return new MemoryFiles(maxBytes, now);
+}
+
+class MemoryFiles implements FileStore {
+  readonly name = 'memory';
+  private readonly kept = new Map<string, KeptFile>();
+  private readonly maxBytes: number;
+  private readonly now: () => number;
+  /** Of the files, and of the uploads under way. */
+  private bytes = 0;
+
+  constructor(maxBytes: number, now: () => number) {
+    this.maxBytes = maxBytes;
+    this.now = now;
+  }
+
+  async put(upload: FileUpload): Promise<StoredFile> {
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    try {
+      for await (const piece of upload.content) {
+        this.takeRoom(piece.byteLength);
+        length += piece.byteLength;
+        pieces.push(new Uint8Array(piece));
+      }
+      const file = finishedFile(upload, length, usageOf(this.filesOf(upload.scope)));
+      this.kept.set(nameOf(upload), { file, content: Buffer.concat(pieces) });
+      return { ...file };
+    } catch (error) {
+      this.bytes -= length;
+      throw error;
+    }
+  }
+
+  get(key: ResponseKey): StoredFile | undefined {
+    const found = this.find(key);
+    return found && { ...found.file };
+  }
+
+  read(key: ResponseKey, range?: { readonly start: number; readonly end: number }) {
+    const found = this.find(key);
+    return found && onePiece(found.content.subarray(range?.start ?? 0, range?.end));
+  }
+
+  list(scope: string, query: Parameters<FileStore['list']>[1]) {
+    return filePage(this.filesOf(scope), query);
+  }
+
+  delete(key: ResponseKey): boolean {
+    const found = this.find(key);
+    return found !== undefined && this.forget(found.file);
+  }
+
+  usage(scope: string) {
+    return usageOf(this.filesOf(scope));
+  }
+
+  private find(key: ResponseKey): KeptFile | undefined {
+    this.sweep();
+    return this.kept.get(nameOf(key));
+  }
+
+  private filesOf(scope: string): readonly StoredFile[] {
+    this.sweep();
+    return [...this.kept.values()].map(({ file }) => file).filter((file) => file.scope === scope);
+  }
+
+  private takeRoom(bytes: number): void {
+    this.sweep();
+    if (this.bytes + bytes > this.maxBytes) throw new Error(`memoryFiles: there is no room in ${this.maxBytes} bytes`);
+    this.bytes += bytes;
+  }
+
+  private sweep(): void {
+    const now = this.now();
+    for (const { file } of this.kept.values()) if (isExpired(file, now)) this.forget(file);
+  }
+
+  private forget(file: StoredFile): boolean {
+    this.bytes -= file.bytes;
+    return this.kept.delete(nameOf(file));
+  }
+}
+
+/** No scope can be chosen so that it runs into an id. */
+function nameOf({ scope, id }: ResponseKey): string {
+  return JSON.stringify([scope, id]);
+}
+
+/** A copy: the reader may change what it is given. */
+async function* onePiece(content: Uint8Array): AsyncIterable<Uint8Array> {
+  if (content.byteLength > 0) yield new Uint8Array(content);
+}

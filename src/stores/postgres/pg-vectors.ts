@@ -1,0 +1,359 @@
+/** Keeps vector stores in PostgreSQL with pgvector, for any number of processes. */
+import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import type { Attributes } from '../../ports/vectors/attributes.ts';
+import {
+  type Chunk,
+  type ChunkQuery,
+  DimensionMismatch,
+  type FileCounts,
+  type FoundChunk,
+  type IndexingClaim,
+  type IndexingEnd,
+  type NewVectorFile,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+  type VectorFileKey,
+  type VectorFilesQuery,
+  type VectorIndex,
+  type VectorPage,
+  type VectorPageQuery,
+} from '../../ports/vectors/vector-index.ts';
+import { bytesOf, keepable, searchedWords, wordsOf } from '../shared/chunk-texts.ts';
+import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
+import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
+import { digestOf } from './responses.ts';
+import { fieldOf, inTransaction, isPool, isPrefix, type PostgresPool, type PostgresQueries } from './schema.ts';
+import { conditionOf, jsonbOf } from './vector-filter.ts';
+import { migrateVectors, type VectorTables, vectorTables } from './vector-schema.ts';
+import { vectorStatements } from './vector-sql.ts';
+
+/** The database and the language of its full-text search; `undefined` means the default. */
+export interface PgVectorsOptions {
+  /** A pool of the package `pg`; it may be that of `postgresStore`. The host listens to its `error` events and ends it. */
+  readonly pool: PostgresPool;
+  /** The prefix of every table's name, as for `postgresStore`. Default: `open_responses_`. */
+  readonly tablePrefix?: string | undefined;
+  /** The text search configuration of PostgreSQL, such as `english`. Default: `simple`, which takes words as they are. */
+  readonly language?: string | undefined;
+  /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+const isLanguage: OptionCheck = (value) =>
+  (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(value)) || 'the name of a text search configuration';
+
+/**
+ * Compares with every embedding in the vector stores that are searched: results are exact. The database needs the extension
+ * `vector`. Throws a `TypeError` for a bad option.
+ */
+export function pgVectors(options: PgVectorsOptions): VectorIndex {
+  checkOptions('pgVectors', options, { pool: isPool, tablePrefix: isPrefix, language: isLanguage, now: isFunction });
+  if (options.pool === undefined) throw new TypeError('pgVectors: pool is missing, got undefined');
+  return new PgVectors(options);
+}
+
+/** A row of any of the tables: numbers that are `bigint` come as texts. */
+type Row = Readonly<Record<string, string | number | null>>;
+
+class PgVectors implements VectorIndex {
+  readonly name = 'postgres';
+  private readonly pool: PostgresPool;
+  private readonly tables: VectorTables;
+  private readonly sql: ReturnType<typeof vectorStatements>;
+  private readonly language: string;
+  private readonly now: () => number;
+  private ready: Promise<void> | undefined;
+
+  constructor({ pool, tablePrefix = 'open_responses_', language = 'simple', now = Date.now }: PgVectorsOptions) {
+    this.pool = pool;
+    this.tables = vectorTables(tablePrefix);
+    this.sql = vectorStatements(this.tables);
+    this.language = language;
+    this.now = now;
+  }
+
+  async putStore(store: StoredVectorStore, mode: 'create' | 'replace'): Promise<boolean> {
+    const created = [orderOf(store.id), store.createdAt];
+    const values = [...keyOf(store), ...(mode === 'create' ? created : []), JSON.stringify(store)];
+    return (await this.rows(this.sql[mode], ...values)).length > 0;
+  }
+
+  async getStore(key: ResponseKey): Promise<StoredVectorStore | undefined> {
+    const [row] = await this.rows(this.sql.store, ...keyOf(key));
+    return row && parsed(row.body);
+  }
+
+  async listStores(scope: string, query: VectorPageQuery): Promise<VectorPage<StoredVectorStore>> {
+    const find = async (id: string) => (await this.rows(this.sql.store, ...keyOf({ scope, id })))[0];
+    const page = await this.page(this.sql.listStores, [digestOf(scope)], query, find);
+    return { ...page, entries: page.entries.map(({ body }) => parsed(body)) };
+  }
+
+  async deleteStore(key: ResponseKey): Promise<boolean> {
+    return (await this.rows(this.sql.deleteStore, ...keyOf(key))).length > 0;
+  }
+
+  async countFiles(store: ResponseKey, batch?: string): Promise<FileCounts> {
+    const counts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, bytes: 0 };
+    for (const row of await this.rows(this.sql.countFiles, ...keyOf(store), optionalDigest(batch))) {
+      counts[statusOf(row)] = Number(row.files);
+      counts.bytes += Number(row.bytes);
+    }
+    return counts;
+  }
+
+  async countStores(scope: string): Promise<number> {
+    return Number(fieldOf(await this.rows(this.sql.countStores, digestOf(scope)), 'count'));
+  }
+
+  addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): Promise<boolean> {
+    return this.change(async (client) => {
+      const number = fieldOf(await rowsOf(client, this.sql.lockStore, ...keyOf(store)), 'number');
+      if (number === undefined) return false;
+      if (batch) await rowsOf(client, this.sql.addBatch, number, digestOf(batch.id), JSON.stringify(batch));
+      const added = new Map(files.map((file) => [file.id, file]));
+      await rowsOf(client, this.sql.removeFiles, number, [...added.keys()].map(digestOf));
+      for (const file of added.values()) await rowsOf(client, this.sql.addFile, ...valuesOf(file, number));
+      return true;
+    });
+  }
+
+  async getFile(key: VectorFileKey): Promise<VectorFile | undefined> {
+    const [row] = await this.rows(this.sql.file, ...fileKeyOf(key));
+    return row && fileFrom(row);
+  }
+
+  async listFiles(store: ResponseKey, query: VectorFilesQuery): Promise<VectorPage<VectorFile>> {
+    const [found] = await this.rows(this.sql.store, ...keyOf(store));
+    const { scope, id } = store;
+    const find = async (file: string) =>
+      (await this.rows(this.sql.file, ...fileKeyOf({ scope, store: id, id: file })))[0];
+    const values = [found?.number ?? 0, query.status ?? null, optionalDigest(query.batch)];
+    const page = await this.page(this.sql.listFiles, values, query, find);
+    return { ...page, entries: page.entries.map(fileFrom) };
+  }
+
+  async setAttributes(key: VectorFileKey, attributes: Attributes): Promise<VectorFile | undefined> {
+    const values = [...fileKeyOf(key), jsonbOf(attributes), JSON.stringify(attributes)];
+    const [row] = await this.rows(this.sql.setAttributes, ...values);
+    return row && fileFrom(row);
+  }
+
+  async deleteFile(key: VectorFileKey): Promise<boolean> {
+    return (await this.rows(this.sql.deleteFile, ...fileKeyOf(key))).length > 0;
+  }
+
+  async getBatch(key: VectorFileKey): Promise<VectorBatch | undefined> {
+    const [row] = await this.rows(this.sql.batch, ...fileKeyOf(key));
+    return row && parsed(row.body);
+  }
+
+  async cancelBatch(key: VectorFileKey): Promise<void> {
+    await this.rows(this.sql.cancelBatch, ...fileKeyOf(key));
+  }
+
+  async chunkTexts(key: VectorFileKey, from: number, limit: number): Promise<readonly string[]> {
+    return (await this.rows(this.sql.chunkTexts, ...fileKeyOf(key), from, limit)).map(({ text }) => String(text));
+  }
+
+  async claim(now: number, until: number): Promise<IndexingClaim | undefined> {
+    for (const { scope } of await this.rows(this.sql.tenants, now)) {
+      const [row] = await this.rows(this.sql.claim, scope, now, until);
+      // Another process may have taken the tenant's only file.
+      if (row) return claimFrom(row);
+    }
+    return undefined;
+  }
+
+  async extendClaim(claim: IndexingClaim, until: number): Promise<boolean> {
+    return (await this.rows(this.sql.extend, ...claimKeyOf(claim), until)).length > 0;
+  }
+
+  async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
+    // Not thrown within the transaction: that would cost a connection.
+    const outcome = await this.change((client) => this.storeChunks(client, claim, from, chunks));
+    if (outcome instanceof DimensionMismatch) throw outcome;
+    return outcome;
+  }
+
+  async endClaim(claim: IndexingClaim, end: IndexingEnd): Promise<boolean> {
+    const key = claimKeyOf(claim);
+    if (end.status === 'retry') return (await this.rows(this.sql.retry, ...key, end.at)).length > 0;
+    const error = end.status === 'failed' ? JSON.stringify(end.error) : null;
+    return (await this.rows(this.sql.end, ...key, end.status, error)).length > 0;
+  }
+
+  async nearest(query: ChunkQuery, embedding: Float32Array): Promise<readonly FoundChunk[]> {
+    const stores = await this.searched(query);
+    for (const { dimensions } of stores)
+      checkDimensions(embedding, dimensions === null ? undefined : Number(dimensions));
+    return this.search(query, stores, (add) => {
+      const distance = `c.embedding <=> ${add(textOf(embedding))}::text::vector`;
+      return { score: `1 - (${distance})`, condition: 'true', order: distance };
+    });
+  }
+
+  async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
+    const words = searchedWords(text).map((word) => `"${word}"`);
+    if (words.length === 0) return [];
+    return this.search(query, await this.searched(query), (add) => {
+      const wanted = `websearch_to_tsquery(${add(this.language)}::text::regconfig, ${add(words.join(' or '))})`;
+      const score = `ts_rank(c.words, ${wanted})`;
+      return { score, condition: `c.words @@ ${wanted}`, order: `${score} DESC` };
+    });
+  }
+
+  private async storeChunks(client: PostgresQueries, claim: IndexingClaim, from: number, chunks: readonly Chunk[]) {
+    const { scope, store } = claim.file;
+    // The vector store first, as all others that lock both do.
+    const [found] = await rowsOf(client, this.sql.lockStore, ...keyOf({ scope, id: store }));
+    const [file] = await rowsOf(client, this.sql.lockFile, ...claimKeyOf(claim));
+    if (!found || !file) return false;
+    const dimensions = Number(found.dimensions ?? chunks[0]?.embedding.length ?? 0);
+    const other = chunks.find(({ embedding }) => embedding.length !== dimensions);
+    if (other) return new DimensionMismatch(other.embedding.length, dimensions);
+    if (dimensions > 0) await rowsOf(client, this.sql.setDimensions, found.number, dimensions);
+    const freed = Number(fieldOf(await rowsOf(client, this.sql.removeChunks, file.number, from), 'bytes'));
+    const texts = chunks.map(({ text }) => keepable(text));
+    const vectors = chunks.map(({ embedding }) => textOf(embedding));
+    const columns = [texts, vectors, texts.map(wordsOf), this.language];
+    await rowsOf(client, this.sql.addChunks, file.number, found.number, from, ...columns);
+    const bytes = chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0) - freed;
+    await rowsOf(client, this.sql.addedChunks, file.number, from + chunks.length, bytes);
+    return true;
+  }
+
+  private async searched({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {
+    const rows = await this.rows(this.sql.stores, digestOf(scope), stores.map(digestOf));
+    const now = this.now();
+    return rows.filter(({ body }) => !hasExpired(parsed<StoredVectorStore>(body), now));
+  }
+
+  private async search(
+    { filter, limit }: ChunkQuery,
+    stores: readonly Row[],
+    termsOf: (add: (value: unknown) => string) => Readonly<Record<'score' | 'condition' | 'order', string>>,
+  ): Promise<readonly FoundChunk[]> {
+    const values: unknown[] = [stores.map(({ number }) => number), limit];
+    const add = (value: unknown) => `$${values.push(value)}`;
+    const { score, condition, order } = termsOf(add);
+    const matching = filter ? conditionOf(filter, add) : 'true';
+    const { chunks, files } = this.tables;
+    const sql = `
+      SELECT c.place, c.text, f.body, f.notes, ${score} AS score
+      FROM ${chunks} c JOIN ${files} f ON f.number = c.file
+      WHERE c.store = ANY ($1::bigint[]) AND f.status = 'completed' AND ${condition} AND ${matching}
+      ORDER BY ${order} LIMIT $2`;
+    return (await this.rows(sql, ...values)).map(foundFrom);
+  }
+
+  private async page(
+    select: string,
+    own: readonly unknown[],
+    query: VectorPageQuery,
+    find: (id: string) => Promise<Row | undefined>,
+  ): Promise<VectorPage<Row>> {
+    const { after, before, limit, order } = query;
+    const places = await Promise.all([after, before].map(async (id) => (id === undefined ? null : find(id))));
+    if (places.includes(undefined)) return unknownPage();
+    const values = [...own];
+    const beyond = order === 'asc' ? ['>', '<'] : ['<', '>'];
+    const bounds = places.map((row, at) => {
+      if (!row) return '';
+      values.push(row.created_at, row.place);
+      return ` AND (created_at, place) ${beyond[at]} ($${values.length - 1}::bigint, $${values.length}::bytea)`;
+    });
+    const reading = (order === 'asc') === isBackwards(query) ? 'DESC' : 'ASC';
+    values.push(limit + 1);
+    const sql = `${select}${bounds.join('')} ORDER BY created_at ${reading}, place ${reading} LIMIT $${values.length}`;
+    return pageOfRows(await this.rows(sql, ...values), query);
+  }
+
+  private async rows(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    await this.migrated();
+    return rowsOf(this.pool, text, ...values);
+  }
+
+  private async change<Result>(work: (client: PostgresQueries) => Promise<Result>): Promise<Result> {
+    await this.migrated();
+    return inTransaction(this.pool, work);
+  }
+
+  private migrated(): Promise<void> {
+    this.ready ??= migrateVectors(this.pool, this.tables).catch((error: unknown) => {
+      // So that the next caller tries again.
+      this.ready = undefined;
+      throw error;
+    });
+    return this.ready;
+  }
+}
+
+async function rowsOf(queries: PostgresQueries, text: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
+  // The cast: the statement's own text names its columns.
+  return (await queries.query(text, [...values])).rows as readonly Row[];
+}
+
+function keyOf({ scope, id }: ResponseKey): readonly Uint8Array[] {
+  return [digestOf(scope), digestOf(id)];
+}
+
+function fileKeyOf({ scope, store, id }: VectorFileKey): readonly Uint8Array[] {
+  return [digestOf(scope), digestOf(store), digestOf(id)];
+}
+
+function claimKeyOf({ file, epoch }: IndexingClaim): readonly unknown[] {
+  return [...fileKeyOf(file), epoch];
+}
+
+function optionalDigest(text: string | undefined): Uint8Array | null {
+  return text === undefined ? null : digestOf(text);
+}
+
+/** Sorts as the id does, and holds any text. */
+function orderOf(id: string): Buffer {
+  return Buffer.from(JSON.stringify(id).slice(1, -1));
+}
+
+function valuesOf({ attributes, ...body }: NewVectorFile, store: unknown): readonly unknown[] {
+  const { scope, id, batch, createdAt } = body;
+  const notes = [jsonbOf(attributes), JSON.stringify(attributes)];
+  const key = [digestOf(scope), store, digestOf(id), orderOf(id), optionalDigest(batch), createdAt];
+  return [...key, ...notes, JSON.stringify(body)];
+}
+
+/** As pgvector reads it. */
+function textOf(embedding: Float32Array): string {
+  return `[${embedding.join(',')}]`;
+}
+
+function parsed<Value>(text: unknown): Value {
+  // The cast: only this file writes these texts.
+  return JSON.parse(String(text)) as Value;
+}
+
+function statusOf({ status }: Row): VectorFile['status'] {
+  // The cast: only this file writes these texts.
+  return status as VectorFile['status'];
+}
+
+function fileFrom(row: Row): VectorFile {
+  const file = { ...parsed<NewVectorFile>(row.body), attributes: parsed<Attributes>(row.notes) };
+  const error = row.error === null ? {} : { error: parsed<VectorFile['error']>(row.error) };
+  return { ...file, status: statusOf(row), bytes: Number(row.bytes), ...error };
+}
+
+function claimFrom(row: Row): IndexingClaim {
+  const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
+  return { file: fileFrom(row), epoch, attempts, chunks };
+}
+
+function foundFrom({ place, text, body, notes, score }: Row): FoundChunk {
+  const { store, id, filename } = parsed<NewVectorFile>(body);
+  // Nothing is near to a vector without a direction.
+  const near = Number.isNaN(Number(score)) ? 0 : Number(score);
+  const where = { store, file: id, filename, attributes: parsed<Attributes>(notes) };
+  return { ...where, place: Number(place), text: String(text), score: near };
+}

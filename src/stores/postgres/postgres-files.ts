@@ -1,0 +1,153 @@
+/** Keeps uploaded files in PostgreSQL, for any number of processes. */
+import {
+  type ByteRange,
+  type FilePage,
+  type FilePageQuery,
+  type FileStore,
+  type FileUpload,
+  type FileUsage,
+  finishedFile,
+  type StoredFile,
+} from '../../ports/files/file-store.ts';
+import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
+import { FileRows } from './file-rows.ts';
+import {
+  inTransaction,
+  isPool,
+  isPrefix,
+  migrate,
+  type PostgresPool,
+  type PostgresTables,
+  postgresTables,
+} from './schema.ts';
+
+/** The database and the store's habits; `undefined` means the default. */
+export interface PostgresFilesOptions {
+  /** A pool of the package `pg`; it may be that of `postgresStore`. The host listens to its `error` events and ends it. */
+  readonly pool: PostgresPool;
+  /** The prefix of every table's name, as for `postgresStore`. Default: `open_responses_`. */
+  readonly tablePrefix?: string | undefined;
+  /** How long an upload may rest before it counts as left over by a crash, in ms. Default: an hour. */
+  readonly staleMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/**
+ * Keeps files in pieces of 256 KiB, each of which is one statement. Quotas are exact over all processes. Throws a
+ * `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { filesRouter, postgresFiles } from 'express-open-responses/files';
+ * import { Pool } from 'pg';
+ *
+ * const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+ * const router = filesRouter({ files: postgresFiles({ pool }) });
+ * ```
+ */
+export function postgresFiles(options: PostgresFilesOptions): FileStore {
+  checkOptions('postgresFiles', options, {
+    pool: isPool,
+    tablePrefix: isPrefix,
+    staleMs: milliseconds,
+    now: isFunction,
+  });
+  if (options.pool === undefined) throw new TypeError('postgresFiles: pool is missing, got undefined');
+  return new PostgresFiles(options);
+}
+
+class PostgresFiles implements FileStore {
+  readonly name = 'postgres';
+  private readonly pool: PostgresPool;
+  private readonly tables: PostgresTables;
+  private readonly staleMs: number;
+  private readonly now: () => number;
+  private ready: Promise<FileRows> | undefined;
+
+  constructor({ pool, tablePrefix = 'open_responses_', staleMs = HOUR_MS, now = Date.now }: PostgresFilesOptions) {
+    this.pool = pool;
+    this.tables = postgresTables(tablePrefix);
+    this.staleMs = staleMs;
+    this.now = now;
+  }
+
+  async put(upload: FileUpload): Promise<StoredFile> {
+    const rows = await this.rows();
+    await rows.sweep(this.now(), this.now() - this.staleMs);
+    const number = await rows.begin(upload, this.now());
+    try {
+      const bytes = await writePieces(upload.content, (place, piece) =>
+        rows.addPiece(number, place, piece, this.now()),
+      );
+      return await this.finish(upload, number, bytes);
+    } catch (error) {
+      await rows.remove(number);
+      throw error;
+    }
+  }
+
+  private async finish(upload: FileUpload, number: string, bytes: number): Promise<StoredFile> {
+    const outcome = await inTransaction(this.pool, async (client) => {
+      const rows = new FileRows(client, this.tables);
+      await rows.lock(upload.scope);
+      const made = outcomeOf(upload, bytes, await rows.usage(upload.scope, this.now()));
+      if ('file' in made) await rows.finish(number, made.file);
+      return made;
+    });
+    if ('file' in outcome) return outcome.file;
+    throw outcome.refusal;
+  }
+
+  async get(key: ResponseKey): Promise<StoredFile | undefined> {
+    return (await (await this.rows()).find(key, this.now()))?.file;
+  }
+
+  async read(key: ResponseKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const rows = await this.rows();
+    const found = await rows.find(key, this.now());
+    if (!found) return undefined;
+    const { number, file } = found;
+    return bytesOfPieces((place) => rows.piece(number, place), range ?? { start: 0, end: file.bytes });
+  }
+
+  async list(scope: string, query: FilePageQuery): Promise<FilePage> {
+    return (await this.rows()).list(scope, query, this.now());
+  }
+
+  async delete(key: ResponseKey): Promise<boolean> {
+    return (await this.rows()).delete(key, this.now());
+  }
+
+  async usage(scope: string): Promise<FileUsage> {
+    return (await this.rows()).usage(scope, this.now());
+  }
+
+  /** Once the tables are there. */
+  private rows(): Promise<FileRows> {
+    this.ready ??= migrate(this.pool, this.tables).then(
+      () => new FileRows(this.pool, this.tables),
+      (error) => {
+        // So that the next caller tries again.
+        this.ready = undefined;
+        throw error;
+      },
+    );
+    return this.ready;
+  }
+}
+
+type Outcome = { readonly file: StoredFile } | { readonly refusal: unknown };
+
+/** Not thrown within the transaction: that would cost a connection, at the wish of any client. */
+function outcomeOf(upload: FileUpload, bytes: number, used: FileUsage): Outcome {
+  try {
+    return { file: finishedFile(upload, bytes, used) };
+  } catch (refusal) {
+    return { refusal };
+  }
+}

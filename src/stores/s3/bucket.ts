@@ -1,0 +1,173 @@
+/** The requests to a bucket, by a client of the host's. */
+import { peer } from '../../ports/host/peer.ts';
+
+/** An `S3Client` of `@aws-sdk/client-s3` 3, by its shape. */
+export interface S3ClientLike {
+  /** Sends a command of that package. */
+  send(command: never): Promise<unknown>;
+}
+
+type Operation =
+  | 'AbortMultipartUpload'
+  | 'CompleteMultipartUpload'
+  | 'CreateMultipartUpload'
+  | 'DeleteObject'
+  | 'GetObject'
+  | 'ListMultipartUploads'
+  | 'ListObjectsV2'
+  | 'PutObject'
+  | 'UploadPart';
+type Commands = Readonly<Record<`${Operation}Command`, new (input: object) => object>>;
+
+/** Of each part but the last: S3 takes none under 5 MiB, and 10,000 at most. */
+const PART_BYTES = 8 * 1024 * 1024;
+
+/** Sends requests to one bucket. */
+export class Bucket {
+  private readonly commands = peer<Commands>('s3Files', '@aws-sdk/client-s3');
+  private readonly client: S3ClientLike;
+  private readonly name: string;
+
+  constructor(client: S3ClientLike, name: string) {
+    this.client = client;
+    this.name = name;
+  }
+
+  private async send<Output>(operation: Operation, input: object): Promise<Output> {
+    const command = new this.commands[`${operation}Command`]({ Bucket: this.name, ...input });
+    // The casts: the package's own client sends its own commands, and the caller names what it answers.
+    return (await this.client.send(command as never)) as Output;
+  }
+
+  /** Writes an object. */
+  async put(Key: string, content: Buffer | string, condition: object = {}): Promise<void> {
+    const Body = typeof content === 'string' ? Buffer.from(content) : content;
+    await this.send('PutObject', { Key, Body, ContentLength: Body.length, ...condition });
+  }
+
+  /** Writes an empty object, unless there is one: of several at the same time one returns true. */
+  async claim(Key: string): Promise<boolean> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await this.put(Key, '', { IfNoneMatch: '*' });
+        return true;
+      } catch (error) {
+        if (statusOf(error) === 412) return false;
+        // 409: another was under way, and it is not said which of them is first.
+        if (statusOf(error) !== 409 || attempt === 3) throw error;
+      }
+    }
+  }
+
+  /** The object's bytes, or those of `range`, which is of HTTP. */
+  async get(Key: string, Range?: string): Promise<AsyncIterable<Uint8Array>> {
+    return (await this.send<{ Body: AsyncIterable<Uint8Array> }>('GetObject', { Key, Range })).Body;
+  }
+
+  /** Also if there is none. */
+  async delete(Key: string): Promise<void> {
+    await this.send('DeleteObject', { Key });
+  }
+
+  /** The keys that begin so, in their order; a request for every 1,000. */
+  async keys(Prefix: string, MaxKeys = 1000): Promise<readonly string[]> {
+    const keys: string[] = [];
+    let ContinuationToken: string | undefined;
+    do {
+      const page: KeyPage = await this.send('ListObjectsV2', { Prefix, MaxKeys, ContinuationToken });
+      for (const { Key } of page.Contents ?? []) keys.push(Key);
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined && MaxKeys === 1000);
+    return keys;
+  }
+
+  /** Writes an object of any length, of which two parts at most are held in memory; returns its length. */
+  async write(Key: string, content: AsyncIterable<Uint8Array>): Promise<number> {
+    let upload: object | undefined;
+    let sending: Promise<unknown> = Promise.resolve();
+    const Parts: object[] = [];
+    let bytes = 0;
+    try {
+      for await (const { Body, isLast } of inParts(content)) {
+        bytes += Body.length;
+        if (isLast && !upload) {
+          await this.put(Key, Body);
+          return bytes;
+        }
+        upload ??= {
+          Key,
+          UploadId: (await this.send<{ UploadId: string }>('CreateMultipartUpload', { Key })).UploadId,
+        };
+        await sending;
+        sending = this.part({ ...upload, PartNumber: Parts.length + 1, Body }, Parts);
+        // Its failure is seen by whoever awaits it next.
+        sending.catch(() => {});
+      }
+      await sending;
+      await this.send('CompleteMultipartUpload', { ...upload, MultipartUpload: { Parts } });
+      return bytes;
+    } finally {
+      // A part that arrives after the upload was aborted would stay.
+      await sending.catch(() => {});
+    }
+  }
+
+  private async part(input: { readonly PartNumber: number; readonly Body: Buffer }, parts: object[]): Promise<void> {
+    const { PartNumber } = input;
+    parts[PartNumber - 1] = { PartNumber };
+    const stored = Object.entries(await this.send<object>('UploadPart', input));
+    // Checksums too, where the client makes them: then S3 wants them again at the end.
+    const told = stored.filter(([name]) => name === 'ETag' || name.startsWith('Checksum'));
+    parts[PartNumber - 1] = { PartNumber, ...Object.fromEntries(told) };
+  }
+
+  /** Removes an object, and what was uploaded for it. */
+  async discard(Key: string): Promise<void> {
+    const { Uploads = [] } = await this.send<UploadPage>('ListMultipartUploads', { Prefix: Key });
+    for (const { UploadId } of Uploads) {
+      await this.send('AbortMultipartUpload', { Key, UploadId }).catch((error) => {
+        if (!isMissing(error)) throw error;
+      });
+    }
+    await this.delete(Key);
+  }
+}
+
+interface KeyPage {
+  readonly Contents?: readonly { readonly Key: string }[];
+  readonly NextContinuationToken?: string;
+}
+
+interface UploadPage {
+  readonly Uploads?: readonly { readonly UploadId: string }[];
+}
+
+/** Whether S3 says that there is no such object or upload. */
+export function isMissing(error: unknown): boolean {
+  return statusOf(error) === 404;
+}
+
+function statusOf(error: unknown): number | undefined {
+  // The cast: errors of the package tell the status of the answer.
+  return (error as { $metadata?: { httpStatusCode?: number } })?.$metadata?.httpStatusCode;
+}
+
+/** At least one part, which may be empty; only the last is shorter than the others. */
+async function* inParts(content: AsyncIterable<Uint8Array>): AsyncIterable<{ Body: Buffer; isLast: boolean }> {
+  let part = Buffer.allocUnsafe(PART_BYTES);
+  let filled = 0;
+  for await (const given of content) {
+    for (let at = 0; at < given.byteLength; ) {
+      if (filled === PART_BYTES) {
+        yield { Body: part, isLast: false };
+        part = Buffer.allocUnsafe(PART_BYTES);
+        filled = 0;
+      }
+      const taken = given.subarray(at, at + PART_BYTES - filled);
+      part.set(taken, filled);
+      filled += taken.byteLength;
+      at += taken.byteLength;
+    }
+  }
+  yield { Body: part.subarray(0, filled), isLast: true };
+}

@@ -1,0 +1,297 @@
+/** Keeps vector stores in a SQLite database, with sqlite-vec and FTS5: for one machine, in any number of processes. */
+import { setImmediate as breathe } from 'node:timers/promises';
+import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
+import { peer } from '../../ports/host/peer.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import type { Attributes } from '../../ports/vectors/attributes.ts';
+import type {
+  Chunk,
+  ChunkQuery,
+  FileCounts,
+  FoundChunk,
+  IndexingClaim,
+  IndexingEnd,
+  NewVectorFile,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFileKey,
+  VectorFilesQuery,
+  VectorIndex,
+  VectorPageQuery,
+} from '../../ports/vectors/vector-index.ts';
+import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
+import { inTransaction, isSqliteDatabase, rowsOf, type SqliteDatabase, setUpSqlite } from './database.ts';
+import { type NearChunk, type SearchedFile, VectorChunks } from './vector-chunks.ts';
+import { type FoundStore, VectorRows } from './vector-rows.ts';
+
+/** The database; `undefined` means the default. */
+export interface SqliteVectorsOptions {
+  /**
+   * An open connection of node:sqlite (opened with `allowExtension: true`), better-sqlite3 or libsql; it may be that of
+   * `sqliteStore`. The host closes it.
+   */
+  readonly database: SqliteDatabase;
+  /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** The most bytes of embeddings that are compared before other requests run: some milliseconds. */
+const BYTES_AT_ONCE = 6 * 1024 * 1024;
+
+/**
+ * Compares with every embedding in the vector stores that are searched, in slices between which other requests run: results are
+ * exact. Needs the package `sqlite-vec`. Throws a `TypeError` for a bad option.
+ */
+export function sqliteVectors(options: SqliteVectorsOptions): VectorIndex {
+  checkOptions('sqliteVectors', options, {
+    database: (value) => isSqliteDatabase(value) || 'a connection with exec() and prepare()',
+    now: isFunction,
+  });
+  if (options.database === undefined) throw new TypeError('sqliteVectors: database is missing, got undefined');
+  return new SqliteVectors(options);
+}
+
+interface Tables {
+  readonly rows: VectorRows;
+  readonly chunks: VectorChunks;
+}
+
+class SqliteVectors implements VectorIndex {
+  readonly name = 'sqlite';
+  private readonly database: SqliteDatabase;
+  private readonly now: () => number;
+  private made: Tables | undefined;
+
+  constructor({ database, now = Date.now }: SqliteVectorsOptions) {
+    this.database = database;
+    this.now = now;
+  }
+
+  putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
+    return this.change(({ rows }) => {
+      const old = rows.store(store)?.store;
+      return rows.putStore(mode === 'replace' && old ? { ...store, createdAt: old.createdAt } : store, mode);
+    });
+  }
+
+  getStore(key: ResponseKey): StoredVectorStore | undefined {
+    return this.tables.rows.store(key)?.store;
+  }
+
+  listStores(scope: string, query: VectorPageQuery) {
+    return this.tables.rows.listStores(scope, query);
+  }
+
+  async deleteStore(key: ResponseKey): Promise<boolean> {
+    const isDeleted = this.change(({ rows }) => {
+      const found = rows.store(key);
+      if (found) rows.deleteStore(found.number);
+      return found !== undefined;
+    });
+    if (isDeleted) await this.sweep();
+    return isDeleted;
+  }
+
+  countFiles(store: ResponseKey, batch?: string): FileCounts {
+    return this.tables.rows.countFiles(this.numberOf(store), batch);
+  }
+
+  countStores(scope: string): number {
+    return this.tables.rows.countStores(scope);
+  }
+
+  async addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): Promise<boolean> {
+    const isAdded = this.change(({ rows }) => {
+      const found = rows.store(store);
+      if (!found) return false;
+      if (batch) rows.addBatch(found.number, batch);
+      for (const file of files) rows.addFile(found.number, file);
+      return true;
+    });
+    await this.sweep();
+    return isAdded;
+  }
+
+  getFile(key: VectorFileKey) {
+    return this.tables.rows.file(key)?.file;
+  }
+
+  listFiles(store: ResponseKey, query: VectorFilesQuery) {
+    return this.tables.rows.listFiles(this.numberOf(store), query);
+  }
+
+  setAttributes(key: VectorFileKey, attributes: Attributes) {
+    return this.change(({ rows }) => {
+      const found = rows.file(key);
+      if (found) rows.setAttributes(found.number, attributes);
+      return found && { ...found.file, attributes };
+    });
+  }
+
+  async deleteFile(key: VectorFileKey): Promise<boolean> {
+    const isDeleted = this.change(({ rows }) => {
+      const found = rows.file(key);
+      if (found) rows.hideFile(found.number);
+      return found !== undefined;
+    });
+    if (isDeleted) await this.sweep();
+    return isDeleted;
+  }
+
+  getBatch({ scope, store, id }: VectorFileKey) {
+    return this.tables.rows.batch(this.numberOf({ scope, id: store }), id);
+  }
+
+  cancelBatch({ scope, store, id }: VectorFileKey): void {
+    this.change(({ rows }) => rows.cancelBatch(this.numberOf({ scope, id: store }), id));
+  }
+
+  chunkTexts(key: VectorFileKey, from: number, limit: number): readonly string[] {
+    const { rows, chunks } = this.tables;
+    const found = rows.file(key);
+    return found ? chunks.texts(found.number, from, limit) : [];
+  }
+
+  claim(now: number, until: number): IndexingClaim | undefined {
+    // Asks first without a lock: processes ask often, and mostly for nothing.
+    return this.tables.rows.hasToClaim(now) ? this.change(({ rows }) => rows.claim(now, until)) : undefined;
+  }
+
+  extendClaim(claim: IndexingClaim, until: number): boolean {
+    return this.ofClaim(claim, (number, { rows }) => rows.extend(number, until));
+  }
+
+  addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): boolean {
+    return this.ofClaim(claim, (number, { rows, chunks }) => {
+      const { scope, store } = claim.file;
+      // The file is there, and so is its vector store.
+      const found = rows.store({ scope, id: store }) as FoundStore;
+      const dimensions = found.dimensions ?? added[0]?.embedding.length;
+      for (const { embedding } of added) checkDimensions(embedding, dimensions);
+      if (dimensions !== undefined) rows.setDimensions(found.number, dimensions);
+      rows.addedChunks(number, from + added.length, chunks.replace(found.number, number, from, added));
+    });
+  }
+
+  endClaim(claim: IndexingClaim, end: IndexingEnd): boolean {
+    return this.ofClaim(claim, (number, { rows }) => rows.end(number, end));
+  }
+
+  async nearest(query: ChunkQuery, embedding: Float32Array): Promise<readonly FoundChunk[]> {
+    const stores = this.searched(query);
+    for (const { dimensions } of stores) checkDimensions(embedding, dimensions);
+    const { chunks } = this.tables;
+    let best: readonly NearChunk[] = [];
+    for (const files of slicesOf(chunks.files(numbersOf(stores), query.filter), embedding.byteLength)) {
+      const found = [...best, ...chunks.nearest(files, embedding, query.limit)];
+      best = found.toSorted((one, other) => other.score - one.score).slice(0, query.limit);
+      await breathe();
+    }
+    return chunks.found(best);
+  }
+
+  async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
+    const { chunks } = this.tables;
+    const stores = numbersOf(this.searched(query));
+    const counts = await inSteps(chunks.wordCounts(stores, text));
+    const files = query.filter && (await inSteps(chunks.files(stores, query.filter))).flat();
+    return chunks.found(chunks.matching(stores, files, counts, query.limit));
+  }
+
+  private get tables(): Tables {
+    if (!this.made) {
+      setUpSqlite(this.database);
+      loadSqliteVec(this.database);
+      this.made = { rows: new VectorRows(this.database), chunks: new VectorChunks(this.database) };
+    }
+    return this.made;
+  }
+
+  private change<Result>(body: (tables: Tables) => Result): Result {
+    const { tables } = this;
+    return inTransaction(this.database, () => body(tables));
+  }
+
+  private ofClaim(claim: IndexingClaim, body: (number: number, tables: Tables) => void): boolean {
+    return this.change((tables) => {
+      const number = tables.rows.claimed(claim);
+      if (number !== undefined) body(number, tables);
+      return number !== undefined;
+    });
+  }
+
+  /** No vector store has the number 0. */
+  private numberOf(key: ResponseKey): number {
+    return this.tables.rows.store(key)?.number ?? 0;
+  }
+
+  private searched({ scope, stores }: ChunkQuery): readonly FoundStore[] {
+    const now = this.now();
+    return [...new Set(stores)].flatMap((id) => {
+      const found = this.tables.rows.store({ scope, id });
+      return found && !hasExpired(found.store, now) ? [found] : [];
+    });
+  }
+
+  /** Also removes rows that a killed process has left. Other requests run in between. */
+  private async sweep(): Promise<void> {
+    for (let left = this.tables.rows.leftOver(); left.length > 0; left = this.tables.rows.leftOver()) {
+      for (const number of left) {
+        while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
+        this.change(({ rows }) => rows.remove(number));
+      }
+      await breathe();
+    }
+  }
+}
+
+function numbersOf(stores: readonly FoundStore[]): readonly number[] {
+  return stores.map(({ number }) => number);
+}
+
+/** All of them; other requests run in between. */
+async function inSteps<Step>(steps: Iterable<Step>): Promise<readonly Step[]> {
+  const all: Step[] = [];
+  for (const step of steps) {
+    all.push(step);
+    await breathe();
+  }
+  return all;
+}
+
+/** Groups of files whose embeddings take at most about as many bytes as are compared at once; one for each piece at least. */
+function* slicesOf(pieces: Iterable<readonly SearchedFile[]>, bytesOfEach: number): Iterable<readonly SearchedFile[]> {
+  for (const files of pieces) {
+    let slice: SearchedFile[] = [];
+    let bytes = 0;
+    for (const file of files) {
+      slice.push(file);
+      bytes += file.chunks * bytesOfEach;
+      if (bytes < BYTES_AT_ONCE) continue;
+      yield slice;
+      [slice, bytes] = [[], 0];
+    }
+    yield slice;
+  }
+}
+
+function loadSqliteVec(database: SqliteDatabase): void {
+  if (hasSqliteVec(database)) return;
+  const { load } = peer<{ load(database: SqliteDatabase): void }>('sqliteVectors', 'sqlite-vec');
+  try {
+    load(database);
+  } catch (cause) {
+    throw new TypeError(
+      'sqliteVectors: database cannot load sqlite-vec; open node:sqlite with { allowExtension: true }, or load it yourself',
+      { cause },
+    );
+  }
+}
+
+function hasSqliteVec(database: SqliteDatabase): boolean {
+  try {
+    return rowsOf(database.prepare('SELECT vec_version()')).length > 0;
+  } catch {
+    return false;
+  }
+}

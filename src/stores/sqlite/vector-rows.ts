@@ -1,0 +1,321 @@
+/** Vector stores, their batches and files in SQLite, and the claims of files. */
+import type { ResponseKey } from '../../ports/store.ts';
+import type { Attributes } from '../../ports/vectors/attributes.ts';
+import type {
+  FileCounts,
+  IndexingClaim,
+  IndexingEnd,
+  NewVectorFile,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
+  VectorFileKey,
+  VectorFilesQuery,
+  VectorPage,
+  VectorPageQuery,
+} from '../../ports/vectors/vector-index.ts';
+import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
+import { changes, rowsOf, type SqliteDatabase, type SqliteValue } from './database.ts';
+import { columnsOf } from './responses.ts';
+
+interface NumberRow {
+  readonly number: number;
+}
+
+interface PlaceRow {
+  readonly created_at: number;
+  readonly id: string;
+}
+
+interface StoreRow extends NumberRow, PlaceRow {
+  readonly dimensions: number | null;
+  readonly body: string;
+}
+
+interface FileRow extends NumberRow, PlaceRow {
+  readonly status: VectorFile['status'];
+  readonly bytes: number;
+  readonly chunks: number;
+  readonly epoch: number;
+  readonly attempts: number;
+  readonly attributes: string;
+  readonly error: string | null;
+  readonly body: string;
+}
+
+/** A vector store and where it is kept; `dimensions` are those of its embeddings, if there are any. */
+export interface FoundStore {
+  readonly number: number;
+  readonly store: StoredVectorStore;
+  readonly dimensions: number | undefined;
+}
+
+/** The statements on the tables of vector stores and files; the caller brings transactions. */
+export class VectorRows {
+  private readonly database: SqliteDatabase;
+  private readonly statements: ReturnType<typeof prepare>;
+
+  constructor(database: SqliteDatabase) {
+    this.database = database;
+    this.statements = prepare(database);
+  }
+
+  putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
+    if (mode === 'create')
+      return changes(this.statements.create, ...columnsOf(store), store.createdAt, JSON.stringify(store));
+    return changes(this.statements.replace, JSON.stringify(store), ...columnsOf(store));
+  }
+
+  store(key: ResponseKey): FoundStore | undefined {
+    const [row] = rowsOf<StoreRow>(this.statements.store, ...columnsOf(key));
+    if (!row) return undefined;
+    const dimensions = row.dimensions === null ? undefined : Number(row.dimensions);
+    return { number: Number(row.number), store: storeFrom(row), dimensions };
+  }
+
+  listStores(scope: string, query: VectorPageQuery): VectorPage<StoredVectorStore> {
+    const [column] = columnsOf({ scope, id: '' });
+    const find = (id: string) =>
+      rowsOf<StoreRow>(this.statements.store, ...columnsOf({ scope, id })).map((row) => [row.created_at, row.id]);
+    const page = this.page<StoreRow>(`SELECT * FROM ${STORES} WHERE scope = ?`, [column], query, find);
+    return { ...page, entries: page.entries.map(storeFrom) };
+  }
+
+  countStores(scope: string): number {
+    const [column] = columnsOf({ scope, id: '' });
+    return Number(rowsOf<{ readonly count: number }>(this.statements.countStores, column)[0]?.count ?? 0);
+  }
+
+  /** Its files are hidden at once; `purge` removes them. */
+  deleteStore(number: number): void {
+    this.statements.hideFiles.run(number);
+    this.statements.deleteBatches.run(number);
+    this.statements.deleteStore.run(number);
+  }
+
+  setDimensions(store: number, dimensions: number): void {
+    this.statements.setDimensions.run(dimensions, store);
+  }
+
+  addFile(store: number, file: NewVectorFile): void {
+    const [scope, id] = columnsOf(file);
+    this.statements.hideFile.run(store, id);
+    const batch = file.batch === undefined ? null : JSON.stringify(file.batch);
+    const { attributes, ...body } = file;
+    const texts = [JSON.stringify(attributes), JSON.stringify(body)] as const;
+    this.statements.addFile.run(scope, store, id, batch, file.createdAt, ...texts);
+  }
+
+  addBatch(store: number, batch: VectorBatch): void {
+    this.statements.addBatch.run(store, JSON.stringify(batch.id), JSON.stringify(batch));
+  }
+
+  batch(store: number, id: string): VectorBatch | undefined {
+    const [row] = rowsOf<{ readonly body: string }>(this.statements.batch, store, JSON.stringify(id));
+    // The cast: only `addBatch` writes these texts.
+    return row && (JSON.parse(row.body) as VectorBatch);
+  }
+
+  cancelBatch(store: number, id: string): void {
+    this.statements.cancelBatch.run(store, JSON.stringify(id));
+  }
+
+  file(key: VectorFileKey): { readonly number: number; readonly file: VectorFile } | undefined {
+    const row = this.fileRow(key);
+    return row && { number: Number(row.number), file: fileFrom(row) };
+  }
+
+  listFiles(store: number, query: VectorFilesQuery): VectorPage<VectorFile> {
+    const find = (id: string) =>
+      rowsOf<FileRow>(this.statements.fileIn, store, JSON.stringify(id)).map((row) => [row.created_at, row.id]);
+    const { status = null, batch } = query;
+    const wanted = batch === undefined ? null : JSON.stringify(batch);
+    const page = this.page<FileRow>(FILES_OF_STORE, [store, status, status, wanted, wanted], query, find);
+    return { ...page, entries: page.entries.map(fileFrom) };
+  }
+
+  setAttributes(number: number, attributes: Attributes): void {
+    this.statements.setAttributes.run(JSON.stringify(attributes), number);
+  }
+
+  countFiles(store: number, batch: string | undefined): FileCounts {
+    const wanted = batch === undefined ? null : JSON.stringify(batch);
+    const counts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, bytes: 0 };
+    const rows = rowsOf<{ readonly status: VectorFile['status']; readonly files: number; readonly bytes: number }>(
+      this.statements.countFiles,
+      ...[store, wanted, wanted],
+    );
+    for (const { status, files, bytes } of rows) {
+      counts[status] = Number(files);
+      counts.bytes += Number(bytes);
+    }
+    return counts;
+  }
+
+  hasToClaim(now: number): boolean {
+    return rowsOf(this.statements.next, now).length > 0;
+  }
+
+  claim(now: number, until: number): IndexingClaim | undefined {
+    const [next] = rowsOf<NumberRow>(this.statements.next, now);
+    if (!next) return undefined;
+    this.statements.claim.run(this.nextEpoch(), until, next.number);
+    const [row] = rowsOf<FileRow>(this.statements.fileAt, next.number);
+    if (!row) return undefined;
+    const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
+    return { file: fileFrom(row), epoch, attempts, chunks };
+  }
+
+  /** The number of the claimed file, if the claim is not lost. */
+  claimed({ file, epoch }: IndexingClaim): number | undefined {
+    const row = this.fileRow(file);
+    return row?.status === 'in_progress' && Number(row.epoch) === epoch ? Number(row.number) : undefined;
+  }
+
+  extend(number: number, until: number): void {
+    this.statements.extend.run(until, number);
+  }
+
+  end(number: number, end: IndexingEnd): void {
+    // No claim has this epoch.
+    if (end.status === 'retry') this.statements.retry.run(end.at, this.nextEpoch(), number);
+    else this.statements.end.run(end.status, end.status === 'failed' ? JSON.stringify(end.error) : null, number);
+  }
+
+  hideFile(number: number): void {
+    this.statements.hide.run(number);
+  }
+
+  addedChunks(number: number, chunks: number, bytes: number): void {
+    this.statements.addedChunks.run(chunks, bytes, number);
+  }
+
+  /** Some of the files that were deleted, replaced, or were in a vector store that was deleted. */
+  leftOver(): readonly number[] {
+    return rowsOf<NumberRow>(this.statements.leftOver).map(({ number }) => Number(number));
+  }
+
+  remove(number: number): void {
+    this.statements.remove.run(number);
+  }
+
+  private nextEpoch(): number {
+    return Number(rowsOf<{ readonly last: number }>(this.statements.nextEpoch)[0]?.last);
+  }
+
+  private fileRow({ scope, store, id }: VectorFileKey): FileRow | undefined {
+    const [scopeColumn, storeColumn] = columnsOf({ scope, id: store });
+    return rowsOf<FileRow>(this.statements.file, scopeColumn, storeColumn, JSON.stringify(id))[0];
+  }
+
+  /** One page of the rows that `select` reads; `find` returns the position of an id, in a list of at most one. */
+  private page<Row>(
+    select: string,
+    values: readonly SqliteValue[],
+    query: VectorPageQuery,
+    find: (id: string) => readonly (readonly (number | string)[])[],
+  ): VectorPage<Row> {
+    const { after, before, limit, order } = query;
+    const [first, last] = [after, before].map((id) => (id === undefined ? [] : find(id)[0]));
+    if (!first || !last) return unknownPage();
+    const beyond = order === 'asc' ? ['>', '<'] : ['<', '>'];
+    const reading = (order === 'asc') === isBackwards(query) ? 'DESC' : 'ASC';
+    const bounds = [first, last].map((place, at) =>
+      place.length > 0 ? ` AND (created_at, id) ${beyond[at]} (?, ?)` : '',
+    );
+    const sql = `${select}${bounds.join('')} ORDER BY created_at ${reading}, id ${reading} LIMIT ?`;
+    return pageOfRows(rowsOf<Row>(this.database.prepare(sql), ...values, ...first, ...last, limit + 1), query);
+  }
+}
+
+const STORES = 'open_responses_vector_stores';
+const FILES = 'open_responses_vector_files';
+const BATCHES = 'open_responses_vector_batches';
+const FILES_OF_STORE = `SELECT * FROM ${FILES} WHERE store = ? AND status <> 'gone'
+  AND (? IS NULL OR status = ?) AND (? IS NULL OR batch = ?)`;
+/** The oldest file of each tenant, found by one step in an index; the tenant whose last turn was first is the next. */
+const NEXT = `
+  WITH RECURSIVE tenants (scope) AS (
+    SELECT min(scope) FROM ${FILES} WHERE status = 'in_progress'
+    UNION ALL
+    SELECT (SELECT min(scope) FROM ${FILES} WHERE status = 'in_progress' AND scope > tenants.scope)
+    FROM tenants WHERE scope IS NOT NULL),
+  nexts AS (
+    SELECT (SELECT number FROM ${FILES} WHERE status = 'in_progress' AND scope = tenants.scope AND claimable_at <= ?
+              ORDER BY created_at, id LIMIT 1) AS number,
+           (SELECT max(epoch) FROM ${FILES} WHERE scope = tenants.scope) AS turn
+    FROM tenants WHERE scope IS NOT NULL)
+  SELECT number FROM nexts WHERE number IS NOT NULL ORDER BY turn, number LIMIT 1`;
+
+function prepare(database: SqliteDatabase) {
+  return {
+    ...prepareStores(database),
+    ...prepareFiles(database),
+    next: database.prepare(NEXT),
+    nextEpoch: database.prepare('UPDATE open_responses_vector_claims SET last = last + 1 RETURNING last'),
+    claim: database.prepare(
+      `UPDATE ${FILES} SET epoch = ?, claimable_at = ?, attempts = attempts + 1 WHERE number = ?`,
+    ),
+    extend: database.prepare(`UPDATE ${FILES} SET claimable_at = ? WHERE number = ?`),
+    retry: database.prepare(`UPDATE ${FILES} SET claimable_at = ?, epoch = ? WHERE number = ?`),
+    end: database.prepare(`UPDATE ${FILES} SET status = ?, error = ? WHERE number = ?`),
+    addedChunks: database.prepare(`UPDATE ${FILES} SET chunks = ?, bytes = bytes + ? WHERE number = ?`),
+  };
+}
+
+function prepareStores(database: SqliteDatabase) {
+  const hasChunks = `EXISTS (SELECT 1 FROM ${FILES} WHERE store = ${STORES}.number AND status <> 'gone' AND chunks > 0)`;
+  return {
+    create: database.prepare(`INSERT INTO ${STORES} (scope, id, created_at, body) VALUES (?, ?, ?, ?)`),
+    replace: database.prepare(`UPDATE ${STORES} SET body = ? WHERE scope = ? AND id = ?`),
+    store: database.prepare(
+      `SELECT number, created_at, id, body, CASE WHEN ${hasChunks} THEN dimensions END AS dimensions
+       FROM ${STORES} WHERE scope = ? AND id = ?`,
+    ),
+    countStores: database.prepare(`SELECT count(*) AS count FROM ${STORES} WHERE scope = ?`),
+    deleteStore: database.prepare(`DELETE FROM ${STORES} WHERE number = ?`),
+    setDimensions: database.prepare(`UPDATE ${STORES} SET dimensions = ? WHERE number = ?`),
+    addBatch: database.prepare(`INSERT OR REPLACE INTO ${BATCHES} (store, id, body) VALUES (?, ?, ?)`),
+    batch: database.prepare(`SELECT body FROM ${BATCHES} WHERE store = ? AND id = ?`),
+    deleteBatches: database.prepare(`DELETE FROM ${BATCHES} WHERE store = ?`),
+  };
+}
+
+function prepareFiles(database: SqliteDatabase) {
+  return {
+    hideFiles: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND status <> 'gone'`),
+    hideFile: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND id = ? AND status <> 'gone'`),
+    hide: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE number = ?`),
+    addFile: database.prepare(
+      `INSERT INTO ${FILES} (scope, store, id, batch, created_at, status, attributes, body)
+       VALUES (?, ?, ?, ?, ?, 'in_progress', ?, ?)`,
+    ),
+    cancelBatch: database.prepare(
+      `UPDATE ${FILES} SET status = 'cancelled' WHERE store = ? AND batch = ? AND status = 'in_progress'`,
+    ),
+    file: database.prepare(
+      `SELECT * FROM ${FILES} WHERE store = (SELECT number FROM ${STORES} WHERE scope = ? AND id = ?) AND id = ?
+         AND status <> 'gone'`,
+    ),
+    fileIn: database.prepare(`SELECT * FROM ${FILES} WHERE store = ? AND id = ? AND status <> 'gone'`),
+    fileAt: database.prepare(`SELECT * FROM ${FILES} WHERE number = ?`),
+    setAttributes: database.prepare(`UPDATE ${FILES} SET attributes = ? WHERE number = ?`),
+    countFiles: database.prepare(
+      `SELECT status, count(*) AS files, sum(bytes) AS bytes FROM ${FILES}
+       WHERE store = ? AND status <> 'gone' AND (? IS NULL OR batch = ?) GROUP BY status`,
+    ),
+    leftOver: database.prepare(`SELECT number FROM ${FILES} WHERE status = 'gone' LIMIT 64`),
+    remove: database.prepare(`DELETE FROM ${FILES} WHERE number = ?`),
+  };
+}
+
+function storeFrom({ body }: StoreRow): StoredVectorStore {
+  // The cast: only `putStore` writes these texts.
+  return JSON.parse(body) as StoredVectorStore;
+}
+
+function fileFrom({ body, attributes, status, bytes, error }: FileRow): VectorFile {
+  // The casts: only `addFile`, `setAttributes` and `end` write these texts.
+  const file = { ...(JSON.parse(body) as NewVectorFile), attributes: JSON.parse(attributes) as Attributes };
+  return { ...file, status, bytes: Number(bytes), ...(error === null ? {} : { error: JSON.parse(error) }) };
+}

@@ -1,0 +1,75 @@
+/** The file stores' contract on tenants: none finds, reads, lists, counts or deletes another's files. */
+import assert from 'node:assert/strict';
+import { LOOKALIKES, SEPARATORS } from '../stores/store-scope-cases.ts';
+import {
+  assertBytes,
+  assertMissing,
+  bytes,
+  contentOf,
+  type FileCase,
+  freshScope,
+  idsOf,
+  plain,
+  stored,
+} from './file-case.ts';
+
+/** What a client may write in the place of an id. */
+const ODD_IDS = [
+  '',
+  '.',
+  '..',
+  '../x',
+  '../../../../etc/passwd',
+  '/etc/passwd',
+  'C:\\x',
+  'a/b',
+  '%2e%2e%2f',
+  'x\u0000.txt',
+  '%',
+  '*',
+  '\ud800',
+  "' OR 1=1 --",
+  'x'.repeat(500),
+];
+
+/** The cases about tenants. */
+export const tenantCases: readonly FileCase[] = [
+  {
+    name: '[X-14] keeps files of the same id apart by tenant',
+    async run({ files }) {
+      const [one, other] = [freshScope(), freshScope()];
+      const mine = await stored(files, bytes(50, 1), { scope: one, id: 'file-1' });
+      await assertMissing(files, { scope: other, id: 'file-1' });
+      const yours = await stored(files, bytes(60, 2), { scope: other, id: 'file-1' });
+      assertBytes(await contentOf(files, mine), bytes(50, 1));
+      assert.equal(await files.delete(mine), true);
+      assertBytes(await contentOf(files, yours), bytes(60, 2));
+      assert.deepEqual(plain(await files.usage(one)), { files: 0, bytes: 0 });
+      assert.deepEqual([await idsOf(files, one), await idsOf(files, other)], [[], ['file-1']]);
+    },
+  },
+  {
+    name: '[X-14] keeps tenants apart whatever separators they hold, and those that only look alike',
+    async run({ files }) {
+      const base = freshScope();
+      const separated = SEPARATORS.flatMap((mark) => [
+        [`${base}`, `b${mark}c`],
+        [`${base}${mark}b`, 'c'],
+      ]);
+      const alike = LOOKALIKES.flatMap(([one, other]) => [one, other].map((text) => [`${base}${text}`, 'id']));
+      const keys = [...separated, ...alike, [`${base}\ud800`, 'id'], [`${base}\ufffd`, 'id']];
+      const kept = new Map(keys.map(([scope = '', id = '']) => [JSON.stringify([scope, id]), { scope, id }]));
+      for (const [index, key] of [...kept.values()].entries()) await stored(files, bytes(10, index), key);
+      for (const [index, key] of [...kept.values()].entries())
+        assertBytes(await contentOf(files, key), bytes(10, index));
+    },
+  },
+  {
+    name: '[X-14] finds nothing under ids that no file has, whatever they spell',
+    async run({ files }) {
+      const { scope } = await stored(files, bytes(5), { id: 'x' });
+      for (const id of ODD_IDS) await assertMissing(files, { scope, id });
+      for (const odd of ODD_IDS) await assertMissing(files, { scope: odd, id: 'x' });
+    },
+  },
+];

@@ -1,0 +1,105 @@
+/** Chooses one of the servers that take calls. */
+import type { Server } from './server.ts';
+
+/** Chooses one of at least one server; the key is computed only if it matters. */
+export type Choose = (ready: readonly Server[], stickyKey: () => string) => Server;
+
+/** The first in the host's order. */
+export const first: Choose = (ready) => at(ready, 0);
+
+/** Stays with one as long as it takes calls, then goes on to the one that follows in the host's order. */
+export function lasting(): Choose {
+  let current: Server | undefined;
+  return (ready) => {
+    if (!current || !ready.includes(current)) current = at(ready, 0);
+    return current;
+  };
+}
+
+/** The strategies of `balanced`, by name. */
+export const STRATEGIES = {
+  'round-robin': roundRobin,
+  weighted,
+  'least-busy': leastBusy,
+  sticky: () => sticky,
+} as const satisfies Readonly<Record<string, () => Choose>>;
+
+function roundRobin(): Choose {
+  let turn = -1;
+  return (ready) => {
+    turn += 1;
+    return at(ready, turn);
+  };
+}
+
+/** Smooth weighted round robin, as nginx has it: weights 5, 1, 1 give `aabacaa` and not `aaaaabc`. */
+function weighted(): Choose {
+  const credits = new WeakMap<Server, number>();
+  return (ready) => {
+    let total = 0;
+    for (const server of ready) {
+      total += server.weight;
+      credits.set(server, creditOf(server) + server.weight);
+    }
+    const chosen = best(ready, creditOf);
+    credits.set(chosen, creditOf(chosen) - total);
+    return chosen;
+  };
+
+  function creditOf(server: Server): number {
+    return credits.get(server) ?? 0;
+  }
+}
+
+/** The fewest calls for its weight; servers that are equally busy take turns. */
+function leastBusy(): Choose {
+  let turn = -1;
+  return (ready) => {
+    turn += 1;
+    const start = turn % ready.length;
+    return best([...ready.slice(start), ...ready.slice(0, start)], ({ inFlight, weight }) => -inFlight / weight);
+  };
+}
+
+/** Rendezvous hashing: a server that comes or goes moves only the keys that are its own. */
+const sticky: Choose = (ready, stickyKey) => {
+  const key = hash(stickyKey());
+  return best(ready, ({ name, weight }) => weight / -Math.log(share(mixed(key ^ hash(name)))));
+};
+
+function best(ready: readonly Server[], scoreOf: (server: Server) => number): Server {
+  let chosen = at(ready, 0);
+  let highest = scoreOf(chosen);
+  for (const server of ready) {
+    const score = scoreOf(server);
+    if (score > highest) [chosen, highest] = [server, score];
+  }
+  return chosen;
+}
+
+function at(ready: readonly Server[], index: number): Server {
+  // The cast: there is at least one.
+  return ready[index % ready.length] as Server;
+}
+
+/** FNV-1a, 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  }
+  return value;
+}
+
+/** The finalizer of MurmurHash3: similar numbers get scores that have nothing in common. */
+function mixed(value: number): number {
+  let bits = value;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}
+
+/** Between 0 and 1, neither of which it is. */
+function share(bits: number): number {
+  return (bits + 0.5) / 2 ** 32;
+}

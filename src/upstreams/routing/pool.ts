@@ -1,0 +1,133 @@
+/** An upstream over several servers: what all routing upstreams have in common. */
+
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { noteOncePerCall } from '../http/note-once.ts';
+import { type AnsweredCalls, type AttemptSettings, Attempts } from './attempts.ts';
+import type { Choose } from './choose.ts';
+import type { FailoverRule } from './failover-rules.ts';
+import { CHAT, EVENTS } from './readings.ts';
+import { RoutedStream } from './routed-stream.ts';
+import type { Server } from './server.ts';
+import { forOwner, ROUTED_STATE } from './state-tags.ts';
+import { stickyKeyOf, stickyKeyOfBody } from './sticky-key.ts';
+
+/** How one kind of routing upstream chooses. */
+export interface PoolSettings {
+  readonly name: string;
+  /** All servers, as they are now. */
+  readonly servers: () => readonly Server[];
+  /** The servers of a model, and its name at them. Throws `ApiError` for a model that there is not. */
+  readonly select: (model: string) => { readonly servers: readonly Server[]; readonly model: string };
+  readonly choose: Choose;
+  readonly failsOver: FailoverRule;
+  readonly attempts: number;
+  readonly firstByteTimeoutMs: number | undefined;
+  /** Whether all servers are one to their own state, as with several keys of it. */
+  readonly sharesState: boolean;
+  readonly models: (call: UpstreamCall) => Promise<readonly JsonObject[]>;
+}
+
+/** The upstream; it has `chat` if one of its servers does. */
+export function poolUpstream(
+  settings: PoolSettings,
+): Upstream & Required<Pick<Upstream, 'servers' | 'models' | 'close'>> {
+  const pool = new Pool(settings);
+  const [first] = settings.servers();
+  const shared = settings.sharesState ? first?.upstream : undefined;
+  return {
+    name: settings.name,
+    stateOwner: shared ? (shared.stateOwner ?? shared.name) : ROUTED_STATE,
+    origin: shared?.origin,
+    stream: (request, call) => pool.stream(request, call),
+    ...(settings.servers().some(hasChat) ? { chat: (body, call) => pool.chat(body, call) } : {}),
+    redact: (error, call) => pool.redact(error, call),
+    models: (call) => settings.models(call),
+    servers: () => settings.servers().flatMap(({ status }) => status),
+    close: () => pool.close(),
+  };
+}
+
+class Pool {
+  private readonly settings: PoolSettings;
+  private readonly answered: AnsweredCalls = new WeakMap();
+  private readonly noteOnce = noteOncePerCall();
+  private closing: Promise<void> | undefined = undefined;
+
+  constructor(settings: PoolSettings) {
+    this.settings = settings;
+  }
+
+  stream(request: ModelRequest, call: UpstreamCall) {
+    const { failsOver } = this.settings;
+    const attempts = () => this.attempts(request.model, call, { stickyKey: () => stickyKeyOf(request) });
+    return new RoutedStream({
+      ...{ call, failsOver, attempts, reading: EVENTS },
+      open: ({ lease, call: own, model, owner }) => {
+        const stated = owner === undefined ? request : forOwner(request, owner, (note) => this.noteOnce(call, note));
+        return lease.server.upstream.stream({ ...stated, model }, own);
+      },
+    });
+  }
+
+  chat(body: JsonObject, call: UpstreamCall) {
+    const { failsOver } = this.settings;
+    const needs = { stickyKey: () => stickyKeyOfBody(body), isChat: true };
+    return new RoutedStream<ChatBatch>({
+      ...{ call, failsOver, reading: CHAT },
+      attempts: () => this.attempts(String(body.model), call, needs),
+      open: ({ lease, call: own, model }) => chatOf(lease.server.upstream)({ ...body, model }, own),
+    });
+  }
+
+  /** By the server that answered the call; without one, by all of them. */
+  redact(error: unknown, call: UpstreamCall | undefined): unknown {
+    const answered = call && this.answered.get(call);
+    if (answered) return answered.server.upstream.redact?.(error, answered.call) ?? error;
+    return this.settings.servers().reduce((shown, { upstream }) => upstream.redact?.(shown) ?? shown, error);
+  }
+
+  close(): Promise<void> {
+    const upstreams = new Set(this.settings.servers().map(({ upstream }) => upstream));
+    this.closing ??= Promise.all([...upstreams].map((upstream) => upstream.close?.())).then(() => {});
+    return this.closing;
+  }
+
+  private attempts(
+    asked: string,
+    call: UpstreamCall,
+    { stickyKey, isChat = false }: Pick<AttemptSettings, 'stickyKey'> & { readonly isChat?: boolean },
+  ): Attempts {
+    const { choose, attempts: most, firstByteTimeoutMs, sharesState, select } = this.settings;
+    const { servers: all, model } = select(asked);
+    const servers = isChat ? all.filter(hasChat) : all;
+    if (servers.length === 0 && all.length > 0) throw noChat(asked);
+    const ownerOf = (server: Server) => (sharesState ? undefined : tagOf(server.ownerFor(model)));
+    const settings = { model, servers, choose, stickyKey, most, firstByteTimeoutMs, ownerOf };
+    return new Attempts(call, settings, this.answered);
+  }
+}
+
+/** State that a routing upstream hands on is tagged already. */
+function tagOf(owner: string): string | undefined {
+  return owner === ROUTED_STATE ? undefined : owner;
+}
+
+function hasChat({ upstream }: Server): boolean {
+  return upstream.chat !== undefined;
+}
+
+function chatOf(upstream: Upstream): NonNullable<Upstream['chat']> {
+  // The cast: servers without it are not asked.
+  return (upstream.chat as NonNullable<Upstream['chat']>).bind(upstream);
+}
+
+/** Characters of a model's name that are shown. */
+const SHOWN = 100;
+
+function noChat(model: string): ApiError {
+  const message = `The model '${model.slice(0, SHOWN)}' is not available in this API; use the Responses API.`;
+  return new ApiError('invalid_value', message, { param: 'model' });
+}

@@ -1,0 +1,54 @@
+/** Keeps provider state with the server that wrote it, where several servers take turns. */
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+/** The owner of all state that a routing upstream hands on: each state has its server's owner within it. */
+export const ROUTED_STATE = 'express-open-responses/routing';
+
+/** The state with its owner; the other names are taken by the states of the servers. */
+interface OwnedState {
+  readonly routedOwner: string;
+  readonly state: unknown;
+}
+
+type Batch = readonly ModelEvent[];
+
+/** The events with their state tagged. */
+export function withOwner(batch: Batch, owner: string): Batch {
+  return batch.some(hasState) ? batch.map((event) => (hasState(event) ? tagged(event, owner) : event)) : batch;
+}
+
+function hasState(event: ModelEvent): event is Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }> {
+  return (event.type === 'reasoning-end' || event.type === 'search-end') && event.state !== undefined;
+}
+
+function tagged(event: Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }>, owner: string): ModelEvent {
+  const state: OwnedState = { routedOwner: owner, state: event.state };
+  return { ...event, state };
+}
+
+/** The request with the state of this owner as it wrote it, and without that of the others, which is noted. */
+export function forOwner(request: ModelRequest, owner: string, note: (note: Note) => void): ModelRequest {
+  if (!request.items.some(({ providerState }) => providerState !== undefined)) return request;
+  let dropped = 0;
+  const items = request.items.map((item) => {
+    if (item.providerState === undefined) return item;
+    const { providerState: owned, ...rest } = item;
+    if (isOwned(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
+    dropped += 1;
+    return rest;
+  });
+  if (dropped > 0) note({ code: 'server_replaced', message: messageOf(dropped) });
+  return { ...request, items };
+}
+
+function isOwned(state: unknown): state is OwnedState {
+  return isRecord(state) && typeof state.routedOwner === 'string';
+}
+
+function messageOf(count: number): string {
+  const what = count === 1 ? 'The state of one item' : `The state of ${count} items`;
+  return `${what} is left out: another model server wrote it than the one that answers now.`;
+}

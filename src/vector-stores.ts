@@ -1,0 +1,57 @@
+/** OpenAI's vector stores and the tool `file_search`: the router, the index, and the model that embeds. */
+export type { SomeVectorStoreLimits, VectorStoreLimits } from './apis/vector-stores/limits.ts';
+export type { Scope } from './express/handle.ts';
+export { type VectorStoresRouterOptions, vectorStoresRouter } from './express/vector-stores-router.ts';
+export type { FileStore } from './ports/files/file-store.ts';
+export type { TextDocument, TextReader } from './ports/files/text-reader.ts';
+export type { Hooks } from './ports/hooks.ts';
+export type { LogFields, Logger } from './ports/host/logger.ts';
+export type { MaybePromise, ResponseKey } from './ports/store.ts';
+export type {
+  AttributeCombination,
+  AttributeComparison,
+  AttributeFilter,
+  Attributes,
+  Comparison,
+} from './ports/vectors/attributes.ts';
+export { matches } from './ports/vectors/attributes.ts';
+export { type Embedder, EmbeddingError } from './ports/vectors/embedder.ts';
+export {
+  type Chunk,
+  type Chunking,
+  type ChunkQuery,
+  DimensionMismatch,
+  type FileCounts,
+  type FoundChunk,
+  type IndexingClaim,
+  type IndexingEnd,
+  type IndexingError,
+  type IndexingStatus,
+  type NewVectorFile,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+  type VectorFileKey,
+  type VectorFilesQuery,
+  type VectorIndex,
+  type VectorPage,
+  type VectorPageQuery,
+} from './ports/vectors/vector-index.ts';
+export type { ApiRequest, ServedApi } from './server/api.ts';
+export { createVectorStoresApi, type VectorStoresApiOptions } from './server/vector-stores-api.ts';
+export { type MemoryVectorsOptions, memoryVectors } from './stores/memory/memory-vectors.ts';
+export { type PgVectorsOptions, pgVectors } from './stores/postgres/pg-vectors.ts';
+export type { PostgresClient, PostgresPool, PostgresQueries } from './stores/postgres/schema.ts';
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './stores/sqlite/database.ts';
+export { type SqliteVectorsOptions, sqliteVectors } from './stores/sqlite/sqlite-vectors.ts';
+export {
+  createVectorStores,
+  type IndexingOptions,
+  type VectorStoresOptions,
+} from './vector-stores/create-vector-stores.ts';
+export type { EmbeddingsOptions } from './vector-stores/embeddings/embeddings-server.ts';
+export { type FileSearchOptions, fileSearch } from './vector-stores/file-search.ts';
+export type { SearchWeights } from './vectors/fuse.ts';
+export type { Search } from './vectors/search.ts';
+export type { SearchTerms } from './vectors/search-terms.ts';
+export type { VectorStores } from './vectors/vector-stores.ts';

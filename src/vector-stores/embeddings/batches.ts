@@ -1,0 +1,30 @@
+/** Divides texts into the requests that embed them. */
+
+/** The most of one request. */
+export interface BatchLimits {
+  readonly texts: number;
+  /** Of all texts together; one text that has more is a request of its own. */
+  readonly tokens: number;
+}
+
+/** The texts in their order, in as few requests as the limits allow. */
+export function batchesOf(
+  texts: readonly string[],
+  limits: BatchLimits,
+  tokensOf: (text: string) => number,
+): readonly (readonly string[])[] {
+  const batches: string[][] = [];
+  let room = 0;
+  for (const text of texts) {
+    const tokens = tokensOf(text);
+    let batch = batches.at(-1);
+    if (!batch || batch.length >= limits.texts || tokens > room) {
+      batch = [];
+      batches.push(batch);
+      room = limits.tokens;
+    }
+    batch.push(text);
+    room -= tokens;
+  }
+  return batches;
+}

@@ -1,0 +1,73 @@
+/** The vector stores of a host: what is searched, and the work that makes files searchable. */
+import type { ResponseKey } from '../ports/background/response-key.ts';
+import type { FileStore } from '../ports/files/file-store.ts';
+import type { TextReader } from '../ports/files/text-reader.ts';
+import type { Embedder } from '../ports/vectors/embedder.ts';
+import type { FoundChunk, StoredVectorStore, VectorIndex } from '../ports/vectors/vector-index.ts';
+import { fromIndex } from './from-index.ts';
+import { Indexer, type IndexerSettings } from './indexer.ts';
+import { type Search, searchChunks } from './search.ts';
+
+/** Made by `createVectorStores`; the same object serves the router and the tool. */
+export interface VectorStores {
+  /** Where uploaded files are. */
+  readonly files: FileStore;
+  /** Where vector stores are. */
+  readonly index: VectorIndex;
+  /** The best chunks first; scores are from 0 to 1. Throws `ApiError`, or the signal's reason. */
+  search(search: Search, signal: AbortSignal): Promise<readonly FoundChunk[]>;
+  /** Begins with files that were added. */
+  indexAdded(): void;
+  /** Stops at once with files of the vector store that were deleted or cancelled. */
+  stopRemoved(store: string): Promise<void>;
+  /** Notes that the vector store is in use, which postpones its expiry. */
+  touch(store: StoredVectorStore): Promise<void>;
+  /** Takes no more files, and resolves when those that are being indexed have ended. */
+  drain(): Promise<void>;
+  /** Stops indexing at once, and closes the index, the embedder and the reader of documents; the store of files stays open. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Activity is noted once in this time, in milliseconds: expiry is counted in days. */
+const TOUCH_MS = 60_000;
+
+/** Begins to index what waits. */
+export function vectorStoresOf(settings: IndexerSettings): VectorStores {
+  const { files, index, embedder, documents } = settings;
+  const indexer = new Indexer(settings);
+  let closing: Promise<void> | undefined;
+  return {
+    files,
+    index,
+    search: (search, signal) => searchChunks(search, { index, files, embedder }, signal),
+    indexAdded: () => indexer.wake(),
+    stopRemoved: (store) => indexer.recheck(store),
+    touch: (store) => touch(store, index),
+    drain: () => indexer.drain(),
+    close() {
+      closing ??= closeAll(indexer, [embedder, documents, index]);
+      return closing;
+    },
+  };
+}
+
+async function closeAll(indexer: Indexer, parts: readonly (Embedder | TextReader | VectorIndex)[]): Promise<void> {
+  await indexer.close();
+  for (const part of parts) await part.close?.();
+}
+
+async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void> {
+  const now = Date.now();
+  if (now - store.lastActiveAt < TOUCH_MS || isStoreExpired(store, now)) return;
+  await fromIndex(() => index.putStore({ ...store, lastActiveAt: now }, 'replace'));
+}
+
+/** Whether nothing is found in it any more. */
+export function isStoreExpired({ lastActiveAt, expiresAfterMs }: StoredVectorStore, now: number): boolean {
+  return expiresAfterMs !== undefined && lastActiveAt + expiresAfterMs <= now;
+}
+
+/** The vector store, if the tenant has it. Throws `store_error`. */
+export function findVectorStore(index: VectorIndex, key: ResponseKey): Promise<StoredVectorStore | undefined> {
+  return fromIndex(() => index.getStore(key));
+}
