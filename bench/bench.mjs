@@ -9,13 +9,15 @@ const QUICK = 20;
 /** Starts the model server and the clients. */
 export async function startBench({ start, rounds, scenarioMs, quick, peers, upstreamPort }) {
   const { port } = await told(start('upstream.mjs', [upstreamPort]));
-  const clients = start('load.mjs');
 
-  /** Has the clients do a job with the server. */
-  function load(server, kind, job = {}) {
-    const { host, port, prefix, api } = server;
-    return told(clients, { kind, host, port, path: prefix + pathOf(api), ...job });
+  /** Starts clients; returns a function that has them do a job with a server, one job at a time. */
+  function moreClients() {
+    const clients = start('load.mjs');
+    return ({ host, port, prefix, api }, kind, job = {}) =>
+      told(clients, { kind, host, port, path: prefix + pathOf(api), ...job });
   }
+
+  const load = moreClients();
 
   /** The servers, once each has answered each body rightly, and why the others have not. */
   async function checked(servers, bodiesOf) {
@@ -28,9 +30,9 @@ export async function startBench({ start, rounds, scenarioMs, quick, peers, upst
   }
 
   return {
-    ...{ rounds, scenarioMs, quick, load, checked, direct: directServer(port) },
+    ...{ rounds, scenarioMs, quick, load, moreClients, checked, direct: directServer(port) },
     scaled: (count) => (quick ? Math.max(2, Math.ceil(count / QUICK)) : count),
-    start: (name, server = SERVERS[name]) => startServer(start, name, server, port),
+    start: (name, server = SERVERS[name], side = 'server') => startServer(start, name, server, port, side),
     startAll: (servers = SERVERS) =>
       Promise.all(Object.entries(servers).map(([name, server]) => startServer(start, name, server, port))),
     peers: () => peers.map(peerServer),

@@ -4,9 +4,11 @@ import { parseArgs } from 'node:util';
 const OPTIONS = {
   only: { type: 'string' },
   rounds: { type: 'string' },
+  goals: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
   'no-pin': { type: 'boolean', default: false },
   'upstream-port': { type: 'string', default: '0' },
+  peers: { type: 'boolean', default: false },
   peer: { type: 'string', multiple: true, default: [] },
   'peer-pid': { type: 'string', multiple: true, default: [] },
 };
@@ -17,7 +19,7 @@ const SCENARIO_MS = 20_000;
 /** The settings; throws a `TypeError` that names the option and quotes its value. */
 export function settingsFrom(args, scenarios) {
   const { values } = parseArgs({ args, options: OPTIONS });
-  const names = values.only?.split(',') ?? Object.keys(scenarios).filter((name) => !scenarios[name].onlyOnRequest);
+  const names = values.only?.split(',') ?? usual(scenarios, values.goals);
   const unknown = names.find((name) => !Object.hasOwn(scenarios, name));
   if (unknown !== undefined)
     throw new TypeError(`--only: there is no '${unknown}'; known are ${Object.keys(scenarios).join(', ')}`);
@@ -29,8 +31,15 @@ export function settingsFrom(args, scenarios) {
     // Who asks for rounds gets them all; otherwise a busy machine makes fewer, not a longer run.
     scenarioMs: values.rounds === undefined ? SCENARIO_MS : Number.POSITIVE_INFINITY,
     upstreamPort: countOf('upstream-port', values['upstream-port'], 0),
+    startsPeers: values.peers,
     peers: peersFrom(values.peer, values['peer-pid']),
   };
+}
+
+/** `--goals` runs what has goals and takes less than an hour. */
+function usual(scenarios, forGoals) {
+  const isWanted = ({ onlyOnRequest, forGoals: isForGoals }) => (forGoals ? isForGoals !== false : !onlyOnRequest);
+  return Object.keys(scenarios).filter((name) => isWanted(scenarios[name]));
 }
 
 function countOf(name, text, least) {

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const ANSWERS_WITHIN_MS = 180_000;
 
-/** Which side of the measurement a process is on, and its core. */
-const CORES = { server: '0', load: '1' };
+/** Which side of the measurement a process is on, and its core; `other` is a second server. */
+const CORES = { server: '0', load: '1', other: '1' };
 
 /** Whether processes can be bound to a core each. */
 export function canPin() {

@@ -1,17 +1,18 @@
 /**
- * Everything side by side in one run on this machine: `node bench/run.mjs [--only burst,short] [--rounds 5] [--quick]`.
+ * Everything side by side in one run on this machine: `node bench/run.mjs [--goals] [--only burst,short] [--rounds 5] [--quick] [--peers]`.
  * Each server, the model and the clients are processes of their own; it stops by itself.
  */
 import { cpus, loadavg } from 'node:os';
 import { startBench } from './bench.mjs';
 import { hasGoals, verdict } from './goals.mjs';
 import { settingsFrom } from './options.mjs';
+import { freePort, startPeers } from './peers.mjs';
 import { canPin, processes } from './processes.mjs';
 import { SCENARIOS } from './scenarios/all.mjs';
 import { tableOf } from './table.mjs';
 
 // Whatever goes wrong, a run ends.
-const LONGEST_MS = 20 * 60_000;
+const LONGEST_MS = 45 * 60_000;
 
 const settings = settingsFrom(process.argv.slice(2), SCENARIOS);
 const pinned = settings.pin && canPin();
@@ -23,9 +24,12 @@ setTimeout(() => {
   process.exit(1);
 }, LONGEST_MS).unref();
 
-const bench = await startBench({ start, ...settings });
+const upstreamPort = settings.upstreamPort || (settings.startsPeers ? await freePort() : 0);
+const { peers, notes } = settings.startsPeers ? await startPeers(upstreamPort) : { peers: [], notes: [] };
+const bench = await startBench({ start, ...settings, upstreamPort, peers: [...settings.peers, ...peers] });
 const reports = new Map();
 console.log(headline());
+for (const note of notes) console.log(`\n${note}`);
 for (const name of settings.names) {
   console.log(`\n## ${name}: ${SCENARIOS[name].about}\n`);
   await measure(name).catch((error) => {

@@ -25,6 +25,19 @@ export const TOOL_SERVERS = {
   },
 };
 
+/** One model server by itself, which is the yardstick, and as the only one of `balanced`. */
+export const ROUTING_SERVERS = {
+  'one server': { file: 'ours.mjs', args: ['core'], api: 'responses' },
+  balanced: { file: 'ours.mjs', args: ['core-balanced'], api: 'responses' },
+};
+
+/** This package without options that cost something, and with one each. */
+export const OPTION_SERVERS = {
+  'no option': { file: 'ours.mjs', args: ['core'], api: 'responses' },
+  'output: [pii()]': { file: 'ours.mjs', args: ['core-pii'], api: 'responses' },
+  inspector: { file: 'ours.mjs', args: ['core-inspector'], api: 'responses' },
+};
+
 /** The same servers, each with one more argument. */
 export function withArgument(servers, argument) {
   return Object.fromEntries(
@@ -32,9 +45,9 @@ export function withArgument(servers, argument) {
   );
 }
 
-/** Starts one of them over the model server at that port. */
-export async function startServer(start, name, { file, args = [], api }, upstreamPort) {
-  const child = start(`servers/${file}`, [upstreamPort, ...args], 'server');
+/** Starts one of them over the model server at that port; `side` says on which core. */
+export async function startServer(start, name, { file, args = [], api }, upstreamPort, side = 'server') {
+  const child = start(`servers/${file}`, [upstreamPort, ...args], side);
   const { port } = await told(child);
   return {
     ...{ name, api, host: '127.0.0.1', port, base: `http://127.0.0.1:${port}/v1`, prefix: '/v1', isPeer: false },

@@ -4,8 +4,11 @@ import { history } from './history.mjs';
 import { idle } from './idle.mjs';
 import { latency } from './latency.mjs';
 import { long } from './long.mjs';
+import { options, routing, routingPaced } from './routing.mjs';
 import { stalled } from './stalled.mjs';
+import { startUp } from './start-up.mjs';
 import { chatTools, mcp } from './tools.mjs';
+import { twoProcesses } from './two-processes.mjs';
 
 export const SCENARIOS = {
   burst,
@@ -21,5 +24,10 @@ export const SCENARIOS = {
   idle,
   stalled,
   history,
+  'start-up': startUp,
+  'two-processes': twoProcesses,
   long,
+  routing,
+  'routing-paced': routingPaced,
+  options,
 };

@@ -43,6 +43,7 @@ async function measured(bench, name) {
 
 export const long = {
   onlyOnRequest: true,
+  forGoals: false,
   about: '100,000 requests, memory after a collection from the 20,000th on; slopes in KB per 1,000 requests',
   async run(bench) {
     const rows = [];

@@ -35,11 +35,13 @@ async function run(bench, servers) {
 }
 
 export const chatTools = {
+  forGoals: false,
   about: '32 clients, one call of a function of the server and 8 deltas; the pass-through’s client asks twice',
   run: (bench) => run(bench, TOOL_SERVERS.tool),
 };
 
 export const mcp = {
+  forGoals: false,
   about: 'the same with a tool of an MCP server on loopback',
   async run(bench) {
     const { url, child } = await startMcp(bench);

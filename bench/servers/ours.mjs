@@ -1,6 +1,7 @@
 /**
  * This package under test, by the second argument: `express`, on bare node:http through the `core`, the `chat` router; with
- * `-tool` a function of the server, with `-mcp` the tools of the MCP server whose URL is the third argument.
+ * `-tool` a function of the server, with `-mcp` the tools of the MCP server whose URL is the third argument, with `-balanced`
+ * the model server as the only one of `balanced`, with `-pii` a guard of the output, with `-inspector` an inspector.
  */
 import { createServer } from 'node:http';
 import { serve } from './serve.mjs';
@@ -11,8 +12,8 @@ const [api, tool] = what.split('-');
 serve(async (port) => {
   const ours = await import('express-open-responses');
   const baseURL = `http://127.0.0.1:${port}/v1`;
-  const upstream = ours.chatCompletionsUpstream({ baseURL, apiKey: 'bench', retries: 0 });
-  const options = { upstream, store: ours.memoryStore(), tools: await toolsOf(ours) };
+  const upstream = await upstreamOf(ours.chatCompletionsUpstream({ baseURL, apiKey: 'bench', retries: 0 }));
+  const options = await withOption({ upstream, store: ours.memoryStore(), tools: await toolsOf(ours) });
   if (api === 'core') {
     const core = await import('express-open-responses/core');
     return bare(core.createResponses(options));
@@ -21,6 +22,22 @@ serve(async (port) => {
   const router = api === 'chat' ? ours.chatCompletionsRouter(options) : ours.responsesRouter(options);
   return createServer(express().use('/v1', router));
 });
+
+async function upstreamOf(server) {
+  if (tool !== 'balanced') return server;
+  const { balanced } = await import('express-open-responses/routing');
+  return balanced([server]);
+}
+
+async function withOption(options) {
+  if (tool === 'pii') {
+    const { pii } = await import('express-open-responses/guards');
+    return { ...options, guards: { output: [pii()] } };
+  }
+  if (tool !== 'inspector') return options;
+  const { createInspector } = await import('express-open-responses/inspector');
+  return createInspector().observe(options);
+}
 
 async function toolsOf({ functionTools }) {
   if (tool === 'tool') return functionTools({ echo: { parameters: {}, execute: ({ text }) => text } });
