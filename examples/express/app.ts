@@ -1,7 +1,8 @@
 /** An ordinary Express app with logging, authentication and a route of its own, in which the Responses API is mounted. */
 import { randomUUID } from 'node:crypto';
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import type { DrainableRouter } from 'express-open-responses';
+import type { Inspector } from 'express-open-responses/inspector';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { requireApiKey } from './require-api-key.ts';
@@ -10,18 +11,23 @@ import { requireApiKey } from './require-api-key.ts';
 export interface AppParts {
   readonly responses: DrainableRouter;
   readonly chatCompletions: DrainableRouter;
+  readonly messages: DrainableRouter;
+  /** Of files and vector stores. */
+  readonly files: readonly RequestHandler[];
+  readonly inspector: Inspector;
   readonly apiKeys: readonly string[];
   readonly log: Logger;
 }
 
-/** The app. Only the API asks for a key. */
-export function createApp({ responses, chatCompletions, apiKeys, log }: AppParts): Express {
+/** The app. Only the API asks for a key; the inspector answers this machine alone. */
+export function createApp({ responses, chatCompletions, messages, files, inspector, apiKeys, log }: AppParts): Express {
   const app = express();
   app.use(pinoHttp({ logger: log, genReqId, serializers }));
   app.get('/health', (_req, res) => {
     res.json({ status: 'ok' });
   });
-  app.use('/v1', requireApiKey(apiKeys), responses, chatCompletions);
+  app.use('/v1', requireApiKey(apiKeys), responses, chatCompletions, messages, ...files);
+  app.use('/inspect', inspector.router);
   return app;
 }
 

@@ -1,4 +1,4 @@
-/** The example's own authentication, as a host has one: bearer tokens. */
+/** The example's own authentication, as a host has one: bearer tokens, or the header of Anthropic's clients. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
@@ -6,13 +6,16 @@ import type { RequestHandler } from 'express';
 /** Whether a request may come in, over HTTP or as a WebSocket's upgrade. */
 export type IsAllowed = (request: IncomingMessage) => boolean;
 
-/** Lets in who sends one of the keys as a bearer token, or everyone where there are no keys. */
+/** Lets in who sends one of the keys as a bearer token or as `x-api-key`, or everyone where there are no keys. */
 export function keyCheck(keys: readonly string[]): IsAllowed {
   // Digests: comparing the keys themselves would tell by its timing how much of one was right.
   const known = new Set(keys.map(digest));
   return ({ headers }) => {
     const token = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-    return known.size === 0 || (token !== undefined && known.has(digest(token)));
+    return (
+      known.size === 0 ||
+      [token, headers['x-api-key']].some((key) => key !== undefined && known.has(digest(String(key))))
+    );
   };
 }
 

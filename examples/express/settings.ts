@@ -17,6 +17,15 @@ export interface Settings {
   readonly mcpConfig: string | undefined;
   /** The address of a SearXNG instance; undefined for none, or the demo's own search. */
   readonly searxngURL: string | undefined;
+  /** The model that embeds for vector stores; undefined for none. */
+  readonly embeddings: Embeddings | undefined;
+}
+
+/** A model behind OpenAI's `/embeddings`. */
+export interface Embeddings {
+  readonly baseURL: string;
+  readonly model: string;
+  readonly apiKey: string | undefined;
 }
 
 /** The environment, as `process.env` has it. */
@@ -37,7 +46,14 @@ export function readSettings(env: Environment): Settings {
     store: storeFrom(env),
     mcpConfig: env.MCP_CONFIG || undefined,
     searxngURL: env.SEARXNG_URL || undefined,
+    embeddings: embeddingsFrom(env),
   };
+}
+
+function embeddingsFrom({ EMBEDDINGS_URL: baseURL, EMBEDDINGS_MODEL: model, EMBEDDINGS_API_KEY: apiKey }: Environment) {
+  if (baseURL && model) return { baseURL, model, apiKey: apiKey || undefined };
+  if (baseURL || model) throw new Error('EMBEDDINGS_URL and EMBEDDINGS_MODEL must be set together');
+  return undefined;
 }
 
 const STORES = /^(memory$|sqlite:.|rediss?:\/\/.|postgres(ql)?:\/\/.)/;

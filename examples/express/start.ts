@@ -2,11 +2,19 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chatCompletionsRouter, chatCompletionsUpstream, type Hooks, responsesRouter } from 'express-open-responses';
+import {
+  chatCompletionsRouter,
+  chatCompletionsUpstream,
+  type Hooks,
+  messagesRouter,
+  responsesRouter,
+} from 'express-open-responses';
+import { createInspector } from 'express-open-responses/inspector';
 import { startDemoModel } from 'express-open-responses/testing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
+import { openFiles } from './files.ts';
 import { startTools } from './mcp.ts';
 import { keyCheck, refusal } from './require-api-key.ts';
 import { startSearch } from './search.ts';
@@ -18,6 +26,7 @@ const IDLE_CONNECTION_MS = 75_000;
 const DRAIN_MS = 10_000;
 /** How long the last connections may stay open after that, in milliseconds. */
 const LINGER_MS = 1000;
+const GREETING = JSON.stringify({ model: 'demo', input: 'Say hello.' });
 
 /** A running example. */
 export interface Example {
@@ -40,30 +49,39 @@ export async function start(env: Environment, say: (line: string) => void = cons
     apiKey: settings.upstreamApiKey,
   });
   const mcp = startTools(settings.mcpConfig, demo !== undefined, say);
-  const tools = [mcp, ...startSearch(settings.searxngURL, demo !== undefined)];
-  const options = {
+  const { files, routers, tools: fileTools, close: closeFiles } = await openFiles(settings.embeddings);
+  const tools = [mcp, ...fileTools, ...startSearch(settings.searxngURL, demo !== undefined)];
+  const inspector = createInspector({ playground: true });
+  const options = inspector.observe({
     upstream,
     tools,
     store,
+    files,
     heartbeat: { intervalMs: settings.heartbeatMs },
     hooks: logging(log),
-  };
+  });
   const responses = responsesRouter(options);
   const chatCompletions = chatCompletionsRouter(options);
-  const server = createServer(createApp({ responses, chatCompletions, apiKeys: settings.apiKeys, log }));
+  const messages = messagesRouter(options);
+  const { apiKeys } = settings;
+  const server = createServer(
+    createApp({ responses, chatCompletions, messages, files: routers, inspector, apiKeys, log }),
+  );
   // Node closes idle connections after 5 s, perhaps just when a proxy or a busy client sends the next request on one.
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
-  const isAllowed = keyCheck(settings.apiKeys);
+  const isAllowed = keyCheck(apiKeys);
   const webSocket = attachResponsesWebSocket(server, {
     ...options,
     authorize: (request) => (isAllowed(request) ? undefined : { status: 401, message: refusal.message }),
   });
 
   async function close(): Promise<void> {
-    const serving = [responses, chatCompletions, webSocket];
+    inspector.close();
+    const serving = [responses, chatCompletions, messages, webSocket];
     await Promise.all(serving.map((each) => each.drain({ server, timeoutMs: DRAIN_MS })));
     await closed(server);
     await Promise.all([upstream.close?.(), ...tools.map((each) => each.close?.()), demo?.close(), closeStore()]);
+    await closeFiles();
   }
 
   try {
@@ -75,6 +93,9 @@ export async function start(env: Environment, say: (line: string) => void = cons
   }
   const url = `http://localhost:${portOf(server)}`;
   say(`The Responses API is at ${url}/v1`);
+  say(`The inspector, for this machine alone, is at ${url}/inspect`);
+  if (demo && apiKeys.length === 0)
+    say(`Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '${GREETING}'`);
   return { url, close };
 }
 

@@ -2,6 +2,7 @@
 import {
   type CoreOptions,
   createChatCompletions,
+  createMessages,
   createResponses,
   type DrainOptions,
 } from 'express-open-responses/core';
@@ -15,9 +16,9 @@ export interface KoaExample {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** The app. Both APIs have the same options; `scope` says whose responses a request may see. */
+/** The app. All APIs have the same options; `scope` says whose responses a request may see. */
 export function createApp(options: CoreOptions, scope?: KoaAdapterOptions['scope']): KoaExample {
-  const apis = [createResponses(options), createChatCompletions(options)];
+  const apis = [createResponses(options), createChatCompletions(options), createMessages(options)];
   const mounted = { basePath: '/v1', ...(scope ? { scope } : {}) };
   const app = new Koa();
   // Koa tells here too of clients that leave, which is nothing to log.

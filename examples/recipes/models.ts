@@ -1,20 +1,17 @@
-/** Several model servers behind one router, chosen by the model that the request names. */
+/** Several model servers behind one router: two with the same small model, and one for large models. */
 import express from 'express';
-import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter, type Upstream } from 'express-open-responses';
+import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+import { balanced, routedUpstream } from 'express-open-responses/routing';
 
-const small = chatCompletionsUpstream({ baseURL: process.env.SMALL_BASE_URL ?? 'http://localhost:8000/v1' });
-const large = chatCompletionsUpstream({ baseURL: process.env.LARGE_BASE_URL ?? 'http://localhost:8001/v1' });
-const serverOf = (model: unknown) => (String(model).startsWith('large-') ? large : small);
+const at = (baseURL: string) => chatCompletionsUpstream({ baseURL });
+const small = at(process.env.SMALL_BASE_URL ?? 'http://localhost:8000/v1');
+const spare = at(process.env.SPARE_BASE_URL ?? 'http://localhost:8002/v1');
+const large = at(process.env.LARGE_BASE_URL ?? 'http://localhost:8001/v1');
 
-const upstream: Upstream = {
-  name: 'by model',
-  // What one server wrote for itself, such as signatures of thoughts, goes back to none but that one.
-  stateOwner: (model) => serverOf(model).stateOwner,
-  stream: (request, call) => serverOf(request.model).stream(request, call),
-  chat: (body, call) => serverOf(body.model).chat(body, call),
-  models: async (call) => (await Promise.all([small.models(call), large.models(call)])).flat(),
-  close: async () => void (await Promise.all([small.close(), large.close()])),
-};
+const upstream = routedUpstream({
+  routes: { 'large-*': large, '*': balanced([small, spare], { by: 'sticky' }) },
+  aliases: { best: 'large-model' },
+});
 
 const app = express();
 app.use('/v1', responsesRouter({ upstream }), chatCompletionsRouter({ upstream }));

@@ -1,0 +1,20 @@
+/** The OpenAI API at /v1 of Deno's server, behind the app's own authentication. */
+import process from 'node:process';
+import { toWebHandler } from 'express-open-responses/core';
+
+const users = new Map([
+  ['Bearer key-of-ada', 'ada'],
+  ['Bearer key-of-bob', 'bob'],
+]);
+const userOf = ({ headers }: Request): string | undefined => users.get(headers.get('authorization') ?? '');
+
+const openai = toWebHandler({ basePath: '/v1', scope: (request) => userOf(request) ?? '' });
+
+const server = Deno.serve({ port: Number(process.env.PORT ?? 3000) }, async (request) => {
+  if (!new URL(request.url).pathname.startsWith('/v1/')) return new Response('Not found', { status: 404 });
+  if (userOf(request)) return openai(request);
+  const error = { message: 'Unknown API key.', type: 'invalid_request_error', code: null, param: null };
+  return Response.json({ error }, { status: 401 });
+});
+
+process.once('SIGTERM', () => openai.drain().then(() => server.shutdown()));
