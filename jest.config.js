@@ -1,5 +1,5 @@
 /**
- * Jest runs the TypeScript sources as ES modules; EXPRESS=express4 swaps the Express that everything imports, and
+ * Jest runs the TypeScript sources as ES modules; EXPRESS, a path, swaps the Express that everything imports, and
  * MCP_SDK=v1 takes `@modelcontextprotocol/client` away.
  */
 const express = process.env.EXPRESS ?? 'express';
@@ -12,13 +12,19 @@ const CLIENT_TESTS = '**/test/clients/**/*.test.ts';
 
 /** Several processes over one database, some of which are killed: `npm run test:cluster` runs these, as CLUSTER=1. */
 const CLUSTER_TESTS = '**/test/cluster/**/*.test.ts';
+/** The inspector's page in Debian's Chromium: `npm run test:browser` installs what drives it and runs these, as BROWSER=1. */
+const BROWSER_TESTS = '**/test/browser/**/*.test.ts';
+/** The examples of other frameworks and runtimes: `npm run test:frameworks` installs these and runs them, as FRAMEWORKS=1. */
+const FRAMEWORK_TESTS = '**/test/frameworks/**/*.test.ts';
 /** What only a command of its own runs. */
-const OTHERS = [HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS].map((tests) => `!${tests}`);
+const OTHERS = [HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS].map((tests) => `!${tests}`);
 
-function testsToRun({ SLOW, HOSTILE, CLIENTS, CLUSTER, EXPRESS }) {
+function testsToRun({ SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
   if (CLUSTER) return [CLUSTER_TESTS];
+  if (BROWSER) return [BROWSER_TESTS];
+  if (FRAMEWORKS) return [FRAMEWORK_TESTS];
   if (EXPRESS) return ['<rootDir>/test/**/*.test.ts', ...OTHERS];
   if (SLOW) return [SLOW_TESTS];
   return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, ...OTHERS];
@@ -28,6 +34,8 @@ export default {
   testEnvironment: 'node',
   testMatch: testsToRun(process.env),
   reporters: ['default', '<rootDir>/test/support/skip-report.mjs'],
+  // Copies of the examples, whose names are taken.
+  modulePathIgnorePatterns: ['<rootDir>/test/frameworks/build/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
@@ -38,14 +46,23 @@ export default {
   moduleNameMapper: {
     '^express$': express,
     ...(process.env.MCP_SDK === 'v1' ? { '^.*/installed\\.ts$': '<rootDir>/test/support/mcp-sdk-v1.ts' } : {}),
+    '^@aws-sdk/client-s3$': '<rootDir>/test/clients/node_modules/@aws-sdk/client-s3',
     '^express-open-responses$': '<rootDir>/src/index.ts',
+    '^express-open-responses/budgets$': '<rootDir>/src/budgets/index.ts',
     '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
     '^express-open-responses/image-generation$': '<rootDir>/src/image-generation/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core.ts',
+    '^express-open-responses/documents$': '<rootDir>/src/documents/index.ts',
     '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
     '^express-open-responses/engines/(.*)$': '<rootDir>/src/engines/$1/$1-engine.ts',
+    '^express-open-responses/vector-stores$': '<rootDir>/src/vector-stores.ts',
+    '^express-open-responses/files$': '<rootDir>/src/files.ts',
+    '^express-open-responses/guards$': '<rootDir>/src/guards/index.ts',
+    '^express-open-responses/inspector$': '<rootDir>/src/inspector/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
     '^express-open-responses/otel$': '<rootDir>/src/otel/index.ts',
+    '^express-open-responses/routing$': '<rootDir>/src/upstreams/routing/index.ts',
+    '^express-open-responses/skills$': '<rootDir>/src/skills/index.ts',
     '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1/$1-store.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
     '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1/$1-upstream.ts',
@@ -55,7 +72,9 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: ['SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'EXPRESS'].some((suite) => process.env[suite])
+  testTimeout: ['SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
+    (suite) => process.env[suite],
+  )
     ? 240_000
     : 60_000,
 };

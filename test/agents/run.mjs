@@ -84,13 +84,20 @@ function output({ program, args, env }, { home, work }) {
   });
 }
 
-function faultsOf({ reported, makes, finds, websocket = false }, { written, work, requests, posts }) {
+function faultsOf({ reported, makes, finds, brings, counts, websocket = false }, { written, work, requests, posts }) {
+  if (counts)
+    return posts.some((url) => url.includes('count_tokens'))
+      ? []
+      : [`nothing was counted: ${posts.join(', ')} ${written.slice(-2000)}`];
   const results = requests.flatMap(({ body }) => body.messages ?? []).filter(({ role }) => role === 'tool');
   const atFirst = requests.find(({ body }) => body.tools)?.body.tools.map((tool) => tool.function.name) ?? [];
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
     results.some(({ content }) => reported.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
+    brings === undefined || JSON.stringify(requests.map(({ body }) => body.messages)).includes(brings)
+      ? ''
+      : 'the context was not brought',
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
     (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
@@ -117,5 +124,6 @@ async function report(scene) {
 
 const missing = install();
 let failed = missing === undefined ? 0 : skip(missing);
-for (const scene of missing === undefined ? scenes : []) failed += await report(scene);
+const wanted = scenes.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+for (const scene of missing === undefined ? wanted : []) failed += await report(scene);
 process.exit(failed > 0 ? 1 : 0);

@@ -9,6 +9,7 @@ const EVERYTHING = join(
 
 const CODEX = 'codex/vendor/x86_64-unknown-linux-musl/bin/codex';
 const OPENCODE = 'opencode-linux-x64/bin/opencode';
+const CLAUDE = '@anthropic-ai/claude-code-linux-x64/claude';
 const PI = '@mariozechner/pi-coding-agent/dist/cli.js';
 
 /** The packages, with the versions that were tried; Codex's binary is a version of its own. */
@@ -16,12 +17,16 @@ export const packages = [
   'codex@npm:@openai/codex@0.169.0-linux-x64',
   'opencode-linux-x64@1.18.33',
   '@mariozechner/pi-coding-agent@0.73.1',
+  '@anthropic-ai/claude-code@2.1.330',
 ];
 
 const PATCH = '*** Begin Patch\n*** Add File: made.txt\n+Made by the agent.\n*** End Patch\n';
 const SHELL = 'echo "Made by the agent." > made.txt && echo SHELL_RAN';
 
 const MADE = 'Made by the agent.\n';
+
+/** About as long as an argument of a command may be. */
+const LONG = 'These words are to be read. '.repeat(4_500);
 
 const EVERYTHING_SERVER = `mcp_servers.everything={command="${process.execPath}",args=["${EVERYTHING}","stdio"]}`;
 
@@ -84,10 +89,29 @@ function pi({ modules, home, url }) {
   return { program: process.execPath, args, env: { PI_CODING_AGENT_DIR: folder, PI_OFFLINE: '1' } };
 }
 
+/** It speaks Anthropic's API, and asks nobody but this server. */
+function claude(prompt = 'Make made.txt.') {
+  return (place) => claudeAsked(prompt, place);
+}
+
+function claudeAsked(prompt, { modules, home, url }) {
+  const flags = ['--model', 'm', '--output-format', 'stream-json', '--verbose', '--dangerously-skip-permissions'];
+  const env = {
+    ANTHROPIC_BASE_URL: url.replace(/\/v1$/, ''),
+    ANTHROPIC_API_KEY: 'client-key',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    CLAUDE_CONFIG_DIR: home,
+    DISABLE_AUTOUPDATER: '1',
+    IS_SANDBOX: '1',
+  };
+  return { program: join(modules, CLAUDE), args: ['-p', prompt, ...flags], env };
+}
+
 /**
  * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
  * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
- * searches the web; `finds` is a tool that the model is not offered at first.
+ * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
+ * its first message must hold, and with `counts` the agent asks for numbers of tokens.
  */
 export const scenes = [
   {
@@ -162,6 +186,50 @@ export const scenes = [
     calls: [{ name: 'apply_patch', arguments: { patchText: PATCH } }],
     reported: /made\.txt/,
     makes: MADE,
+  },
+  {
+    name: 'Claude Code runs a command, and reads what it has made',
+    start: claude(),
+    calls: [
+      { name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } },
+      { name: 'Bash', arguments: { command: 'cat made.txt', description: 'Reads it.' } },
+    ],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code finds a tool that it keeps out of its first request',
+    start: claude(),
+    calls: [
+      { name: 'ToolSearch', arguments: { query: 'select:NotebookEdit', max_results: 1 } },
+      { name: 'NotebookEdit', arguments: { notebook_path: '/none.ipynb', new_source: 'a' } },
+    ],
+    finds: 'NotebookEdit',
+    reported: /none\.ipynb|not exist|must be read|File has not been read/,
+  },
+  {
+    name: 'Claude Code writes a file and edits it',
+    start: claude(),
+    calls: [
+      { name: 'Write', arguments: { file_path: 'made.txt', content: 'Made by nobody.\n' } },
+      { name: 'Edit', arguments: { file_path: 'made.txt', old_string: 'nobody', new_string: 'the agent' } },
+    ],
+    reported: /made\.txt/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code sends a long context',
+    start: claude(`${LONG}Make made.txt.`),
+    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    brings: LONG,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code counts what its context holds',
+    start: claude('/context'),
+    calls: [],
+    counts: true,
   },
   {
     name: 'pi runs a command',

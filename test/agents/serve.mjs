@@ -21,7 +21,7 @@ export async function serve(model, { websocket = false, searches = false }) {
   const api = await startFor({ websocket, searches }, fake.baseURL);
   const posts = [];
   const count = ({ request }) => {
-    if (request.method === 'POST' && request.url.startsWith('/v1/responses')) posts.push(request.url);
+    if (request.method === 'POST' && /^\/v1\/(responses|messages)/.test(request.url)) posts.push(request.url);
   };
   subscribe('http.server.request.start', count);
 

@@ -277,7 +277,9 @@ describe('a limit', () => {
     const { status, body } = await askJson(app.url);
     expect([idle.slice(-2), status, (body.error as Fields).code]).toEqual([
       [
-        JSON.stringify({ error: { ...ORDER, message: 'The model server fell silent.', code: 'upstream_timeout' } }),
+        JSON.stringify({
+          error: { ...ORDER, message: 'The model server stopped sending data.', code: 'upstream_timeout' },
+        }),
         '[DONE]',
       ],
       504,

@@ -5,6 +5,7 @@ import express from 'express';
 import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
 import { activity } from '../../src/ports/endpoints/activity.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { type Gate, gate } from '../support/gate.ts';
@@ -161,7 +162,7 @@ it('[P-10] a client that reads slowly holds the model server back', async () => 
   const call = { body: { ...QUESTION, stream: true }, params: {}, query: {}, headers: new Headers() };
   const leaving = new AbortController();
   const whole = { ...call, scope: '', requestId: 'r', signal: leaving.signal };
-  const reply = await createChatCompletion(whole, settings, activity(1));
+  const reply = await createChatCompletion(whole, settings, activity(DEFAULT_LIMITS));
   const frames = (reply.body as AsyncIterable<string>)[Symbol.asyncIterator]();
   for (let read = 0; read < 5; read += 1) await frames.next();
   await new Promise(setImmediate);

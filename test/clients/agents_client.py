@@ -7,6 +7,7 @@ from agents import (
     Agent,
     ApplyPatchResult,
     ApplyPatchTool,
+    FileSearchTool,
     HostedMCPTool,
     ImageGenerationTool,
     LocalShellTool,
@@ -57,6 +58,7 @@ def local_shell(folder):
 def tools_for(tools, folder, approve):
     made = {
         "web_search": lambda **options: WebSearchTool(**options),
+        "file_search": lambda **options: FileSearchTool(**options),
         "image_generation": lambda **options: ImageGenerationTool({"type": "image_generation", **options}),
         "mcp": lambda **options: HostedMCPTool(
             {"type": "mcp", **options},

@@ -21,7 +21,7 @@ function withBwrap(script: string) {
 describe('isolationOf', () => {
   it('[F-01] refuses Linux without bubblewrap, and names the packages and the alternatives', () => {
     expect(() => isolationOf('bubblewrap', LINUX)).toThrow(
-      "pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only' (docs/security.md)",
+      "pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only'",
     );
   });
 

@@ -1,17 +1,9 @@
 /** Every recorded answer that was not streamed, through a real app. */
 import { readChatJson } from '../support/naive-chat.ts';
+import { itIsOneAnswer } from '../support/recorded-answer.ts';
 import { readingOf } from '../support/recordings.ts';
 import { type Replay, recordedJson, startReplay } from '../support/replay.ts';
-import {
-  accumulatedOutput,
-  askForJson,
-  askForStream,
-  askOpenai,
-  outputOfDeltas,
-  reported,
-  type StreamedResponse,
-  withoutIdentity,
-} from '../support/responses-client.ts';
+import { askForJson, askOpenai, withoutIdentity } from '../support/responses-client.ts';
 import { describeShared, listShared } from '../support/shared.ts';
 
 describeShared('a recorded answer in JSON, through an Express app', () => {
@@ -28,21 +20,13 @@ describeShared('a recorded answer in JSON, through an Express app', () => {
   for (const file of files) {
     const name = file.replace('.json', '');
     describe(name, () => {
-      let streamed: StreamedResponse;
-
-      beforeAll(async () => {
-        replay.fake.reply(recordedJson(name));
-        streamed = await askForStream(replay.url);
-      });
+      const streamed = itIsOneAnswer(
+        () => replay,
+        () => recordedJson(name),
+      );
 
       it('[Q-03] [P-01] [P-02] [P-03] [C-16] [C-22] says what the recording says, in its order', () => {
-        expect(readingOf(streamed.response)).toEqual(readChatJson(String(recordedJson(name).body)));
-      });
-
-      it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from its deltas alone', () => {
-        const { events, response } = streamed;
-        expect(accumulatedOutput(events)).toEqual(response.output);
-        expect(outputOfDeltas(events)).toEqual(response.output.map(reported));
+        expect(readingOf(streamed().response)).toEqual(readChatJson(String(recordedJson(name).body)));
       });
 
       it('[Q-03] [C-05] [C-06] is the final response of openai-node', async () => {
@@ -51,14 +35,9 @@ describeShared('a recorded answer in JSON, through an Express app', () => {
         expect(final).toEqual(last);
       });
 
-      it('[Q-03] says the same in JSON', async () => {
-        replay.fake.reply(recordedJson(name));
-        expect(withoutIdentity(await askForJson(replay.url))).toEqual(withoutIdentity(streamed.response));
-      });
-
       it('[Q-03] says the same when it comes byte by byte', async () => {
         replay.fake.reply({ ...recordedJson(name), split: 'byte' });
-        expect(withoutIdentity(await askForJson(replay.url))).toEqual(withoutIdentity(streamed.response));
+        expect(withoutIdentity(await askForJson(replay.url))).toEqual(withoutIdentity(streamed().response));
       });
     });
   }

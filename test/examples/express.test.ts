@@ -3,11 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chatChunk, startFakeUpstream } from 'express-open-responses/testing';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import type { FunctionTool, ResponseInput } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import type { Example } from '../../examples/express/start.ts';
+import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
 import { closedWhileStreaming, startExample } from './support.ts';
 
 const PIXEL =
@@ -249,6 +250,8 @@ describe('starting and stopping the example app', () => {
     expect(lines).toEqual([
       expect.stringMatching(/^No UPSTREAM_BASE_URL: using the embedded demo model at http:\/\/127\.0\.0\.1:\d+\/v1$/),
       `The Responses API is at ${url}/v1`,
+      `The inspector, for this machine alone, is at ${url}/inspect`,
+      `Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '{"model":"demo","input":"Say hello."}'`,
     ]);
   });
 
@@ -304,5 +307,31 @@ describe('starting and stopping the example app', () => {
     [{ UPSTREAM_BASE_URL: 'localhost' }, "chatCompletionsUpstream: baseURL must be an http(s) URL, got 'localhost'"],
   ])('refuses to start with %j', async (env, message) => {
     await expect(startExample(env as Record<string, string>)).rejects.toThrow(message);
+  });
+});
+
+describe('the example with files', () => {
+  const settings = { PORT: '0', LOG: 'off', MCP_CONFIG: 'off' };
+
+  it('[X-14] indexes and finds what was uploaded, where a model embeds', async () => {
+    const { start } = await import('../../examples/express/start.ts');
+    const embeddings = await embeddingsServerOf();
+    const given = { EMBEDDINGS_URL: embeddings.baseURL, EMBEDDINGS_MODEL: 'hash' };
+    const { url, close } = await start({ ...settings, ...given }, () => {});
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k' });
+    const store = await client.vectorStores.create({});
+    const file = await toFile(Buffer.from('Cats purr.'), 'cats.txt');
+    await client.vectorStores.files.uploadAndPoll(store.id, file, { pollIntervalMs: 20 });
+    const { data } = await client.vectorStores.search(store.id, { query: 'cats' });
+    await close();
+    await embeddings.close();
+    expect(data.map(({ filename }) => filename)).toEqual(['cats.txt']);
+  });
+
+  it('names the other setting where one of the embeddings is missing', async () => {
+    const { start } = await import('../../examples/express/start.ts');
+    await expect(start({ ...settings, EMBEDDINGS_MODEL: 'hash' })).rejects.toThrow(
+      'EMBEDDINGS_URL and EMBEDDINGS_MODEL must be set together',
+    );
   });
 });

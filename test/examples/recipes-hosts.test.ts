@@ -3,12 +3,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  chatCompletion,
   chatStream,
   type FakeUpstream,
   startFakeUpstream,
   textStream,
   toolCallStream,
 } from 'express-open-responses/testing';
+import OpenAI, { toFile } from 'openai';
+import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
 import {
   answerOf,
   answerTextIn,
@@ -92,8 +95,8 @@ describe('the recipes for several model servers', () => {
     ]);
   });
 
-  it('[X-01] [X-07] [S-16] asks the server that has the model, on both APIs, and lists the models of all', async () => {
-    const servers = { SMALL_BASE_URL: fake.baseURL, LARGE_BASE_URL: other.baseURL };
+  it('[X-01] [X-11] [S-16] asks the server that has the model, on both APIs, and lists the models of all', async () => {
+    const servers = { SMALL_BASE_URL: fake.baseURL, SPARE_BASE_URL: fake.baseURL, LARGE_BASE_URL: other.baseURL };
     const url = `${await start('models', servers)}/v1`;
     await ask(url, 'Hi.');
     await ask(url, 'Hi.', {}, { model: 'large-model' });
@@ -107,7 +110,7 @@ describe('the recipes for several model servers', () => {
     expect([requested, answerTextIn(large.body), ids]).toEqual([
       [['m'], ['large-model', 'large-model']],
       'Hello!',
-      ['fake-model', 'large-model'],
+      ['large-model', 'fake-model', 'best'],
     ]);
   });
 });
@@ -176,6 +179,69 @@ describe('the recipe for rate limits', () => {
         },
       },
     ]);
+  });
+});
+
+describe('the recipe for budgets', () => {
+  it('[X-01] [C-28] charges a key for the router and for the proxy together', async () => {
+    const url = await start('budgets', { TOKENS_PER_MINUTE: '40' });
+    fake.reply({ body: chatCompletion('Hello') });
+    const question = { model: 'my-model', messages: [{ role: 'user', content: 'Hi.' }] };
+    const proxied = await post(`${url}/llm`, question, as('ada'));
+    await proxied.text();
+    const left = proxied.headers.get('x-ratelimit-remaining-tokens');
+    const [second, third, other] = [
+      await ask(`${url}/v1`, 'Hi.', as('ada')),
+      await ask(`${url}/v1`, 'Hi.', as('ada')),
+      await ask(`${url}/v1`, 'Hi.', as('bob')),
+    ];
+    expect([proxied.status, left, second.status, third.status, other.status]).toEqual([200, '40', 200, 429, 200]);
+    expect(third.body).toEqual({ error: expect.objectContaining({ code: 'rate_limit_exceeded' }) });
+  });
+});
+
+describe('the recipe for uploaded files', () => {
+  it('[X-01] [X-14] gives the model the text of a file to its owner alone', async () => {
+    const url = `${await start('files', { FILES_FOLDER: folder })}/v1`;
+    const form = new FormData();
+    form.set('purpose', 'user_data');
+    form.set('file', new Blob(['tea,2\ncoffee,3']), 'prices.csv');
+    const file = await answerOf(fetch(`${url}/files`, { method: 'POST', headers: as('ada'), body: form }));
+    fake.reply(HELLO);
+    const question = { type: 'input_text', text: 'Which is the cheapest?' };
+    const input = [{ role: 'user', content: [{ type: 'input_file', file_id: file.body.id }, question] }];
+    const asking = (who: string) => answerOf(post(`${url}/responses`, { model: 'm', input }, as(who)));
+    const answers = [(await asking('ada')).status, (await asking('bob')).status];
+    expect([answers, messagesIn(fake)]).toEqual([
+      [200, 400],
+      ["user: [The file 'prices.csv':]\n\ntea,2\ncoffee,3\nWhich is the cheapest?"],
+    ]);
+  });
+});
+
+describe('the recipe for vector stores', () => {
+  it('[X-01] [X-14] lets the model of their owner search them', async () => {
+    const embeddings = await embeddingsServerOf();
+    const url = `${await start('vector-stores', { FILES_FOLDER: folder, EMBEDDINGS_BASE_URL: embeddings.baseURL })}/v1`;
+    const client = new OpenAI({ baseURL: url, maxRetries: 0, apiKey: 'unused', defaultHeaders: as('ada') });
+    try {
+      const store = await client.vectorStores.create({ name: 'Papers' });
+      const text = 'The rent is due on the third.';
+      const { id } = await client.vectorStores.files.uploadAndPoll(
+        store.id,
+        await toFile(Buffer.from(text), 'rent.md'),
+      );
+      const queries = JSON.stringify({ queries: ['rent due'] });
+      const cited = { body: textStream(`On the third【${id.slice(5, 11)}†rent.md】.`) };
+      fake.reply({ body: toolCallStream([{ id: 'c', name: 'file_search', arguments: queries }]) }, cited);
+      const tools = [{ type: 'file_search', vector_store_ids: [store.id] }];
+      const asking = (who: string) =>
+        answerOf(post(`${url}/responses`, { model: 'm', input: 'When?', tools }, as(who)));
+      const [one, other] = [await asking('ada'), await asking('bob')];
+      expect([one.status, other.status]).toEqual([200, 404]);
+    } finally {
+      await embeddings.close();
+    }
   });
 });
 

@@ -156,3 +156,24 @@ describe('the recipe for heartbeats', () => {
     expect(received.replaceAll(': heartbeat\n\n', '')).toBe(body.slice(0, first));
   });
 });
+
+describe('the recipe for guards', () => {
+  it('[X-02] keeps an address from the model server, and gives it back, streamed or not', async () => {
+    const url = await start('guards');
+    const info = jest.spyOn(console, 'info').mockImplementation(() => {});
+    const said = 'I wrote to [EMAIL_1] with AKIAIOSFODNN7EXAMPLE.';
+    fake.reply({ body: chatCompletion(said) }, { body: textStream([...said]) });
+    const { body } = await answerOf(post(url, chat('Write to bob@example.com')));
+    const asked = messagesIn(fake);
+    const stream = await (await post(url, chat('Write to bob@example.com', { stream: true }))).text();
+    const logged = info.mock.calls.map((line) => line.slice(0, 3).join(' '));
+    info.mockRestore();
+    expect([answerTextIn(body), asked, logged[0]]).toEqual([
+      'I wrote to bob@example.com with [KEY].',
+      ['user: Write to [EMAIL_1]'],
+      'EMAIL replaced messages[0].content',
+    ]);
+    const shown = stream.match(/"content":"[^"]*"/g)?.map((field) => JSON.parse(`{${field}}`).content);
+    expect(shown?.join('')).toBe('I wrote to bob@example.com with [KEY].');
+  });
+});

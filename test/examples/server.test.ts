@@ -39,7 +39,7 @@ describe('the example as a process', () => {
     const url = app.lines[1]?.split(' ').at(-1);
     await fetch(`${url}/models?key=1`, { headers: { authorization: 'Bearer secret-key', cookie: 'secret-cookie' } });
     await app.stop();
-    const logged = JSON.parse(app.lines[2] ?? '{}');
+    const logged = JSON.parse(app.lines[3] ?? '{}');
     expect([logged.req, logged.res, app.lines.join('\n').includes('secret')]).toEqual([
       { id: expect.stringMatching(/^req_/), method: 'GET', url: '/v1/models?key=1' },
       { statusCode: 200 },

@@ -8,6 +8,7 @@ import {
   functionTools,
   injectTools,
   loadHistory,
+  messagesRouter,
   responsesRouter,
   validateMessages,
 } from '../../src/index.ts';
@@ -19,8 +20,8 @@ const tools = functionTools({ clock: { description: 'Tells the time.', execute: 
 const middlewares = [validateMessages(options), loadHistory(options), injectTools({ ...options, tools })];
 
 const app = express()
-  .use('/v1', responsesRouter(options), chatCompletionsRouter(options))
-  .use('/tools', responsesRouter({ ...options, tools }))
+  .use('/v1', responsesRouter(options), chatCompletionsRouter(options), messagesRouter(options))
+  .use('/tools', responsesRouter({ ...options, tools }), messagesRouter({ ...options, tools }))
   .use('/tokligence', responsesRouter({ ...options, dialect: 'tokligence' }))
   .use('/parsed', express.json({ limit: '64mb' }), responsesRouter(options), chatCompletionsRouter(options))
   .use('/proxy', ...middlewares, (req, res) => void res.json({ bytes: JSON.stringify(req.body).length }));

@@ -14,6 +14,8 @@ afterAll(() => app?.close());
 /** Of how many bodies one is tried: what is the same code behind another door needs not all of them. */
 const CASES = [
   ['POST /responses', '/tools', 3],
+  ['POST /messages', '/tools', 2],
+  ['POST /messages', '/proxy', 1],
   ['POST /responses', '/parsed', 3],
   ['POST /responses', '/proxy', 1],
   ['POST /chat/completions', '/parsed', 3],

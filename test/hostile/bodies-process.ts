@@ -79,11 +79,13 @@ export async function startAttackedApp(): Promise<AttackedApp> {
   return new AttackedApp(child, String(address));
 }
 
+const ATTEMPTS_AGAIN = 3;
+
 /** What was wrong with the answer; nothing where the attack held. */
 export async function faultOf(name: string, allowed: number, attack: () => Promise<Sent>): Promise<readonly string[]> {
-  const first = await attack();
-  // Garbage of the attack before it may be collected now.
-  const { status, ms } = first.ms <= allowed ? first : await attack();
+  let { status, ms } = await attack();
+  // Garbage of the attack before it may be collected now, and other work may slow this machine down.
+  for (let again = 0; again < ATTEMPTS_AGAIN && ms > allowed; again += 1) ({ status, ms } = await attack());
   if (status < 500 && ms <= allowed) return [];
   return [`${name}: status ${status}, ${ms.toFixed(0)} ms of ${allowed.toFixed(0)}`];
 }

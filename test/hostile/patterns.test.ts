@@ -1,7 +1,7 @@
 /** Patterns over text of strangers: judged by an analysis, and run over a megabyte that is made to be hard for each. */
 import { checkSync } from 'recheck';
 import { isLogProbsText } from '../../src/protocol/chat-completions/log-probs.ts';
-import { FIELD_START, readField } from '../../src/turn/text-field.ts';
+import { FIELD_START, readField } from '../../src/turn/data/text-field.ts';
 import { lineOf, type Pattern, patternsOfSource } from '../structure/patterns.ts';
 import { tally } from './tally.ts';
 

@@ -1,7 +1,6 @@
 /** `POST /responses/input_tokens` over HTTP. */
 import OpenAI from 'openai';
 import { functionTools } from '../../src/index.ts';
-import { itBuilt } from '../examples/support.ts';
 import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 
 let app: RequestApp;
@@ -61,11 +60,6 @@ describe('POST /responses/input_tokens', () => {
     const alone = await tokens({ input: 'What?' });
     const continued = await tokens({ input: 'What?', previous_response_id: body.id });
     expect([alone > 'What?'.length + 7, continued - alone]).toEqual([true, 'Hi\nHello!\n'.length + 8]);
-  });
-
-  itBuilt('dist/cjs/tokens/tokenizer-worker.js')('[S-14] uses the tokenizer that is installed', async () => {
-    app = await startRequestApp();
-    expect(await tokens({ model: 'm', input: 'tiktoken is great!' })).toBe(6 + 4 + 3);
   });
 
   it('[S-14] is wrong in the same way as POST /responses is', async () => {

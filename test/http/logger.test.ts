@@ -179,7 +179,7 @@ describe('one line that says what to do', () => {
     expect([lines.length, level, message]).toEqual([
       1,
       'error',
-      `The server had an error of unknown origin. Look at the cause: a function of your own threw, or this package has a fault, which is worth a report. ${SEE}#server_error.`,
+      `The server had an error of unknown origin. Look at the cause: a function of your own threw, or this package has a bug; please report it. ${SEE}#server_error.`,
     ]);
     expect(fields).toMatchObject({ code: 'server_error', status: 500, cause: 'RangeError' });
     expect(fields?.at).toEqual(expect.arrayContaining([expect.stringMatching(/^broken \(.*logger\.test\.ts/)]));
@@ -192,7 +192,7 @@ describe('one line that says what to do', () => {
     expect(lines.map(([level, message]) => [level, message])).toEqual([
       [
         'error',
-        `The model server answered that it is not available. Is it overloaded, or still loading its model? ${SEE}#upstream_unavailable.`,
+        `The model server answered that it is not available. Check whether it is overloaded, or still loads its model. ${SEE}#upstream_unavailable.`,
       ],
     ]);
   });
@@ -249,7 +249,7 @@ describe('a line', () => {
       ['warn', 'hooks.onRequest threw, which affected no request.'],
       [
         'error',
-        `The store of responses failed. Is the store running, and may this process write to it? ${SEE}#store_error.`,
+        `The store of responses failed. Check that the store is running and that this process may write to it. ${SEE}#store_error.`,
       ],
     ]);
     expect(JSON.stringify(lines)).not.toContain('my-secret-prompt');

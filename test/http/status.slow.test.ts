@@ -64,7 +64,7 @@ const whole = (of: object = {}) => ({
   },
   store: { kind: 'memory', ok: true, lastError: null },
   mcp: [],
-  responses: { inFlight: 0, background: 0 },
+  responses: { inFlight: 0, background: 0, waiting: 0 },
   ...of,
 });
 
@@ -98,7 +98,7 @@ describe('the status', () => {
     hung.abort();
     await waiting;
     await router.drain({ timeoutMs: 0 });
-    expect(responses).toEqual({ inFlight: 2, background: 1 });
+    expect(responses).toEqual({ inFlight: 2, background: 1, waiting: 0 });
   });
 });
 

@@ -200,14 +200,18 @@ describe('the credentials of a user', () => {
   });
 
   it.each<[string, McpServerConfig, string]>([
-    ['headers that are no object', { headers: () => 'x' as never }, 'headers must give an object of strings'],
-    ['a header that is no text', { headers: () => ({ 'x-a': 7 }) as never }, 'headers must give an object of strings'],
+    ['headers that are no object', { headers: () => 'x' as never }, 'headers must return an object of strings'],
+    [
+      'a header that is no text',
+      { headers: () => ({ 'x-a': 7 }) as never },
+      'headers must return an object of strings',
+    ],
     [
       'a header of two lines',
       { headers: () => ({ 'x-a': 'secret\nx-b: c' }) },
       "header 'x-a' is not one that HTTP can carry",
     ],
-    ['an authorization that is no text', { authorization: () => 7 as never }, 'authorization must give a string'],
+    ['an authorization that is no text', { authorization: () => 7 as never }, 'authorization must return a string'],
     ['no OAuth provider', { authProvider: () => ({}) as never }, 'authProvider must be an OAuthClientProvider'],
   ])('[X-15] that are %s are none', async (_name, config, message) => {
     const tools = openTools({ a: { url: 'http://127.0.0.1:1', ...config } });

@@ -212,7 +212,7 @@ describeRemote('the secrets of a request', () => {
     expect([String(reported.content).includes('***'), error.message, warnings]).toEqual([
       true,
       'refused: ***',
-      [`remoteMcp: server '${HOST}:${server.port}' broke its connection, which is reopened when it is needed.`],
+      [`remoteMcp: server '${HOST}:${server.port}' lost its connection, which is reopened when it is needed.`],
     ]);
     unseen(provider, reported, error, warnings, await provider.list(never()), remote);
   });

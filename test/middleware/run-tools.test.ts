@@ -472,9 +472,7 @@ describe('runTools', () => {
 
   it('[X-01] names the option at fault', () => {
     const make = (options: unknown) => () => runTools(options as never);
-    expect(make({})).toThrow(
-      new TypeError('runTools: one of handler and upstream must answer as the model, got neither'),
-    );
+    expect(make({})).toThrow(new TypeError('runTools: handler or upstream is required, got neither'));
     expect(make({ handler: 'x' })).toThrow(new TypeError("runTools: handler must be a function, got 'x'"));
     expect(make({ handler: () => {}, tool: [] })).toThrow(/runTools: .*tool/);
     expect(make({ upstream: { name: 'x', stream: () => [] } })).toThrow(TypeError);

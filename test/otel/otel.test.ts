@@ -4,11 +4,14 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import express from 'express';
+import { withFailover } from 'express-open-responses/routing';
+import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
   functionTools,
   memoryStore,
+  messagesRouter,
   responsesRouter,
   type Upstream,
 } from '../../src/index.ts';
@@ -23,6 +26,8 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { listening } from '../support/listening.ts';
+import { messagesStream, textBlock } from '../upstreams/messages-bytes.ts';
 
 class Reader extends MetricReader {
   protected async onShutdown() {}
@@ -130,6 +135,48 @@ describe('tracedUpstream', () => {
     expect(JSON.stringify([exporter.getFinishedSpans().map(({ attributes }) => attributes), reported])).not.toContain(
       'secret',
     );
+  });
+
+  it('[X-09] [X-11] names the server of several that answers, under whose span each attempt is one', async () => {
+    fake.reply({ status: 503, body: '{}' }, { body: HELLO });
+    const named = (name: string) => ({ name, upstream: tracedUpstream(requested(), { ...telemetry, provider: name }) });
+    const upstream = tracedUpstream(withFailover([named('one'), named('two')], { name: 'eu' }), telemetry);
+    app = await startApp({ options: { upstream } });
+    await ask('responses', { model: 'm', input: 'Hi' });
+    const seen = exporter.getFinishedSpans().map(({ attributes, status, parentSpanContext }) => ({
+      provider: attributes['gen_ai.provider.name'],
+      server: attributes['express_open_responses.model_server'],
+      failed: status.code === 2,
+      parent: parentSpanContext?.spanId,
+    }));
+    const parent = exporter.getFinishedSpans().at(-1)?.spanContext().spanId;
+    expect(seen).toEqual([
+      { provider: 'one', server: undefined, failed: true, parent },
+      { provider: 'two', server: undefined, failed: false, parent },
+      { provider: 'eu', server: 'two', failed: false, parent: undefined },
+    ]);
+    expect(upstream.servers?.().map(({ name }) => name)).toEqual(['one', 'two']);
+  });
+
+  it('[X-09] [X-12] tells of messages that are passed through, and leaves them as they are', async () => {
+    const bytes = messagesStream([textBlock(0, 'secret')], { stop: 'max_tokens' });
+    fake.reply({ body: bytes, headers: { 'content-type': 'text/event-stream' } });
+    const inner = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
+    const router = messagesRouter({ upstream: tracedUpstream(inner, { ...telemetry, provider: 'vllm' }) });
+    const { url, close } = await listening(express().use(router));
+    const body = { model: 'm', max_tokens: 99, stream: true, messages: [{ role: 'user', content: 'secret-input' }] };
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    expect(await (await fetch(`${url}/messages`, init)).text()).toBe(bytes);
+    await Promise.all([close(), inner.close?.()]);
+    const attributes = {
+      ...MODEL,
+      'gen_ai.request.max_tokens': 99,
+      'gen_ai.response.finish_reasons': ['max_tokens'],
+      'gen_ai.usage.input_tokens': 9,
+      'gen_ai.usage.output_tokens': 12,
+      'gen_ai.usage.cache_read.input_tokens': 0,
+    };
+    expect(spans()).toEqual([{ name: 'chat m', failed: false, attributes }]);
   });
 
   it('[X-09] tells what the model server refused, by its code', async () => {

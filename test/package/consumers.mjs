@@ -2,7 +2,7 @@
  * Packs the package and uses the tarball as its users will: from ESM, CommonJS and Jest, and by every compiler, module
  * resolution and strictness that TypeScript hosts have, on Express 4 and 5.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,12 +20,21 @@ const install = (cwd, ...packages) =>
 /** Kept from run to run: they are no part of `npm ci`. */
 const compilers = join(root, 'build/compilers');
 const COMPILERS = { 5.4: 'typescript-5.4', 5.9: 'typescript-5.9', 7: 'typescript-7' };
-const PEERS = ['@modelcontextprotocol/sdk@1', '@opentelemetry/api@1', 'bullmq@6', 'js-tiktoken@1', 'ws@8', 'zod@4'];
+const PEERS = [
+  '@modelcontextprotocol/sdk@1',
+  '@opentelemetry/api@1',
+  'bullmq@6',
+  'cockatiel@3',
+  'js-tiktoken@1',
+  'ws@8',
+  'zod@4',
+];
 /** What the documentation imports besides. */
 const NEIGHBOURS = [
   ...['@types/node@24', '@types/pg@8', '@types/connect@3', '@types/koa@3', '@types/passport@1', 'openai@6', 'redis@6'],
   ...[
     'ioredis@6',
+    'rate-limiter-flexible@11',
     'pg@8',
     '@hono/node-server@2',
     'hono@4',
@@ -34,8 +43,9 @@ const NEIGHBOURS = [
     'passport@0.7',
     'pino@9',
     'pino-http@10',
+    'winston@3',
   ],
-  ...['express-rate-limit@8', 'http-proxy-middleware@3'],
+  ...['@aws-sdk/client-s3@3', 'express-rate-limit@8', 'http-proxy-middleware@3'],
 ];
 
 function write(path, text) {
@@ -46,6 +56,8 @@ function write(path, text) {
 const esm = `import express from 'express';
 import { chatCompletionsRouter, functionTools, memoryStore, responsesRouter } from 'express-open-responses';
 import { containers, pyodideRuntime } from 'express-open-responses/code-interpreter';
+import { documentText } from 'express-open-responses/documents';
+import { filesRouter, memoryFiles } from 'express-open-responses/files';
 import { mcpTools } from 'express-open-responses/mcp';
 import { startFakeUpstream, storeContract } from 'express-open-responses/testing';
 import { searxng, webSearch } from 'express-open-responses/web-search';
@@ -60,6 +72,18 @@ try {
 } catch (error) {
   if (!error.message.includes('npm install pyodide')) throw error;
 }
+try {
+  filesRouter({ files: memoryFiles() });
+  throw new Error('busboy is not installed');
+} catch (error) {
+  if (!error.message.includes('npm install @fastify/busboy')) throw error;
+}
+const file = (bytes) => ({ filename: 'a', bytes: bytes.length, content: async () => (async function* () { yield bytes; })() });
+const { read } = documentText();
+const never = new AbortController().signal;
+if ((await read(file(Buffer.from('Text.')), never)) !== 'Text.') throw new Error('./documents does not read text');
+const refused = await read(file(Buffer.from('%PDF-1.7')), never).catch((error) => error);
+if (!refused.advice?.includes('npm install unpdf')) throw new Error('./documents does not say what is missing');
 const engine = searxng({ baseURL: 'http://localhost:8080' });
 if (webSearch({ engine }).list().length !== 1) throw new Error('Pages cannot be read here.');
 try {
@@ -117,6 +141,37 @@ function runs(cwd, express) {
   write(join(cwd, 'jest/package.test.js'), jest);
   run(process.execPath, [join(cwd, 'node_modules/jest/bin/jest.js'), '--silent', '--rootDir', join(cwd, 'jest')], cwd);
   console.log(`ok: ESM, CommonJS and Jest in CommonJS on ${express}`);
+}
+
+/** As `npx express-open-responses` in an empty folder, where nothing is installed. */
+async function program(tarball) {
+  const cwd = mkdtempSync(join(folder, 'empty-'));
+  const npx = (...args) => [
+    'exec',
+    '--yes',
+    '--prefer-offline',
+    `--package=${tarball}`,
+    '--',
+    'express-open-responses',
+    ...args,
+  ];
+  const version = run('npm', npx('--version'), cwd).trim();
+  const child = spawn('npm', npx('--port', '0', '--inspect'), {
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  let text = '';
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    text += piece;
+    if (text.includes('Codex:\n')) break;
+  }
+  const [, command] = /^ {2}(curl .+)$/m.exec(text) ?? [];
+  const answer = run('sh', ['-c', `${command} --silent`], cwd);
+  process.kill(-child.pid, 'SIGTERM');
+  if (!answer.includes('Hello from the demo model.')) throw new Error(`npx ${version} answered ${answer}`);
+  if (readdirSync(cwd).length > 0) throw new Error('npx left files in the folder');
+  console.log(`ok: npx in an empty folder, version ${version}`);
 }
 
 /** The files of a format: the features, the snippets, and the files that snippets import. */
@@ -203,6 +258,7 @@ try {
   if (unpackedSize > MOST_BYTES) throw new Error(`The package takes ${unpackedSize} bytes, more than ${MOST_BYTES}.`);
   console.log(`ok: ${unpackedSize} bytes unpacked`);
   const tarball = join(folder, filename);
+  await program(tarball);
   run(bin('publint'), ['run', tarball, '--strict'], root);
   console.log('ok: publint');
   run(bin('attw'), [tarball], root);

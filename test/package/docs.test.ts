@@ -1,5 +1,6 @@
 /** The documentation names everything that there is, and nothing that is not. */
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
@@ -15,6 +16,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
+  'CODE_OF_CONDUCT.md',
   ...['express', 'koa-adapter', 'hono', 'cluster'].map((name) => `examples/${name}/README.md`),
   ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
 ].filter((path) => path.endsWith('.md'));
@@ -75,7 +77,7 @@ function written(limit: number): string {
 describe.each(documents)('%s', (path) => {
   it('links only to files that are there', () => {
     const targets = [...read(path).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target = '']) => target);
-    expect(targets.filter((target) => !existsSync(join(root, dirname(path), target)))).toEqual([]);
+    expect(targets.filter((target) => !existsSync(join(root, dirname(path), decodeURIComponent(target))))).toEqual([]);
   });
 
   it('links only to headings that are there', () => {
@@ -100,7 +102,8 @@ function anchorsIn(path: string): readonly string[] {
 describe('docs/README.md', () => {
   it('lists every page', () => {
     const folders = ['api', 'recipes'];
-    const pages = readdirSync(join(root, 'docs')).map((name) => (folders.includes(name) ? `${name}/README.md` : name));
+    const names = readdirSync(join(root, 'docs')).filter((name) => name !== 'images');
+    const pages = names.map((name) => (folders.includes(name) ? `${name}/README.md` : name));
     const unlisted = pages.filter((name) => !read('docs/README.md').includes(`](${name})`));
     expect(unlisted).toEqual(['README.md']);
   });
@@ -113,7 +116,7 @@ describe('docs/clients.md', () => {
       ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
     );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
-    const pythons = ['agents', 'openai'].flatMap((name) => [
+    const pythons = ['agents', 'anthropic', 'openai'].flatMap((name) => [
       ...read(`test/clients/${name}-python.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
     ]);
     const versionsOf = (client: string) => [
@@ -132,12 +135,19 @@ describe('docs/clients.md', () => {
         !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
       );
     });
-    expect([rows.length, wrong.map(([row]) => row)]).toEqual([10, []]);
+    expect([rows.length, wrong.map(([row]) => row)]).toEqual([15, []]);
   });
 });
 
 describe('docs/stores.md', () => {
   it.each(['examples/express/file-store.ts', 'test/examples/file-store.slow.test.ts'])('quotes %s', (path) => {
     expect(read('docs/stores.md')).toContain(`\`\`\`ts\n${read(path)}\`\`\``);
+  });
+});
+
+describe('docs/conformance.md', () => {
+  it('is what `npm run docs:conformance` writes, apart from counts and days', () => {
+    const check = () => execFileSync(process.execPath, ['tools/conformance.mjs', '--check'], { cwd: root });
+    expect(check).not.toThrow();
   });
 });

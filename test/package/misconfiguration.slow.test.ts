@@ -270,4 +270,28 @@ describe('a package that is missing', () => {
     const required = `import { createRequire } from 'node:module'; createRequire('${folder}/a.js')('${path}')`;
     expect([imported.includes(says), stderrOf(required, process.env, folder).includes(says)]).toEqual([true, true]);
   });
+
+  it('[F-31] [X-14] is named by the function that needs it: @aws-sdk/client-s3', () => {
+    const create = "s3Files({ client: { send() {} }, bucket: 'b' })";
+    const said = stderrOf(`(await import('express-open-responses/files')).${create}`, process.env, folder);
+    expect(said).toContain("Error: s3Files needs the package '@aws-sdk/client-s3', which is not installed.");
+  });
+
+  it.each([
+    ['files', 'memoryFiles'],
+    ['vector-stores', 'memoryVectors'],
+    ['inspector', 'createInspector'],
+  ])('[X-03] is none of Express, if no router is made: %s', (entry, name) => {
+    expect(stderrOf(`(await import('express-open-responses/${entry}')).${name}()`, process.env, folder)).toBe('');
+  });
+
+  it('[F-31] [X-11] is named by the options that need it: cockatiel', () => {
+    const options = ['', ', { breaker: false }', ', { breaker: false, bulkhead: { calls: 1 } }'];
+    const own = "{ name: 'own', stream() {} }";
+    const [usual, none, bulkhead] = options.map((text) =>
+      stderrOf(`(await import('express-open-responses/routing')).withFailover([${own}]${text})`, process.env, folder),
+    );
+    const says = "TypeError: withFailover: breaker and bulkhead need the package 'cockatiel': npm install cockatiel";
+    expect([usual?.includes(says), none, bulkhead?.includes(says)]).toEqual([true, '', true]);
+  });
 });

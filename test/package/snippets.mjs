@@ -20,13 +20,17 @@ function exportedNames() {
   return new Map(specifiers.flatMap((from) => Object.keys(require(from)).map((name) => [name, from])));
 }
 
-/** Every `ts` block of README and docs, each as a module with a file name of its own. */
+/** What only the tests of clients install: `test/clients/snippets.test.ts` runs the blocks that import them. */
+const CLIENTS = /from '(@openai\/agents|@ai-sdk\/openai|ai|@langchain\/openai)'/;
+
+/** Every `ts` and `js` block of README and docs, each as a module with a file name of its own. */
 export function snippets() {
   const known = exportedNames();
   return pages.flatMap((page) => {
-    const blocks = [...readFileSync(join(root, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)];
+    const found = readFileSync(join(root, page), 'utf8').matchAll(/^```[tj]s(?: \[[^\]\n]+\])?\n(.*?)^```$/gms);
+    const blocks = [...found].map(([, code]) => code).filter((code) => !CLIENTS.test(code));
     const name = page.replace(/\.md$/, '').replaceAll('/', '-');
-    return blocks.map(([, code], index) => ({ file: `${name}-${index + 1}.ts`, code: withImports(code, known) }));
+    return blocks.map((code, index) => ({ file: `${name}-${index + 1}.ts`, code: withImports(code, known) }));
   });
 }
 
@@ -39,9 +43,13 @@ function withImports(code, known) {
   return `${imports.join('')}${code}export {};\n`;
 }
 
+/** In the first column, or in a loop that begins there. */
+const AWAITS_OUTSIDE =
+  /^(?:(?:const|let) [^\n]*\bawait |await |(?:for|while) await |while [^\n]*\n {2}[^\n]*\bawait )/m;
+
 /** The same for a CommonJS file, which has no `await` outside of functions. */
 export function withoutTopLevelAwait(code) {
-  if (!/^(?:(?:const|let) [^\n]*= |)await |^for await /m.test(code)) return code;
+  if (!AWAITS_OUTSIDE.test(code)) return code;
   const imports = [...code.matchAll(/^import [^;]*;\n/gm)].map(([text]) => text);
   const rest = imports.reduce((left, text) => left.replace(text, ''), code).replace(/^export \{\};\n/m, '');
   return `${imports.join('')}export async function run() {\n${rest.replace(/^export /gm, '')}}\n`;

@@ -186,10 +186,13 @@ describe('createChatCompletions', () => {
 });
 
 describe('express-open-responses/core', () => {
-  it('[X-03] has what the main entry has, where both have it, and adds the two factories', () => {
+  it('[X-03] has what the main entry has, where both have it, and adds the three factories', () => {
     const known = new Map<string, unknown>(Object.entries(main));
     const shared = Object.entries(core).filter(([name, value]) => known.get(name) === value);
     const names = Object.keys(core).filter((name) => !shared.some(([both]) => both === name));
-    expect([names.toSorted(), shared.length]).toEqual([['createChatCompletions', 'createResponses'], 7]);
+    expect([names.toSorted(), shared.length]).toEqual([
+      ['createChatCompletions', 'createMessages', 'createResponses'],
+      7,
+    ]);
   });
 });

@@ -271,7 +271,7 @@ describePostgres('[X-06] postgresStore', () => {
       await Promise.all(pools.map((each) => postgresStore({ pool: each, tablePrefix }).setup()));
       await Promise.all(pools.map((each) => each.end()));
       const { rows } = await pool.query(`SELECT version FROM ${tablePrefix}schema`);
-      expect(rows).toEqual([{ version: 4 }]);
+      expect(rows).toEqual([{ version: 5 }]);
     });
 
     it('needs no call: the first method makes the tables', async () => {
@@ -290,7 +290,7 @@ describePostgres('[X-06] postgresStore', () => {
       const store = postgresStore({ pool, tablePrefix });
       await store.setup();
       const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
-      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([storedResponse('old'), [{ version: 4 }]]);
+      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([storedResponse('old'), [{ version: 5 }]]);
     });
 
     it('[F-05] upgrades the second version: versions count from 0, and conversations know their bytes', async () => {
@@ -331,7 +331,7 @@ describePostgres('[X-06] postgresStore', () => {
       await store.setup();
       await pool.query(`UPDATE ${tablePrefix}schema SET version = 9`);
       await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
-        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 4; update the package`,
+        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 5; update the package`,
       );
     });
 

@@ -17,7 +17,7 @@ export interface SqliteDriver {
   readonly open: ((file: string) => OpenDatabase) | undefined;
 }
 
-type Database = new (file: string) => OpenDatabase;
+type Database = new (file: string, options?: object) => OpenDatabase;
 
 const require = createRequire(import.meta.url);
 // The cast: what the package exports.
@@ -33,7 +33,7 @@ export const sqliteDrivers: readonly SqliteDriver[] = [
 function openWithNode(file: string): OpenDatabase {
   // The cast: what the module exports; the types of Node 20 do not know it.
   const { DatabaseSync } = require('node:sqlite') as { readonly DatabaseSync: Database };
-  return new DatabaseSync(file);
+  return new DatabaseSync(file, { allowExtension: true });
 }
 
 /** A suite for each driver; a skip whose name says why where it is absent. */

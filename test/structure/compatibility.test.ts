@@ -18,6 +18,7 @@ const COMPACTION = 'http/compaction.test.ts';
 const DEFERRED = 'apis/responses/deferred-client-tools.test.ts';
 const REMOTE = 'tools/remote.slow.test.ts';
 const STEERING = 'websocket/steering.test.ts';
+const FILE_SEARCHES = 'vector-stores/file-search.test.ts';
 const SEARCHES = 'web-search/searches.test.ts';
 const SOCKET = 'websocket/messages.test.ts';
 
@@ -41,6 +42,7 @@ const CITATIONS: Citations = {
     tool_search: [DEFERRED, 'is found by the client’s own search'],
     mcp: [REMOTE, 'has its tools listed first, offered and run'],
     image_generation: ['image-generation/images.test.ts', 'has the image made in one response'],
+    file_search: [FILE_SEARCHES, 'tells the model passages below their marks'],
     web_search: [SEARCHES, 'has the model’s search run in one response'],
     web_search_2025_08_26: [SEARCHES, 'web_search_2025_08_26'],
     web_search_preview: [SEARCHES, 'web_search_preview'],
@@ -72,6 +74,7 @@ const CITATIONS: Citations = {
       'code-interpreter/runs.slow.test.ts',
       'is shown no outputs unless it includes them',
     ],
+    'file_search_call.results': [FILE_SEARCHES, 'shows results to clients that include them, and to no others'],
     'message.input_image.image_url': ['http/compatibility-items.slow.test.ts', 'is listed with its image'],
     'message.output_text.logprobs': ['http/requests.test.ts', 'asks for log probabilities where the client does'],
     'reasoning.encrypted_content': ['upstreams/reasoning-end.test.ts', 'goes beside raw reasoning as well'],

@@ -14,9 +14,16 @@ const RANKS: Readonly<Record<string, number>> = {
   approvals: 2,
   compaction: 2,
   tokens: 2,
+  metering: 2,
+  inspection: 2,
+  uploads: 2,
+  vectors: 2,
   'apis/responses': 3,
   'apis/chat-completions': 3,
   'apis/conversations': 3,
+  'apis/files': 3,
+  'apis/messages': 3,
+  'apis/vector-stores': 3,
   dialects: 3,
   background: 3,
   server: 4,
@@ -25,6 +32,10 @@ const RANKS: Readonly<Record<string, number>> = {
   express: 6,
   middleware: 6,
   websocket: 6,
+  // A middleware, and what the routers receive as their option `budget`, by its port.
+  budgets: 7,
+  // The program: a host of its own, on Node's HTTP server.
+  cli: 8,
 };
 /** What a host plugs in knows only the words and the ports. Each names what else it may import. */
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
@@ -35,11 +46,19 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   // Servers that a request names are reached through the guard.
   mcp: ['egress'],
   'code-interpreter': [],
+  documents: [],
+  // URLs that tools are called with are checked by its policy.
+  guards: ['egress'],
   'image-generation': [],
   otel: [],
+  skills: [],
+  // A page beside the routers: it wraps what they are given, and they do not know it.
+  inspector: [],
   // Pages that a model opens are reached through the guard.
   'web-search': ['egress'],
   testing: [],
+  // What files become before they can be searched, and how they are.
+  'vector-stores': ['vectors'],
 };
 const HIGHEST_OF_ADAPTERS = 1;
 /** From here on, what a host plugs in may be chosen as a default. */

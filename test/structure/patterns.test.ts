@@ -15,7 +15,7 @@ const CONSTRUCTED: readonly string[] = [
   // Of an encoding's own pattern, over text of strangers: it runs in a thread with a deadline.
   'src/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.
-  'src/turn/text-field.ts',
+  'src/turn/data/text-field.ts',
 ];
 
 it('[F-04] lists every pattern of the source', () => {

@@ -101,6 +101,20 @@ export const SHAPES = {
   'tools of one name': many(() => '{"type":"function","name":"f"}'),
   'servers of tools': many((index) => `{"type":"mcp","server_label":"s${index}"}`),
   namespaces: many((index) => `{"type":"namespace","name":"n${index}","tools":[{"type":"function","name":"f"}]}`),
+  'Anthropic calls': many((index) => {
+    const half = Math.floor(index / 2);
+    return index % 2 === 0
+      ? `{"role":"assistant","content":[{"type":"tool_use","id":"c${half}","name":"f","input":{}}]}`
+      : `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c${half}","content":"a"}]}`;
+  }),
+  thoughts: many((index) => `{"type":"thinking","thinking":"a","signature":"pst1.${index}"}`),
+  'sealed thoughts': many((index) => `{"type":"redacted_thinking","data":"pst1.${index}"}`),
+  'uses of servers': many((index) => `{"type":"server_tool_use","id":"s${index}","name":"web_search","input":{}}`),
+  'results of servers': many((index) => `{"type":"web_search_tool_result","tool_use_id":"s${index}","content":[]}`),
+  'uses of the client': many((index) => `{"type":"tool_use","id":"c${index}","name":"f","input":{}}`),
+  documents: many(() => '{"type":"document","source":{"type":"content","content":[{"type":"text","text":"a"}]}}'),
+  'Anthropic tools': many((index) => `{"name":"f${index}","input_schema":{"type":"object"}}`),
+  'servers of Anthropic': many((index) => `{"type":"url","name":"s${index}","url":"https://a.example"}`),
   'outputs to submit': many((index) => `{"tool_call_id":"c${index}","output":"a"}`),
 } as const satisfies Readonly<Record<string, Shape>>;
 
@@ -189,6 +203,32 @@ const CHAT_PLACES: Places = {
   '{"model":"m","messages":[{"role":"user","content":"a"}],"previous_response_id":@}': ['one string of hex'],
   '{"model":"m","messages":[{"role":"user","content":"a"}],"x":@}': ANY,
 };
+const START = '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}]';
+const ANSWER =
+  '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":@}]}';
+const MESSAGES_PLACES: Places = {
+  '{"model":"m","max_tokens":9,"messages":@}': [...ANY, 'messages', 'answers of the model', 'Anthropic calls'],
+  '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":@}]}': [...LIST, 'chat parts', 'documents'],
+  [ANSWER]: [
+    ...LIST,
+    'chat parts',
+    'thoughts',
+    'sealed thoughts',
+    'uses of servers',
+    'results of servers',
+    'uses of the client',
+  ],
+  [`${START},"system":@}`]: [...LIST, 'chat parts', 'one huge string'],
+  [`${START},"tools":@}`]: [...LIST, 'Anthropic tools'],
+  [`${START},"tools":[{"name":"f","input_schema":@}]}`]: SCHEMA,
+  [`${START},"tools":[{"type":@,"name":"f"}]}`]: ['one huge string', 'zeros'],
+  [`${START},"mcp_servers":@}`]: [...LIST, 'servers of Anthropic'],
+  [`${START},"metadata":@}`]: [...PAIRS],
+  [`${START},"metadata":{"user_id":@}}`]: ['one huge string'],
+  [`${START},"stop_sequences":@}`]: LIST,
+  [`${START},"thinking":@}`]: LIST,
+  [`${START},"x":@}`]: ANY,
+};
 const CONVERSATION_ITEMS: Places = { '{"items":@}': INPUT, '{"items":[{"role":"user","content":@}]}': CONTENT };
 
 /** The endpoints that take a body, and where in it a stranger may put what he likes. */
@@ -205,6 +245,8 @@ export const ENDPOINTS = {
     '{"tool_outputs":[{"tool_call_id":"call_1","output":"a"}],"x":@}': ANY,
   },
   'POST /chat/completions': CHAT_PLACES,
+  'POST /messages': MESSAGES_PLACES,
+  'POST /messages/count_tokens': MESSAGES_PLACES,
 } as const satisfies Readonly<Record<string, Places>>;
 
 /** The name of an endpoint, as `METHOD /path`. */

@@ -149,6 +149,8 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status };
     case 'image_generation_call':
       return { ...item, status, result: null };
+    case 'file_search_call':
+      return { ...item, status, queries: [], results: null };
     case 'mcp_approval_request':
     case 'compaction':
       return item;
@@ -283,15 +285,19 @@ function addListState(item: SeenItem, event: EventOf<'list-progress' | 'list-end
   item.run.push(event.type === 'list-end' ? 'completed' : 'in_progress');
 }
 
-/** The calls that the model's own server runs, whose arguments have no events. */
-const UPSTREAMS: ReadonlySet<string> = new Set(['web_search_call', 'image_generation_call']);
+/** The calls whose arguments have no events. */
+const WITHOUT_ARGUMENTS: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'image_generation_call',
+]);
 
 function addCallState(item: SeenItem, event: EventOf<'call-state'>): void {
   law(item.start.type === event.kind, `a state fits its item (${item.start.type})`, event);
   law(!item.run.includes(event.state), 'a call comes to each state once', event);
   if (event.kind === 'compaction') return expectCompacting(item, event);
   law((item.run.length === 0) === (event.state === 'in_progress'), 'a call is first of all in progress', event);
-  const isWhole = UPSTREAMS.has(event.kind) || item.argumentsEnded === (event.state !== 'in_progress');
+  const isWhole = WITHOUT_ARGUMENTS.has(event.kind) || item.argumentsEnded === (event.state !== 'in_progress');
   law(isWhole, 'a call runs when it is whole', event);
   item.run.push(event.state);
 }
@@ -349,6 +355,10 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return isOurs(start)
         ? { ...start, ...searchedBy(sameType(start, end), run) }
         : { ...start, ...foundBy(sameType(start, end), run) };
+    case 'file_search_call': {
+      const { status, queries, results } = sameType(start, end);
+      return { ...start, status, queries, results };
+    }
     case 'image_generation_call':
       return { ...start, ...madeBy(sameType(start, end), run) };
     case 'tool_search_call': {
@@ -399,9 +409,9 @@ function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSea
   return { status, ...('sources' in action ? { action } : {}), ...sealed };
 }
 
-/** A search by this server begins before the model has written what for. */
+/** A search by this server begins before the model has written what for: without any query. */
 function isOurs({ action }: WebSearchCallItem): boolean {
-  return action.type === 'search' && action.query === '';
+  return action.type === 'search' && action.queries?.length === 0;
 }
 
 function searchedBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSearchCallItem> {

@@ -145,3 +145,10 @@ export function noChildProcesses(): Promise<void> {
 export function childProcesses(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length;
 }
+
+/** The tool's call fails by itself: the next one on the same connection, or on a new one, is answered. */
+export async function expectOneFailure(tools: McpTools, name: string): Promise<void> {
+  const error = await failureOf(callTool(tools, name));
+  const next = await callTool(tools, 'a/echo', { text: 'next' });
+  expect([error.name, next]).toEqual(['McpCallError', { content: 'next' }]);
+}

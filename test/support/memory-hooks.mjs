@@ -8,7 +8,7 @@ import { transform } from '@swc/core';
 // Node loads the hooks below in a thread of their own, from this same file.
 if (isMainThread) register(import.meta.url);
 
-/** EXPRESS=express4 swaps the Express that everything imports. */
+/** EXPRESS, a path, swaps the Express that everything imports. */
 export function resolve(specifier, context, next) {
   return next(specifier === 'express' ? (process.env.EXPRESS ?? specifier) : specifier, context);
 }

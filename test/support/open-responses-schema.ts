@@ -9,9 +9,6 @@ type Fields = Readonly<Record<string, unknown>>;
 const BEYOND_THE_SPEC =
   /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(compaction\.compacting|mcp|custom_tool_call|web_search|image_generation|code_interpreter|tool_search|shell_call|local_shell|apply_patch)(_.*)?)$/;
 
-/** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
-const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
-
 const schema = hasShared ? openResponses() : undefined;
 
 /** Throws where Open Responses would refuse the resource; says nothing where the schema is not on this machine. */
@@ -93,7 +90,8 @@ function conforming(response: Fields): Fields {
     // OpenAI's own kinds of tools may be chosen too.
     ...(/code_interpreter|"type":"tool_search"/.test(String(JSON.stringify(choice))) ? { tool_choice: 'auto' } : {}),
     ...(namesServer(choice) ? { tool_choice: 'auto' } : {}),
-    ...(BEYOND_THE_EFFORTS.has(reasoning?.effort) ? { reasoning: { ...reasoning, effort: null } } : {}),
+    // Model servers have efforts that the specification's list lacks; they are echoed as they were asked.
+    ...(typeof reasoning?.effort === 'string' ? { reasoning: { ...reasoning, effort: null } } : {}),
   };
 }
 

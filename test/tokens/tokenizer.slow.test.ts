@@ -1,17 +1,24 @@
 /** Counting the tokens of texts. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fc from 'fast-check';
-import { Tiktoken } from 'js-tiktoken/lite';
-import o200k from 'js-tiktoken/ranks/o200k_base';
-import { bytePairCounter } from '../../src/tokens/byte-pairs.ts';
+import { bytePairCounter, type Ranks } from '../../src/tokens/byte-pairs.ts';
 import { encodedTokens, loadEncoding } from '../../src/tokens/encoding.ts';
 import { estimatedTokens, tokensOf } from '../../src/tokens/tokenizer.ts';
 import { TokenizerThread } from '../../src/tokens/tokenizer-thread.ts';
+import { describeWhere } from '../support/skipping.ts';
+
+const peers = join(import.meta.dirname, '../peers/node_modules');
+// The thread finds it there.
+const isInstalled = existsSync(join(peers, 'js-tiktoken')) && process.env.NODE_PATH === peers;
+if (!isInstalled && process.env.CI === 'true') throw new Error('CI needs js-tiktoken: npm run test:slow installs it.');
+const describeTokenizer = describeWhere(isInstalled, 'needs js-tiktoken, which `npm run test:slow` installs');
 
 const PROSE = 'The quick brown fox jumps over the lazy dog. ';
 
-describe('tokensOf', () => {
+describeTokenizer('tokensOf', () => {
   it('[S-14] counts as OpenAI does, with the tokenizer that is installed', async () => {
     // By OpenAI's own tiktoken, o200k_base.
     const texts = ['', 'hello world', 'tiktoken is great!'];
@@ -51,7 +58,7 @@ describe('tokensOf', () => {
   });
 });
 
-describe('TokenizerThread', () => {
+describeTokenizer('TokenizerThread', () => {
   it('[F-12] refuses more than it may count at the same time, and has room again afterwards', async () => {
     const thread = new TokenizerThread();
     const text = ' '.repeat(8_000_000);
@@ -100,8 +107,11 @@ describe('TokenizerThread', () => {
   });
 });
 
-describe('bytePairCounter', () => {
+describeTokenizer('bytePairCounter', () => {
   it('[F-12] [S-14] counts any text as js-tiktoken does', () => {
+    const load = createRequire(join(peers, 'tests.js'));
+    const o200k: Ranks = load('js-tiktoken/ranks/o200k_base');
+    const { Tiktoken } = load('js-tiktoken/lite');
     const theirs = new Tiktoken(o200k);
     const count = bytePairCounter(o200k);
     const text = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }), fc.lorem()));

@@ -9,7 +9,7 @@ import {
   type ToolCall,
   type ToolProvider,
 } from '../../src/index.ts';
-import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
+import { executionError } from '../../src/protocol/tool-calls/results/call-error.ts';
 import { listening } from '../support/listening.ts';
 import { calls, played, providerOf, reported, saying, says, shape, withTools } from './support.ts';
 

@@ -59,9 +59,12 @@ function hooksOn(record: unknown[], approvals: ApprovalInfo[]): Required<Hooks> 
   const received = (...values: readonly unknown[]) => void record.push(...values);
   return {
     onRequest: received,
+    // Its body is what the client wrote, credentials included: the one thing here that may hold them.
+    onTurn: () => received,
     onResponse: received,
     onToolCall: received,
     onToolProgress: received,
+    onGuard: received,
     onError: received,
     onNote: received,
     onApproval(info) {

@@ -1,6 +1,6 @@
 /** The rounds of one turn: what runs side by side, in which order results come, and where it ends. */
 
-import type { RoundCall, RoundLimits } from '../../src/ports/tool-rounds.ts';
+import type { RoundCall, RoundLimits } from '../../src/ports/turn/tool-rounds.ts';
 import type { ToolCallResult } from '../../src/protocol/items.ts';
 import { toolRounds } from '../../src/tools/rounds.ts';
 

@@ -9,7 +9,7 @@ import type {
   ToolProvider,
   ToolResult,
 } from '../../src/index.ts';
-import { callErrorText } from '../../src/protocol/tool-calls/call-error.ts';
+import { callErrorText } from '../../src/protocol/tool-calls/results/call-error.ts';
 import {
   type FakeAnswer,
   type FakeRequest,

@@ -1,7 +1,7 @@
 /** Which links of an answer become citations: those to pages that this server has found. */
 import type { UrlCitation } from '../../src/protocol/items.ts';
 import { citationsIn, withPages } from '../../src/turn/cited-pages.ts';
-import { SharedMap } from '../../src/turn/shared-list.ts';
+import { SharedMap } from '../../src/turn/data/shared-list.ts';
 
 const PAGES = withPages(new SharedMap(), [
   { url: 'https://one.example.com/a', title: 'One', text: '' },

@@ -18,6 +18,7 @@ const PLAN: TurnPlan = {
   owners: new Map<string, ToolOwner>([
     ['look_up', { server: 'files', name: 'look.up' }],
     ['code_interpreter', RUNS_CODE],
+    ['file_search', { server: 'files', name: 'file_search', shownAs: 'file_search_call' }],
     ['image_generation', { server: 'images', name: 'image_generation', shownAs: 'image_generation_call' }],
   ]),
   forms: new Map([['patch', { kind: 'custom', name: 'patch' }]]),
@@ -67,6 +68,7 @@ const TURNS: readonly (readonly [inputs: readonly TurnInput[], plan?: Partial<Tu
     ],
   ],
   [[call(0, 'code_interpreter', '{"code":"1"}'), FINISH, result(0)]],
+  [[call(0, 'file_search', '{"queries":["a"]}'), FINISH, result(0)]],
   [
     [
       { type: 'search-start', search: 's', action: SEARCH },

@@ -1,6 +1,7 @@
 /** How long a turn lives. */
 import { activity } from '../../src/ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { beginTurn } from '../../src/turn/lifetime.ts';
 
 /** A request of a host that leaves ending the turn to the turn. */
@@ -11,7 +12,7 @@ function requestWith(signal: AbortSignal): EndpointRequest {
 
 describe('a turn', () => {
   it('[F-12] [P-10] is over before it begins where its client has left by then, and gives its place back', () => {
-    const turns = activity(1);
+    const turns = activity({ ...DEFAULT_LIMITS, concurrentTurns: 1 });
     const left = new Error('The client left.');
     const { signal, leave } = beginTurn(requestWith(AbortSignal.abort(left)), 1000, turns);
     expect([signal.aborted, signal.reason, turns.running]).toEqual([true, left, 1]);
@@ -21,7 +22,7 @@ describe('a turn', () => {
 
   it('[F-12] [P-10] ends when its client leaves, and does not watch it afterwards', () => {
     const client = new AbortController();
-    const [first, second] = [1, 2].map(() => beginTurn(requestWith(client.signal), 1000, activity(1)));
+    const [first, second] = [1, 2].map(() => beginTurn(requestWith(client.signal), 1000, activity(DEFAULT_LIMITS)));
     second?.leave();
     client.abort(new Error('The client left.'));
     first?.leave();

@@ -1,7 +1,7 @@
 /** Each field of the events that the machine emits, from the opening on. */
 import { type ModelEvent, NO_USAGE } from '../../src/protocol/events.ts';
 import type { Annotation } from '../../src/protocol/items.ts';
-import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
+import { executionError } from '../../src/protocol/tool-calls/results/call-error.ts';
 import {
   CITATION,
   call,

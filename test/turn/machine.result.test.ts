@@ -2,7 +2,7 @@
 import { type ModelEvent, NO_USAGE, type TurnInput, type Usage } from '../../src/protocol/events.ts';
 import type { LogProb } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
-import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
+import { executionError } from '../../src/protocol/tool-calls/results/call-error.ts';
 import type { TurnPlan } from '../../src/turn/state.ts';
 import {
   CITATION,

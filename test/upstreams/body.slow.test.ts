@@ -22,7 +22,7 @@ function write(request: Partial<ModelRequest>, options: AnthropicOptions = {}): 
   return {
     body: expectMessagesRequest(JSON.parse(JSON.stringify(body))),
     notes: notes.map(
-      ({ code, message }) => `${code}: ${/told of (.+?)[;,]|type '(.+?)'/.exec(message)?.slice(1).join('')}`,
+      ({ code, message }) => `${code}: ${/no field for (.+?)[;,]|type '(.+?)'/.exec(message)?.slice(1).join('')}`,
     ),
   };
 }

@@ -1,6 +1,8 @@
 /** The upstream contract, run for each upstream over a fake server that plays the scenarios in its wire. */
 
+import { balanced, routedUpstream, withFailover, withKeys } from 'express-open-responses/routing';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { Pool } from 'undici';
 import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
 import { tracedUpstream } from '../../src/otel/index.ts';
 import {
@@ -165,6 +167,21 @@ describe('chatCompletionsUpstream', () => {
   upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });
 
+/** Made where undici is another package, which cannot dispatch. */
+function withoutDispatch(make: () => Upstream): Upstream {
+  Object.defineProperty(Pool.prototype, 'dispatch', { value: undefined, configurable: true });
+  const upstream = make();
+  Reflect.deleteProperty(Pool.prototype, 'dispatch');
+  return upstream;
+}
+
+describe('[X-03] chatCompletionsUpstream on Bun’s undici', () => {
+  const make = (options: { baseURL: string; apiKey: string }) =>
+    withoutDispatch(() => chatCompletionsUpstream(options));
+  const create = (play: UpstreamPlay) => start(play, chatScript, make);
+  upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
+});
+
 describe('[X-09] tracedUpstream', () => {
   const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
   const create = (play: UpstreamPlay) => start(play, chatScript, make);
@@ -174,6 +191,42 @@ describe('[X-09] tracedUpstream', () => {
 describe('[X-07] [B-46] responsesUpstream', () => {
   const create = (play: UpstreamPlay) => start(play, responsesScript, responsesUpstream);
   upstreamContract({ it: patiently, describe, create, extras: ['state', 'phase', 'citations'] });
+});
+
+describe('[X-11] routing upstreams', () => {
+  type Options = { readonly baseURL: string; readonly apiKey: string };
+  // Two servers of a case have the same names, as one server would have at another address.
+  const single = (options: Options): Upstream => ({
+    ...chatCompletionsUpstream(options),
+    origin: undefined,
+    stateOwner: 'one',
+  });
+  const twice = (options: Options) => [single(options), single(options)];
+  const keyed = ({ baseURL, apiKey }: Options) => withKeys((key) => single({ baseURL, apiKey: key }), [apiKey]);
+  const makes: Readonly<Record<string, (options: Options) => Upstream>> = {
+    withFailover: (options) => withFailover(twice(options)),
+    balanced: (options) => balanced(twice(options), { by: 'sticky' }),
+    withKeys: keyed,
+    routedUpstream: (options) => routedUpstream({ routes: { 'contract-*': single(options) } }),
+    'all of them, nested': (options) =>
+      routedUpstream({
+        routes: { '*': withFailover([balanced([keyed(options), keyed(options)], { by: 'round-robin' })]) },
+      }),
+    'one that is traced, of several': (options) =>
+      tracedUpstream(withFailover(twice(options).map((each) => tracedUpstream(each)))),
+  };
+  describe.each(Object.keys(makes))('%s', (name) => {
+    const make = (options: Options) => (makes[name] ?? keyed)(options);
+    const create = (play: UpstreamPlay) => start(play, chatScript, make);
+    upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
+  });
+
+  describe('over servers of another API', () => {
+    const one = (options: Options) => ({ ...anthropicUpstream(options), origin: undefined, stateOwner: 'one' });
+    const make = (options: Options) => balanced([one(options), one(options)]);
+    const create = (play: UpstreamPlay) => start(play, messagesScript, make);
+    upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
+  });
 });
 
 describe('anthropicUpstream', () => {

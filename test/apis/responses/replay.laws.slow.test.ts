@@ -12,8 +12,8 @@ import {
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import type { ApiRoutes } from '../../../src/ports/endpoints/routes.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
-import { callErrorText } from '../../../src/protocol/tool-calls/call-error.ts';
 import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
+import { callErrorText } from '../../../src/protocol/tool-calls/results/call-error.ts';
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';

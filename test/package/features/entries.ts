@@ -10,6 +10,7 @@ import {
   responsesRouter,
   type Upstream,
 } from 'express-open-responses';
+import { memoryLedger, type TokenBudget, tokenBudget, type UsageLedger } from 'express-open-responses/budgets';
 import {
   type CodeRuntime,
   codeInterpreter,
@@ -25,10 +26,16 @@ import {
   type ModelEvent,
   type Reply,
 } from 'express-open-responses/core';
+import { type DocumentTextOptions, documentText, type TextReader } from 'express-open-responses/documents';
 import { EgressError, egressGuard } from 'express-open-responses/egress';
+import { diskFiles, type FileStore, filesRouter } from 'express-open-responses/files';
+import { allowUrls, type Guard, moderation, type PiiKind, pii, presidio } from 'express-open-responses/guards';
 import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
+import { createInspector, type Inspector, type InspectorOptions } from 'express-open-responses/inspector';
 import { type McpToolsOptions, mcpTools, remoteMcp } from 'express-open-responses/mcp';
 import { tracedTools, tracedUpstream } from 'express-open-responses/otel';
+import { balanced, routedUpstream, type Target, withFailover, withKeys } from 'express-open-responses/routing';
+import { skills } from 'express-open-responses/skills';
 import {
   chatChunk,
   startFakeUpstream,
@@ -38,6 +45,13 @@ import {
 } from 'express-open-responses/testing';
 import { anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
+import {
+  createVectorStores,
+  fileSearch,
+  memoryVectors,
+  type VectorStores,
+  vectorStoresRouter,
+} from 'express-open-responses/vector-stores';
 import { type SearchEngine, searxng, webSearch } from 'express-open-responses/web-search';
 import {
   type AttachedWebSocket,
@@ -54,6 +68,8 @@ const limits: Partial<Limits> = { bodyBytes: 1024 };
 const mcp: McpToolsOptions = { servers: { files: { command: 'npx', args: [] } } };
 const images: ImageGenerationOptions = { baseURL: 'http://localhost:8080/v1' };
 const runtimes: readonly CodeRuntime[] = [pyodideRuntime(), containerRuntime({ image: 'python:3.13-slim' })];
+const ledger: UsageLedger = memoryLedger();
+const budget: TokenBudget = tokenBudget({ limits: { tokens: { points: 1000, duration: 60 } }, ledger });
 const engine: SearchEngine = searxng({ baseURL: 'http://localhost:8080' });
 export const shown: OutputLimits | undefined = undefined;
 
@@ -67,19 +83,41 @@ const own: Upstream = {
     yield events;
   },
 };
+const kinds: readonly PiiKind[] = ['email'];
+const urls: Guard = allowUrls({ allow: [{ suffix: '.example.com' }] });
+const files: FileStore = diskFiles({ folder: 'files' });
+const vectorStores: VectorStores = createVectorStores({
+  files,
+  index: memoryVectors(),
+  embeddings: { baseURL: 'http://localhost:8080/v1', model: 'bge-m3' },
+});
 const router: DrainableRouter = responsesRouter({
+  guards: {
+    input: [pii({ kinds, restore: true }), presidio({ url: 'http://localhost:5002' })],
+    output: [moderation({ upstream: own, model: 'guard' }), urls],
+    tools: [urls],
+  },
   upstream: tracedUpstream(own, { provider: 'own' }),
   tools: [
     tracedTools(mcpTools(mcp)),
     webSearch({ engine, pages: false }),
     ...runtimes.map((runtime) => codeInterpreter({ runtime })),
     imageGeneration(images),
+    fileSearch({ vectorStores }),
+    skills({ directory: '/srv/skills' }),
   ],
   remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
   hooks,
   limits,
+  budget,
 });
-const app = express().use('/v1', heartbeat({ intervalMs: 1000 }), router);
+const watching: InspectorOptions = { maxResponses: 10, redact: ({ type }) => ({ type }) };
+const inspector: Inspector = createInspector(watching);
+const inspected = responsesRouter(inspector.observe({ upstream: own, tools: mcpTools(mcp) }));
+const app = express()
+  .use('/v1', filesRouter({ files }), vectorStoresRouter({ vectorStores }))
+  .use('/v1', budget, heartbeat({ intervalMs: 1000 }), router, inspected)
+  .use('/inspect', inspector.router);
 const webSocket: AttachedWebSocket = attachResponsesWebSocket(app.listen(0), { upstream: own });
 export const listener: UpgradeListener = () => {};
 export const all: readonly Upstream[] = [
@@ -87,6 +125,12 @@ export const all: readonly Upstream[] = [
   responsesUpstream({ baseURL: 'http://localhost:8000/v1' }),
   chatCompletionsUpstream(),
 ];
+const targets: readonly Target[] = [own, { upstream: own, weight: 2, model: (name) => name.toLowerCase() }];
+export const routed: Upstream = routedUpstream({
+  routes: { 'own-*': withFailover(targets, { breaker: false }), '*': balanced(targets, { by: 'sticky' }) },
+  aliases: { fast: 'own-small' },
+});
+export const keyed: Upstream = withKeys((apiKey) => chatCompletionsUpstream({ apiKey }), ['sk-one', 'sk-two']);
 export const api: Api = createResponses({ upstream: own });
 export const answered = (signal: AbortSignal): Promise<Reply> | undefined =>
   createChatCompletions().handle({ method: 'GET', path: '/models', headers: {}, signal });
@@ -94,3 +138,7 @@ export const guard = egressGuard({ allow: [{ cidr: '10.0.0.0/8' }] });
 export const refused = (error: unknown): string | undefined => (error instanceof EgressError ? error.code : undefined);
 export const suites = [containers, chatChunk, startFakeUpstream, storeContract, textStream, upstreamContract, z.object];
 export const closed: Promise<void> = webSocket.close();
+
+const documentOptions: DocumentTextOptions = { maxPages: 100 };
+export const documents: TextReader = documentText(documentOptions);
+export const withDocuments = responsesRouter({ documents });

@@ -14,6 +14,9 @@ declare global {
   const database: SqliteDatabase;
   const client: OpenAI;
   const model: string;
+  const id: string;
+  const lastSequenceNumber: number;
+  function show(event: unknown): void;
   const log: { error(error: unknown): void };
   const url: string;
   const index: {

@@ -1,0 +1,95 @@
+/** Which budgets a request is taken from, and which of them count its model calls. */
+import { budgeted } from '../../src/metering/budgeted.ts';
+import type { Budget, BudgetedTurn } from '../../src/ports/budget.ts';
+import type { TurnContext } from '../../src/ports/turn-context.ts';
+import type { Upstream } from '../../src/ports/upstream.ts';
+import { NO_USAGE } from '../../src/protocol/events.ts';
+
+const usage = { ...NO_USAGE, input_tokens: 1, output_tokens: 2, total_tokens: 3 };
+const upstream: Upstream = {
+  name: 'model',
+  async *stream() {
+    yield [
+      { type: 'usage', usage },
+      { type: 'finish', reason: 'stop' },
+    ];
+  },
+};
+
+/** A budget that records what is asked of it. */
+function recording() {
+  const asked: string[] = [];
+  const turn = (name: string): BudgetedTurn => ({
+    headers: { left: name },
+    count: () => void asked.push(`count ${name}`),
+  });
+  const budget: Budget = {
+    async admit(tenant) {
+      asked.push(`admit ${tenant}`);
+      return turn(tenant);
+    },
+    resume(tenant) {
+      asked.push(`resume ${tenant}`);
+      return turn(tenant);
+    },
+  };
+  return { asked, budget, turn };
+}
+
+const countTokens = async () => 0;
+
+/** Calls the model once with these settings. */
+async function call(settings: { readonly upstream: Upstream }): Promise<void> {
+  const { signal } = new AbortController();
+  const limits = { firstByteTimeoutMs: 1, idleTimeoutMs: 1, eventBytes: 1, outputBytes: 1, toolIterations: 1 };
+  const modelCall = { signal, headers: new Headers(), limits, note: () => {} };
+  for await (const _ of settings.upstream.stream({ model: 'm', items: [], tools: [] }, modelCall));
+}
+
+it('[C-28] a request without a budget has its settings at once, as they are', () => {
+  const settings = { upstream, countTokens };
+  const given = budgeted({ scope: 'a', context: {} }, settings);
+  expect(given).toEqual({ settings });
+});
+
+it('[C-28] a request is taken from the budget of its router, and each model call is counted', async () => {
+  const { asked, budget } = recording();
+  const { settings, headers } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget });
+  await call(settings);
+  await call(settings);
+  expect([asked, headers]).toEqual([['admit a', 'count a', 'count a'], { left: 'a' }]);
+});
+
+it('[C-28] [S-18] a response that another process began is not taken again', async () => {
+  const { asked, budget } = recording();
+  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, true);
+  await call(settings);
+  expect(asked).toEqual(['resume a', 'count a']);
+});
+
+it('[C-28] a request that middlewares have taken is counted by all of them, and taken by the router if its budget is another', async () => {
+  const [before, also, own] = [recording(), recording(), recording()];
+  const contextOf = (): TurnContext => ({
+    budgets: new Map([
+      [before.budget, before.turn('x')],
+      [also.budget, also.turn('y')],
+    ]),
+  });
+  const [context, second] = [contextOf(), contextOf()];
+  const same = await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: also.budget });
+  await call(same.settings);
+  const other = await budgeted({ scope: 'a', context: second }, { upstream, countTokens, budget: own.budget });
+  await call(other.settings);
+  expect([before.asked, also.asked, own.asked]).toEqual([
+    ['count x', 'count x'],
+    ['count y', 'count y'],
+    ['admit a', 'count a'],
+  ]);
+  // Nobody else counts them again.
+  expect([same.headers, other.headers, context.budgets?.size, second.budgets?.size]).toEqual([
+    undefined,
+    { left: 'a' },
+    0,
+    0,
+  ]);
+});

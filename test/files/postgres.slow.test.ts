@@ -1,0 +1,110 @@
+/** Files in PostgreSQL: the contract, several processes' pools, what a crash leaves over, and refusals. */
+import { Pool } from 'pg';
+import { type FileStore, postgresFiles } from '../../src/files.ts';
+import { assertBytes, bytes, contentOf, freshScope, stored, uploadOf } from '../../src/testing/files/file-case.ts';
+import { fileStoreContract } from '../../src/testing/index.ts';
+import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import type { Service } from '../support/services.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+describePostgres('postgresFiles', () => {
+  let server: Service;
+  let pool: Pool;
+  let cases = 0;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = connect();
+  });
+
+  afterAll(async () => {
+    await pool?.end();
+    await server?.close();
+  });
+
+  function connect(): Pool {
+    return new Pool({ connectionString: server.url }).on('error', () => {});
+  }
+
+  function freshPrefix(): string {
+    cases += 1;
+    return `case${cases}_`;
+  }
+
+  async function numberIn(sql: string): Promise<number> {
+    const { rows } = await pool.query(`SELECT (${sql})::int AS number`);
+    return rows[0].number;
+  }
+
+  fileStoreContract({
+    it,
+    describe,
+    async create({ clock }) {
+      const tablePrefix = freshPrefix();
+      const files = postgresFiles({ pool, tablePrefix, now: clock.now });
+      await files.usage('any');
+      const footprint = () => numberIn(`SELECT coalesce(sum(length(data)), 0) FROM ${tablePrefix}file_pieces`);
+      return { files, footprint };
+    },
+  });
+
+  it('[X-14] keeps to a quota over several processes', async () => {
+    const tablePrefix = freshPrefix();
+    const other = connect();
+    const stores: readonly FileStore[] = [
+      postgresFiles({ pool, tablePrefix }),
+      postgresFiles({ pool: other, tablePrefix }),
+    ];
+    const scope = freshScope();
+    const quota = { files: 100, bytes: 250 };
+    const uploads = stores.flatMap((files) =>
+      Array.from({ length: 8 }, () => stored(files, bytes(100), { scope, quota })),
+    );
+    const results = await Promise.allSettled(uploads);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    await other.end();
+  });
+
+  it('[X-14] closes no connection for an upload that is refused', async () => {
+    const own = new Pool({ connectionString: server.url, max: 1 }).on('error', () => {});
+    let connections = 0;
+    own.on('connect', () => {
+      connections += 1;
+    });
+    const files = postgresFiles({ pool: own, tablePrefix: freshPrefix() });
+    for (let upload = 0; upload < 5; upload += 1)
+      await expect(stored(files, bytes(10), { quota: { files: 1, bytes: 9 } })).rejects.toThrow('exceed');
+    expect(connections).toBe(1);
+    await own.end();
+  });
+
+  it('[X-14] removes what a crash has left over, and fails what goes on after all', async () => {
+    let added = 0;
+    const tablePrefix = freshPrefix();
+    const files = postgresFiles({ pool, tablePrefix, now: () => Date.now() + added });
+    async function* resting() {
+      yield bytes(600_000);
+      added = HOUR_MS + 1;
+      await stored(files, bytes(10));
+      yield bytes(600_000);
+    }
+    await expect(files.put(uploadOf(resting()))).rejects.toThrow('no data for longer than staleMs');
+    expect(await numberIn(`SELECT count(*) FROM ${tablePrefix}files`)).toBe(1);
+  });
+
+  it('[X-14] tells a reader that the file was deleted', async () => {
+    const files = postgresFiles({ pool, tablePrefix: freshPrefix() });
+    const file = await stored(files, bytes(600_000));
+    const reading = await files.read(file);
+    await files.delete(file);
+    await expect(joinedOf(reading)).rejects.toThrow('deleted while it was read');
+    assertBytes(await contentOf(files, await stored(files, bytes(5))), bytes(5));
+  });
+});
+
+async function joinedOf(content: AsyncIterable<Uint8Array> | undefined): Promise<number> {
+  let length = 0;
+  for await (const piece of content ?? []) length += piece.byteLength;
+  return length;
+}

@@ -1,0 +1,87 @@
+/** Every recorded Messages answer, through `anthropicUpstream` and out again: passed on, and through items. */
+import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { functionTools } from '../../src/index.ts';
+import type { FakeUpstream } from '../../src/testing/index.ts';
+import { describeShared, listShared, readShared } from '../support/shared.ts';
+import { type MessagesReading, readMessagesJson, readMessagesStream, streamsIn } from '../upstreams/naive-messages.ts';
+import { messageOf } from './accumulate.ts';
+import { ask, askEvents, askJson, eventsIn, type MessagesApp, startMessages } from './messages-app.ts';
+
+const STREAMS = 'corpus/anthropic-stream';
+const MESSAGES = 'corpus/anthropic-json';
+
+/** One that pauses is not the end of a turn, and one without its end is none at all. */
+const streams = listShared(STREAMS, '.sse')
+  .flatMap((file) =>
+    streamsIn(readShared(`${STREAMS}/${file}`)).map((text, index) => [`${file} #${index}`, text] as const),
+  )
+  .filter(([, text]) => !text.includes('"pause_turn"') && text.includes('event: message_stop'));
+const messages = listShared(MESSAGES, '.json')
+  .filter((file) => !file.endsWith('.request.json'))
+  .map((file) => [file, readShared(`${MESSAGES}/${file}`)] as const);
+
+let passing: MessagesApp;
+let running: MessagesApp;
+beforeAll(async () => {
+  const upstream = ({ baseURL }: FakeUpstream) => anthropicUpstream({ baseURL, apiKey: 'k', retries: 0 });
+  passing = await startMessages((fake) => ({ upstream: upstream(fake) }));
+  const tools = functionTools({ never_called: { execute: () => '' } });
+  running = await startMessages((fake) => ({ upstream: upstream(fake), tools }));
+});
+afterAll(() => Promise.all([passing.close(), running.close()]));
+
+const eventStream = (body: string) => ({ body, headers: { 'content-type': 'text/event-stream' } });
+
+/** The events as data, without the end marker that some servers add. */
+function dataOf(text: string): readonly unknown[] {
+  const lines = text.split('\n').filter((line) => line.startsWith('data:'));
+  return lines
+    .map((line) => line.slice('data:'.length).trim())
+    .filter((data) => data !== '[DONE]')
+    .map((data) => JSON.parse(data));
+}
+
+/** What is the same through items: signatures are sealed on the way, and citations have no place in the stream's past. */
+function meant({ segments, status, usage, thoughts, cited }: MessagesReading) {
+  return { segments, status, usage, thoughts: thoughts.length, cited: cited.map(([url]) => url) };
+}
+
+describeShared('a recorded Messages stream', () => {
+  it('[X-12] [Q-03] is one of many', () => expect(streams.length).toBeGreaterThan(25));
+
+  it.each(streams)('[X-12] [Q-03] is passed on event by event: %s', async (_name, text) => {
+    passing.fake.reply(eventStream(text));
+    const answer = await (await ask(passing.url, { stream: true })).text();
+    expect(eventsIn(answer)).toEqual(dataOf(text));
+  });
+
+  it.each(streams)('[X-12] [Q-03] means the same through items, streamed and in JSON: %s', async (_name, text) => {
+    running.fake.reply(eventStream(text));
+    const events = await askEvents(running.url);
+    const again = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+    expect(meant(readMessagesStream(again))).toEqual(meant(readMessagesStream(text)));
+    const streamed = messageOf(events);
+    running.fake.reply(eventStream(text));
+    const { body } = await askJson(running.url);
+    expect(plain(body)).toEqual(plain(streamed));
+  });
+});
+
+describeShared('a recorded Messages answer in JSON', () => {
+  it.each(messages)('[X-12] [Q-03] is passed on, and means the same through items: %s', async (_name, text) => {
+    const reply = { body: text, headers: { 'content-type': 'application/json' } };
+    passing.fake.reply(reply);
+    expect(await (await ask(passing.url)).text()).toBe(text);
+    running.fake.reply(reply);
+    const { body } = await askJson(running.url);
+    expect(meant(readMessagesJson(JSON.stringify(body)))).toEqual(meant(readMessagesJson(text)));
+  });
+});
+
+/** Without what is made anew for each request. */
+function plain(message: unknown): unknown {
+  const text = JSON.stringify(message)
+    .replace(/_[0-9a-f]{32}/g, '_')
+    .replace(/pst1\.[\w-]+/g, 'pst1.');
+  return JSON.parse(text);
+}

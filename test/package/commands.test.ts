@@ -1,0 +1,95 @@
+/** Each command of the documentation is run by a test, or named here with the reason why not. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Pages with the test that runs all of their commands, or holds them against the scripts that there are. */
+const RUN_BY: Readonly<Record<string, string>> = {
+  'README.md': 'test/examples/readme.test.ts',
+  'docs/quick-start.md': 'test/package/quick-start.mjs',
+};
+
+/** Whether the tests of packages or of frameworks start this example, as its README says. */
+function isStarted(page: string): boolean {
+  const [, name] = /^examples\/([^/]+)\//.exec(page) ?? [];
+  const files = ['test/package/examples.mjs', 'test/frameworks/frameworks.ts', 'test/frameworks/frameworks.test.ts'];
+  return name !== undefined && files.some((file) => read(file).includes(`'${name}'`));
+}
+
+/** The commands of other pages: the page, how the command begins, and why it is not run as it stands. */
+const NOT_RUN = [
+  ['CONTRIBUTING.md', 'npm ci', 'all scripts of the package; the gate runs them'],
+  ['docs/clients.md', 'MY_KEY=KEY codex', 'asks at the terminal; test/agents starts Codex with these settings'],
+  [
+    'docs/clients.md',
+    'ANTHROPIC_BASE_URL=',
+    'asks at the terminal; test/agents starts Claude Code with these variables',
+  ],
+  ['docs/messages.md', 'ANTHROPIC_BASE_URL=', 'the same'],
+  ['docs/recipes/README.md', 'npm ci', 'wants a model server at port 8000; test/examples starts each recipe with one'],
+  [
+    'docs/npx.md',
+    'npx ',
+    'wants the published package; test/package/consumers.mjs starts the packed one with npm exec',
+  ],
+  ['docs/npx.md', 'docker build', 'wants Docker; test/docker/run.sh builds and starts the image where it is'],
+  ['docs/npx.md', 'UPSTREAM=', 'wants Docker; the same'],
+  ['docs/sizing.md', 'npm run bench:sizing', 'takes ten minutes and measures this machine'],
+  ['docs/recipes/files.md', 'curl', 'its ids are made up; test/examples does the same through OpenAI’s SDK'],
+] as const;
+
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'examples'), { recursive: true })
+    .map((name) => `examples/${name}`)
+    .filter((path) => path.endsWith('README.md') && !path.includes('node_modules')),
+  ...readdirSync(join(root, 'docs'), { recursive: true })
+    .map((name) => `docs/${name}`)
+    .filter((path) => path.endsWith('.md')),
+];
+
+const commands = pages.flatMap((page) =>
+  [...read(page).matchAll(/^```(?:sh|bash|shell|console)\n(.*?)^```$/gms)].map(([, text = '']) => ({ page, text })),
+);
+
+function reasonFor(page: string, text: string): string | undefined {
+  return NOT_RUN.find(([where, start]) => where === page && text.startsWith(start))?.[2];
+}
+
+/** What a command installs is a peer of this package. */
+function installsPeers(text: string): boolean {
+  const [, names = ''] = /^npm install ([^\n]+)\n$/.exec(text) ?? [];
+  const { peerDependencies } = JSON.parse(read('package.json'));
+  return names !== '' && names.split(' ').every((name) => name in peerDependencies);
+}
+
+describe('the commands of the documentation', () => {
+  it('are run by a test, install a peer dependency, or are named with a reason', () => {
+    const unknown = commands.filter(
+      ({ page, text }) =>
+        !(page in RUN_BY || isStarted(page)) && !installsPeers(text) && reasonFor(page, text) === undefined,
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('are named here only where they are there', () => {
+    const stale = NOT_RUN.filter(
+      ([where, start]) => !commands.some(({ page, text }) => page === where && text.startsWith(start)),
+    );
+    expect([stale, Object.keys(RUN_BY).filter((where) => !commands.some(({ page }) => page === where))]).toEqual([
+      [],
+      [],
+    ]);
+  });
+
+  it('are in languages that these tests know', () => {
+    const known = new Set('sh bash ts js json yaml toml python nginx http text mermaid'.split(' '));
+    const languages = pages.flatMap((page) =>
+      [...read(page).matchAll(/^```(\w*)[^\n]*\n.*?^```$/gms)].map(([, language = '']) => ({ page, language })),
+    );
+    expect(languages.filter(({ language }) => !known.has(language))).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+/** A model server in a process of its own: it answers, throttles, hangs or cuts its streams, as it is told. */
+import { createServer } from 'node:http';
+
+const WORDS = 20;
+const PACE_MS = 10;
+
+const frame = (delta, finish = null) =>
+  `data: ${JSON.stringify({ id: 'c', created: 1, model: 'm', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+
+let mode = 'good';
+
+async function answer(response) {
+  if (mode === 'hang') return;
+  if (mode === 'throttle') {
+    response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '1' });
+    response.end('{"error":{"message":"Slow down."}}');
+    return;
+  }
+  const cutAfter = { 'cut early': 0, 'cut late': WORDS / 2 }[mode] ?? Number.POSITIVE_INFINITY;
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(frame({ role: 'assistant', content: '' }));
+  for (let word = 0; word < WORDS; word += 1) {
+    await new Promise((resolve) => setTimeout(resolve, PACE_MS));
+    if (word >= cutAfter) return response.destroy();
+    response.write(frame({ content: `word${word} ` }));
+  }
+  response.end(`${frame({}, 'stop')}data: [DONE]\n\n`);
+}
+
+const server = createServer((request, response) => request.resume().once('end', () => answer(response)));
+server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
+process.on('message', (next) => {
+  mode = next;
+  process.send({ mode });
+});
+process.once('disconnect', () => process.exit());

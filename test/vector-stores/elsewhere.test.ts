@@ -1,0 +1,137 @@
+/** The tool `file_search` behind everything else that takes tools: chat completions, the Messages API, WebSocket and guards. */
+import express from 'express';
+import { memoryFiles } from '../../src/files.ts';
+import { pii } from '../../src/guards/index.ts';
+import { chatCompletionsRouter, chatCompletionsUpstream, messagesRouter, responsesRouter } from '../../src/index.ts';
+import { startFakeUpstream } from '../../src/testing/index.ts';
+import { createVectorStores, fileSearch, memoryVectors } from '../../src/vector-stores.ts';
+import { listening } from '../support/listening.ts';
+import { calls, chatBody, type Fields, says } from '../tools/support.ts';
+import { startSocketApp } from '../websocket/support.ts';
+import { embeddingOf } from './embeddings-server.ts';
+
+const SCOPE = 'everyone';
+const FILE = `file-a1b2c3${'0'.repeat(26)}`;
+const STORE = `vs_${'1'.repeat(32)}`;
+const CATS = 'Cats purr when they are content. Ask anna@example.com about them.';
+const MARK = '【a1b2c3†cats.md】';
+const TOOL = { type: 'file_search', vector_store_ids: [STORE] };
+
+const searches = () => calls(['call_0', 'file_search', JSON.stringify({ queries: ['cats purr'] })]);
+
+/** A provider over one vector store with one file. */
+async function searching() {
+  const files = memoryFiles();
+  const index = memoryVectors();
+  const embed = async (texts: readonly string[]) => texts.map((text) => Float32Array.from(embeddingOf(text)));
+  const vectorStores = createVectorStores({ files, index, embeddings: { name: 'words', embed }, logger: false });
+  const createdAt = Date.now();
+  async function* content() {
+    yield Buffer.from(CATS);
+  }
+  const details = () => ({ filename: 'cats.md', purpose: 'assistants' });
+  await files.put({ scope: SCOPE, id: FILE, createdAt, content: content(), details });
+  await index.putStore(
+    { scope: SCOPE, id: STORE, name: '', metadata: {}, createdAt, lastActiveAt: createdAt },
+    'create',
+  );
+  const chunking = { maxTokens: 800, overlapTokens: 400 };
+  const key = { scope: SCOPE, store: STORE, id: FILE };
+  const file = { ...key, filename: 'cats.md', attributes: {}, chunking, autoChunking: true, createdAt };
+  await index.addFiles({ scope: SCOPE, id: STORE }, [file]);
+  vectorStores.indexAdded();
+  while ((await index.getFile(key))?.status !== 'completed') await new Promise((resolve) => setImmediate(resolve));
+  return { tools: fileSearch({ vectorStores }), close: () => vectorStores.close() };
+}
+
+let search: Awaited<ReturnType<typeof searching>>;
+beforeAll(async () => {
+  search = await searching();
+});
+afterAll(() => search.close());
+
+async function withRouters(
+  run: (url: string, fake: Awaited<ReturnType<typeof startFakeUpstream>>) => Promise<void>,
+  more: Fields = {},
+) {
+  const fake = await startFakeUpstream();
+  const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
+  const options = { upstream, tools: search.tools, scope: () => SCOPE, logger: false as const, ...more };
+  const app = await listening(
+    express().use('/v1', responsesRouter(options), chatCompletionsRouter(options), messagesRouter(options)),
+  );
+  try {
+    await run(`${app.url}/v1`, fake);
+  } finally {
+    await Promise.all([app.close(), upstream.close?.(), fake.close()]);
+  }
+}
+
+async function post(url: string, body: Fields) {
+  const headers = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' };
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', ...body }) });
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
+  return { status: answer.status, json: (await answer.json()) as any };
+}
+
+const messages = [{ role: 'user', content: 'What do cats do?' }];
+
+describe('a search in files', () => {
+  it('[X-14] is hidden in chat completions, where marks stay in the text', () =>
+    withRouters(async (url, fake) => {
+      fake.reply(searches(), says(`They purr${MARK}.`));
+      const { json } = await post(`${url}/chat/completions`, { messages, tools: [TOOL] });
+      expect(json.choices[0].message).toMatchObject({ content: `They purr${MARK}.` });
+      expect(fake.requests.map(chatBody).at(-1)?.messages.at(-1)).toMatchObject({
+        role: 'tool',
+        content: `${MARK}\n${CATS}`,
+      });
+      const unknown = { ...TOOL, vector_store_ids: [`vs_${'2'.repeat(32)}`] };
+      const refused = await post(`${url}/chat/completions`, { messages, tools: [unknown] });
+      expect([refused.status, refused.json.error.code]).toEqual([404, 'vector_store_not_found']);
+    }));
+
+  it('[X-14] is not a tool of the Messages API, which has no form for it', () =>
+    withRouters(async (url, fake) => {
+      fake.reply(says('Hello.'));
+      const { json } = await post(`${url}/messages`, { messages, max_tokens: 100 });
+      expect(json.content).toEqual([{ type: 'text', text: 'Hello.' }]);
+      expect(fake.requests.map(chatBody).at(-1)?.tools).toBeUndefined();
+    }));
+
+  it('[X-14] is read by guards before the model and the client receive it', () =>
+    withRouters(
+      async (url, fake) => {
+        fake.reply(searches(), says('Done.'));
+        const include = ['file_search_call.results'];
+        const { json } = await post(`${url}/responses`, { input: 'Whom?', tools: [TOOL], include });
+        const told = JSON.stringify(fake.requests.map(chatBody).at(-1));
+        const shown = JSON.stringify(json);
+        expect([told, shown].map((text) => [text.includes('cats.md'), text.includes('anna@')])).toEqual([
+          [true, false],
+          [true, false],
+        ]);
+      },
+      { guards: { tools: [pii({ kinds: ['email'] })] } },
+    ));
+
+  it('[X-14] runs over WebSocket, and is remembered where nothing is stored', async () => {
+    const app = await startSocketApp({ tools: search.tools, scope: () => SCOPE });
+    try {
+      app.fake.reply(searches(), says(`They purr${MARK}.`), says(`Again${MARK}.`));
+      const talk = await app.connect();
+      const asking = { tools: [TOOL], include: ['file_search_call.results'] };
+      const first = (await talk.ask({ ...asking, store: false })).at(-1)?.response as Fields;
+      const cited = { annotations: [{ type: 'file_citation', file_id: FILE, index: 9 }] };
+      expect(first.output).toMatchObject([
+        { type: 'file_search_call', results: [{ text: CATS }] },
+        { content: [{ text: 'They purr.', ...cited }] },
+      ]);
+      const next = (await talk.ask({ ...asking, store: false, previous_response_id: first.id })).at(-1)
+        ?.response as Fields;
+      expect(next.output).toMatchObject([{ content: [{ text: 'Again.', annotations: [{ file_id: FILE }] }] }]);
+    } finally {
+      await app.close();
+    }
+  });
+});
