@@ -1,6 +1,7 @@
 /** Names each page after the entry that hosts import, and fails for an exported name or member without a comment. */
-import { readFileSync } from 'node:fs';
-import { Application, Comment, Converter, ReflectionKind } from 'typedoc';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Application, Comment, Converter, ReflectionKind, RendererEvent } from 'typedoc';
 import { sources } from './api-entries.mjs';
 
 const CHECKED =
@@ -15,6 +16,7 @@ const CHECKED =
 
 export function load(app) {
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => nameModules(project));
+  app.renderer.on(RendererEvent.END, ({ outputDirectory }) => repairAnchors(outputDirectory));
   app.on(Application.EVENT_VALIDATE_PROJECT, (project) => checkComments(project, app.logger));
 }
 
@@ -30,6 +32,22 @@ function nameModules(project) {
     if (sentence) module.comment = new Comment([{ kind: 'text', text: sentence }]);
   }
 }
+
+/** TypeDoc counts a member `x` of `Y` as a heading `yx`, and so numbers the anchor of a type `YX`, which is the only heading of that name. */
+function repairAnchors(folder) {
+  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.md'));
+  const texts = new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  const numbered = /\]\(([^)#]*)#([\w-]+)-1\)/g;
+  for (const [name, text] of texts) {
+    const repaired = text.replace(numbered, (link, page, anchor) => {
+      const headings = texts.get(page === '' ? name : join(dirname(name), page))?.match(headingOf(anchor)) ?? [];
+      return headings.length === 1 ? `](${page}#${anchor})` : link;
+    });
+    if (repaired !== text) writeFileSync(join(folder, name), repaired);
+  }
+}
+
+const headingOf = (anchor) => new RegExp(`^#+ ${anchor}(\\(\\)\\??)?$`, 'gim');
 
 function checkComments(project, logger) {
   const bare = project.getReflectionsByKind(CHECKED).filter((it) => isPublic(it) && !isLiteral(it) && !hasComment(it));
