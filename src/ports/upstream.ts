@@ -29,12 +29,12 @@ export interface UpstreamCall {
   readonly wire?: WireTap | undefined;
 }
 
-/** Receives the text of a model call as it goes over the wire, without headers. Neither function may throw. */
+/** Receives a model call as it goes over the wire, without headers. Neither function may throw. */
 export interface WireTap {
   /** The body of the request, as JSON text. */
   sent(body: string): void;
-  /** What arrived together: the data of some events, or one whole JSON body. */
-  received(data: readonly string[]): void;
+  /** What of the answer has arrived: of an event stream, or of a JSON body. The memory is used again: copy what is kept. */
+  received(bytes: Buffer): void;
 }
 
 /** The owner of the opaque state in this model's answers. */

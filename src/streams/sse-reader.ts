@@ -31,6 +31,8 @@ export interface SseOptions {
   readonly quietMs: number;
   /** Called for each read, including comments. */
   readonly onBytes: () => void;
+  /** Receives the bytes before they are parsed. */
+  readonly tap?: ((bytes: Buffer) => void) | undefined;
 }
 
 /** The events of one body, as they arrive. */
@@ -60,6 +62,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private readonly body: Bytes;
   private readonly eventBytes: number;
   private readonly onBytes: () => void;
+  private readonly tap: SseOptions['tap'];
   private readonly parser: EventSourceParser;
   private readonly spelt = eventLines();
   private readonly timer: NodeJS.Timeout;
@@ -80,11 +83,12 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private consumer: Consumer<readonly string[]> | undefined = undefined;
   private isQuiet = false;
 
-  constructor(body: Bytes, { eventBytes, quietMs, onBytes }: SseOptions) {
+  constructor(body: Bytes, { eventBytes, quietMs, onBytes, tap }: SseOptions) {
     super('EVENT_STREAM');
     this.body = body;
     this.eventBytes = eventBytes;
     this.onBytes = onBytes;
+    this.tap = tap;
     this.parser = createParser({
       maxBufferSize: eventBytes + FRAMING,
       onEvent: ({ data }) => this.takeEvent(data),
@@ -161,6 +165,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     const bytes = joined(this.unread);
     this.unread = [];
     this.unreadBytes = 0;
+    this.tap?.(bytes);
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
     if (end === 0) return this.hold(bytes);
     const lines = this.spelt(joined([...this.line, bytes.subarray(0, end)]).toString('utf8'));

@@ -91,13 +91,13 @@ class CallWatch {
 
   events(events: readonly ModelEvent[]): readonly ModelEvent[] {
     this.heard(events.length > 0);
-    if (this.given !== undefined) this.record?.spoke(events);
+    if (this.given !== undefined) this.record?.spoke(events.map((event) => JSON.stringify(event)));
     return events;
   }
 
   batch(batch: ChatBatch): ChatBatch {
     this.heard(batch.data.length > 0);
-    if (this.given !== undefined) this.record?.received(batch.data);
+    if (this.given !== undefined) this.record?.spoke(batch.data);
     return batch;
   }
 
@@ -123,9 +123,9 @@ class CallWatch {
       record.sent(body);
       wire?.sent(body);
     };
-    const received = (data: readonly string[]) => {
-      record.received(data);
-      wire?.received(data);
+    const received = (bytes: Buffer) => {
+      record.received(bytes);
+      wire?.received(bytes);
     };
     return { wire: { sent, received } };
   }

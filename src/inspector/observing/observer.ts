@@ -7,6 +7,7 @@ import type { Upstream } from '../../ports/upstream.ts';
 import type { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { BlockPool } from '../recording/kept-bytes.ts';
 import { type ItemSettings, takeEvents } from '../recording/live-items.ts';
 import { ModelCallRecord } from '../recording/model-call.ts';
 import type { Recording } from '../recording/recording.ts';
@@ -49,6 +50,7 @@ export class Observer implements CallSink {
   private readonly limit: number;
   private readonly redact: Redact;
   private readonly items: ItemSettings;
+  private readonly pool = new BlockPool();
   private readonly proxies = new WeakMap<Upstream, Upstream>();
   private readonly observedHooks = new WeakSet<Hooks>();
 
@@ -76,9 +78,8 @@ export class Observer implements CallSink {
   begin(upstream: string, signal: AbortSignal): ModelCallRecord | undefined {
     const recording = this.ring.ofSignal(signal);
     if (!recording || recording.isEvicted) return undefined;
-    const call = new ModelCallRecord(recording, upstream, this.limit);
-    recording.addCall(call);
-    return call;
+    const call = new ModelCallRecord(recording, upstream, { limit: this.limit, pool: this.pool });
+    return recording.addCall(call) ? call : undefined;
   }
 
   ended(upstream: Upstream, call: EndedCall): void {

@@ -58,12 +58,14 @@ export interface ModelCall {
   readonly request: Kept;
   /** Whether `request` and `answer` are what went over the wire; else they are what the upstream was given, and gave. */
   readonly isWire: boolean;
-  /** A line for each event, or one JSON body. */
+  /** The event stream, or one JSON body. */
   readonly answer: string;
-  /** Characters of the answer that were not kept. */
+  /** Bytes of the answer that were not kept. */
   readonly answerCut: number;
   readonly batches: number;
   readonly firstOutput: number | undefined;
   readonly end: number | undefined;
   readonly error: RecordedError | undefined;
+  /** Gives the memory of the answer back. */
+  forget(): void;
 }

@@ -23,8 +23,8 @@ export function takeEvents(recording: Recording, events: readonly TurnEvent[], s
   if (recording.isEvicted) return;
   recording.events += events.length;
   for (const event of events) takeEvent(recording, event, settings);
-  // Reported once for the batch: pages that watch it ask again, and texts count when their item is complete.
-  recording.changed(0);
+  // Once for the batch, since most events are deltas; pages that watch it ask again.
+  recording.countGrowth();
 }
 
 function takeEvent(recording: Recording, event: TurnEvent, settings: ItemSettings): void {
@@ -67,7 +67,9 @@ function grow(recording: Recording, index: number, text: string, { limit, keepsG
   const item = recording.items[index];
   if (!item) return;
   item.deltas += 1;
-  if (keepsGrowing && item.text.length < Math.min(limit, recording.room)) item.text += text;
+  if (!keepsGrowing || item.text.length >= Math.min(limit, recording.room)) return;
+  item.text += text;
+  recording.growth += text.length;
 }
 
 function reachArguments(recording: Recording, index: number): void {
@@ -79,6 +81,7 @@ function finish(recording: Recording, index: number, whole: JsonObject, { limit,
   const item = recording.items[index];
   if (!item) return;
   item.end = recording.elapsed();
+  recording.growth -= item.text.length;
   item.text = '';
   item.json = recording.keepJson(redacted(whole), limit);
   if (item.type === 'compaction') recording.mark('compaction');

@@ -1,10 +1,16 @@
 /** One call of a model as the inspector keeps it: its attempts, its times, and the text that went over the wire. */
-import type { ModelEvent } from '../../protocol/events.ts';
 import type { Attempt, ModelCall, RecordedError } from './entries.ts';
 import { type Kept, NOTHING_KEPT } from './kept.ts';
+import { type BlockPool, KeptBytes } from './kept-bytes.ts';
 import type { Recording } from './recording.ts';
 
 const MOST_ATTEMPTS = 32;
+
+/** What the recordings of calls share. */
+export interface CallSettings {
+  readonly limit: number;
+  readonly pool: BlockPool;
+}
 
 /** One call of a model; times in milliseconds since the client's request. */
 export class ModelCallRecord implements ModelCall {
@@ -15,10 +21,7 @@ export class ModelCallRecord implements ModelCall {
   request: Kept = NOTHING_KEPT;
   /** Whether `request` and `answer` are what went over the wire. */
   isWire = false;
-  /** The batches of the answer as bytes: garbage collection copies strings that outlive their batch, and most are never viewed. */
-  private readonly batchBytes: Buffer[] = [];
-  private answerCharacters = 0;
-  /** Characters of the answer that were not kept. */
+  /** Bytes of the answer that were not kept. */
   answerCut = 0;
   batches = 0;
   firstOutput: number | undefined = undefined;
@@ -26,16 +29,19 @@ export class ModelCallRecord implements ModelCall {
   error: RecordedError | undefined = undefined;
   private readonly recording: Recording;
   private readonly limit: number;
+  private readonly kept: KeptBytes;
 
-  constructor(recording: Recording, upstream: string, limit: number) {
+  /** `limit` is that of each text: characters of the request, bytes of the answer. */
+  constructor(recording: Recording, upstream: string, { limit, pool }: CallSettings) {
     this.recording = recording;
     this.upstream = upstream;
     this.limit = limit;
+    this.kept = new KeptBytes(pool);
     this.start = recording.elapsed();
   }
 
   get answer(): string {
-    return this.batchBytes.join('\n');
+    return this.kept.text();
   }
 
   attempt(host: string): void {
@@ -53,22 +59,23 @@ export class ModelCallRecord implements ModelCall {
     this.request = this.recording.keepJson(request, this.limit);
   }
 
-  received(data: readonly string[]): void {
-    const { recording } = this;
-    let characters = 0;
-    for (const text of data) characters += text.length;
-    this.answerCharacters += characters;
-    if (recording.isEvicted || this.answerCharacters > this.limit || recording.room < characters) {
-      this.answerCut += characters;
-      return;
-    }
-    if (data.length > 0) this.batchBytes.push(Buffer.from(data.join('\n')));
-    recording.count(characters);
+  received(bytes: Buffer): void {
+    const { recording, kept } = this;
+    const room = recording.isEvicted ? 0 : Math.min(this.limit - kept.length, recording.room);
+    const count = Math.max(Math.min(bytes.length, Math.floor(room)), 0);
+    this.answerCut += bytes.length - count;
+    const before = kept.size;
+    kept.append(bytes, count);
+    recording.countBytes(kept.size - before);
   }
 
-  /** The output of an upstream whose text is not seen. */
-  spoke(events: readonly ModelEvent[]): void {
-    if (!this.isWire) this.received(events.map((event) => JSON.stringify(event)));
+  /** The output of an upstream whose text is not seen, as JSON. */
+  spoke(lines: readonly string[]): void {
+    if (!this.isWire && lines.length > 0) this.received(Buffer.from(`${lines.join('\n')}\n`));
+  }
+
+  forget(): void {
+    this.kept.clear();
   }
 
   heard(hasOutput: boolean): void {

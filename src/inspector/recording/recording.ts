@@ -46,6 +46,8 @@ export class Recording {
   /** Entries that were not kept. */
   dropped = 0;
   bytes = OWN_BYTES;
+  /** Characters of growing texts that are not counted yet. */
+  growth = 0;
   /** Room for texts, in characters. */
   room: number;
   /** Set once the ring has dropped it: nothing more is kept. */
@@ -96,6 +98,18 @@ export class Recording {
     return kept;
   }
 
+  /** Counts how the texts of items have grown, or that they are complete. */
+  countGrowth(): void {
+    this.changed(this.growth * BYTES_PER_CHARACTER);
+    this.growth = 0;
+  }
+
+  /** Counts bytes that were kept elsewhere. */
+  countBytes(bytes: number): void {
+    this.room = Math.max(this.room - bytes / BYTES_PER_CHARACTER, 0);
+    this.changed(bytes);
+  }
+
   /** Counts text that was kept elsewhere, in characters. */
   count(characters: number): void {
     this.room = Math.max(this.room - characters, 0);
@@ -106,8 +120,9 @@ export class Recording {
     this.add(this.marks, { kind, at: this.elapsed(), text: text.slice(0, LONGEST_TEXT) });
   }
 
-  addCall(call: ModelCall): void {
-    this.add(this.calls, call);
+  /** Whether the call is kept. */
+  addCall(call: ModelCall): boolean {
+    return this.add(this.calls, call);
   }
 
   addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
@@ -134,17 +149,24 @@ export class Recording {
     this.onChange(this, bytes);
   }
 
+  /** Nothing is kept of it from now on. */
+  evict(): void {
+    this.isEvicted = true;
+    for (const call of this.calls) call.forget();
+  }
+
   private counted(kept: Kept): Kept {
     this.count(kept.text.length);
     return kept;
   }
 
-  private add<Entry>(list: Entry[], entry: Entry): void {
+  private add<Entry>(list: Entry[], entry: Entry): boolean {
     if (this.isEvicted || list.length >= MOST_ENTRIES) {
       this.dropped += 1;
-      return;
+      return false;
     }
     list.push(entry);
     this.changed(ENTRY_BYTES);
+    return true;
   }
 }

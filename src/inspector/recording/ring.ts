@@ -97,7 +97,7 @@ export class Ring {
   }
 
   private evict(recording: Recording): void {
-    recording.isEvicted = true;
+    recording.evict();
     this.kept.delete(recording.number);
     if (this.byRequest.get(recording.info.requestId) === recording) this.byRequest.delete(recording.info.requestId);
     this.bytes -= recording.bytes;

@@ -1,4 +1,5 @@
 /** One response in full: its request, its timeline, its items and its model calls. */
+import { createParser } from 'eventsource-parser';
 import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 import type { LiveItem, ModelCall } from '../recording/entries.ts';
 import { shownText } from '../recording/kept.ts';
@@ -48,15 +49,32 @@ function itemView({ index, type, id, start, argumentsAt, end, deltas, text, json
   return { index, type, id, ...times, deltas, growing: withoutKeys(text), json: withoutKeys(json.text), cut: json.cut };
 }
 
-/** Of an event stream, each line is JSON of its own; else the text is one JSON body. */
-function shownLines(text: string): string {
-  const lines = text.split('\n');
-  const isStream = /^[{[]/.test(lines[1] ?? '');
-  return isStream ? lines.map(shownText).join('\n') : shownText(text);
+/** The answer, a line for each event. What has not arrived whole is left out: the secrets in it could not be found by their names. */
+function shownAnswer({ answer, answerCut, end }: ModelCall): string {
+  const isWhole = answerCut === 0 && end !== undefined;
+  const lines = /^\s*[{[]/.test(answer) ? linesIn(answer, isWhole) : dataIn(answer, isWhole);
+  return lines.map(shownText).join('\n');
+}
+
+/** A JSON body, or a line of JSON for each event. */
+function linesIn(text: string, isWhole: boolean): readonly string[] {
+  const lines = text.trimEnd().split('\n');
+  const isStream = lines.length > 1 && /^[{[]/.test(lines[1] ?? '');
+  if (!isStream) return isWhole ? [text] : [];
+  return isWhole ? lines : lines.slice(0, -1);
+}
+
+/** The data of each event of a stream. */
+function dataIn(text: string, isWhole: boolean): readonly string[] {
+  const lines: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => lines.push(data) });
+  // The last event may have no blank line behind it.
+  parser.feed(isWhole ? `${text}\n\n` : text);
+  return lines;
 }
 
 function callView(call: ModelCall) {
-  const { upstream, start, attempts, firstOutput, end, error, request, isWire, answer, answerCut, batches } = call;
+  const { upstream, start, attempts, firstOutput, end, error, request, isWire, answerCut, batches } = call;
   return {
     upstream,
     start,
@@ -67,6 +85,6 @@ function callView(call: ModelCall) {
     isWire,
     error: error ? { ...error, message: withoutKeys(error.message) } : null,
     request: { text: shownText(request.text), cut: request.cut },
-    answer: { text: shownLines(answer), cut: answerCut },
+    answer: { text: shownAnswer(call), cut: answerCut },
   };
 }

@@ -72,7 +72,6 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onChunk(data: readonly string[]): void {
-    this.call.wire?.received(data);
     this.isAnswered ||= data.length > 0;
     const place = data.findIndex(this.isLast);
     if (place < 0) this.consumer.onChunk({ whole: false, data });
@@ -115,12 +114,13 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
       onBytes: () => watch.reset(),
+      tap: wire && ((bytes) => wire.received(bytes)),
     });
     this.inbox.pull(this);
   }
 
   private takeWhole(text: string): void {
-    this.call.wire?.received([text]);
+    this.call.wire?.received(Buffer.from(text));
     this.last({ whole: true, data: [text] });
   }
 
