@@ -1,12 +1,14 @@
 /**
  * Builds the package into `dist`: the implementation in CommonJS (`cjs`), entries that re-export it as ES modules (`esm`), the
- * scripts of the code interpreter's process (`sandbox`), and the inspector's page (`inspector-ui`).
+ * scripts of the code interpreter's process (`sandbox`), and the inspector's page (`inspector-ui`). Does nothing where `dist` is
+ * what these sources make, unless called with `--fresh`.
  */
 import { execFile } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildRecord } from './built.mjs';
 import { bundle } from './bundle.mjs';
 import { compact } from './compact.mjs';
 import { entriesOf, esmEntry } from './entries.mjs';
@@ -33,44 +35,52 @@ async function compile(...args) {
   }
 }
 
-rmSync(dist, { recursive: true, force: true });
-await Promise.all([
-  // The code has no comments, which would be a fifth of it; the types have them, for editors. It is bundled below.
-  compile('-p', 'tsconfig.build.json', '--noCheck'),
-  compile('-p', 'tsconfig.build.json', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false'),
-  compile('-p', 'tsconfig.sandbox.json'),
-  buildInspectorPage(join(root, 'src/inspector/ui'), join(dist, 'inspector-ui')),
-]);
-write(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
-write(join(dist, 'sandbox/package.json'), '{ "type": "module" }\n');
-for (const name of ['express/express', 'ports/host/package-files', 'protocol/json/packages'])
-  for (const kind of ['cjs', 'd.cts']) cpSync(join(root, `src/${name}.${kind}`), join(dist, `cjs/${name}.${kind}`));
+async function build() {
+  rmSync(dist, { recursive: true, force: true });
+  await Promise.all([
+    // The code has no comments, which would be a fifth of it; the types have them, for editors. It is bundled below.
+    compile('-p', 'tsconfig.build.json', '--noCheck'),
+    compile('-p', 'tsconfig.build.json', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false'),
+    compile('-p', 'tsconfig.sandbox.json'),
+    buildInspectorPage(join(root, 'src/inspector/ui'), join(dist, 'inspector-ui')),
+  ]);
+  write(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
+  write(join(dist, 'sandbox/package.json'), '{ "type": "module" }\n');
+  for (const name of ['express/express', 'ports/host/package-files', 'protocol/json/packages'])
+    for (const kind of ['cjs', 'd.cts']) cpSync(join(root, `src/${name}.${kind}`), join(dist, `cjs/${name}.${kind}`));
 
-const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const programs = Object.values(bin);
-const entries = entriesOf(exports);
-// Threads and the program have entries of their own, which nobody imports.
-const bundled = await bundle(join(dist, 'cjs'), [
-  ...entries,
-  'documents/reading/document-worker',
-  'tokens/tokenizer-worker',
-  'web-search/pages/page-worker',
-  'cli/bin',
-]);
-for (const { fileName, code } of bundled) {
-  const isProgram = programs.includes(`./dist/cjs/${fileName}`);
-  write(join(dist, 'cjs', fileName), `${isProgram ? '#!/usr/bin/env node\n' : ''}${compact(code)}`);
-}
-for (const path of programs) chmodSync(join(root, path), 0o755);
-for (const entry of entries) {
-  const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
-  write(join(dist, 'esm', `${entry}.js`), code);
-  write(join(dist, 'esm', `${entry}.d.ts`), types);
-}
-keepPublicTypes(join(dist, 'cjs'), entries);
+  const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const programs = Object.values(bin);
+  const entries = entriesOf(exports);
+  // Threads and the program have entries of their own, which nobody imports.
+  const bundled = await bundle(join(dist, 'cjs'), [
+    ...entries,
+    'documents/reading/document-worker',
+    'tokens/tokenizer-worker',
+    'web-search/pages/page-worker',
+    'cli/bin',
+  ]);
+  for (const { fileName, code } of bundled) {
+    const isProgram = programs.includes(`./dist/cjs/${fileName}`);
+    write(join(dist, 'cjs', fileName), `${isProgram ? '#!/usr/bin/env node\n' : ''}${compact(code)}`);
+  }
+  for (const path of programs) chmodSync(join(root, path), 0o755);
+  for (const entry of entries) {
+    const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
+    write(join(dist, 'esm', `${entry}.js`), code);
+    write(join(dist, 'esm', `${entry}.d.ts`), types);
+  }
+  keepPublicTypes(join(dist, 'cjs'), entries);
 
-for (const path of readdirSync(join(dist, 'cjs'), { recursive: true, encoding: 'utf8' })) {
-  if (!path.endsWith('.d.ts')) continue;
-  const file = join(dist, 'cjs', path);
-  writeFileSync(file, typesWithTabs(readFileSync(file, 'utf8')));
+  for (const path of readdirSync(join(dist, 'cjs'), { recursive: true, encoding: 'utf8' })) {
+    if (!path.endsWith('.d.ts')) continue;
+    const file = join(dist, 'cjs', path);
+    writeFileSync(file, typesWithTabs(readFileSync(file, 'utf8')));
+  }
+}
+
+const record = buildRecord(root);
+if (process.argv.includes('--fresh') || !record.isCurrent()) {
+  await build();
+  record.write();
 }

@@ -116,7 +116,7 @@ The test suites of this version, and the versions that they run with. \`npm run 
 
 ${suites()}
 
-The suites run on Node 20. \`npm test\` runs on Node 22 and 24 and, where HTTP is concerned, on Express 4 as well. What the Open Responses acceptance suite asserts, over HTTP and
+The suites run on Node 20. \`npm test\` runs on Node 24 as well; what goes through Node's own parts runs on Node 22, and what goes through Express on Express 4. What the Open Responses acceptance suite asserts, over HTTP and
 WebSocket, is asserted in \`test/acceptance\` of the examples for Express, Hono and Koa, under the names of its tests. \`npm run test:package\` compiles every snippet of these pages
 and follows the [quick start](quick-start.md).
 

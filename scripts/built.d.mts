@@ -1,0 +1,2 @@
+/** The types of `built.mjs`. */
+export function buildRecord(root: string): { isCurrent(): boolean; write(): void };
