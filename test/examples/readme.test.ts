@@ -3,7 +3,7 @@ import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
 import { printedBy, shownIn } from './printed.ts';
 import { codeBlocks, itBuilt, itWith, readProject, type Served, serve, startExample } from './support.ts';
 
-const README_BYTES = 9000;
+const README_BYTES = 10_000;
 const README = readProject('README.md');
 const [start, test] = codeBlocks('README.md', 'bash');
 const [hello, threeWays] = codeBlocks('README.md', 'ts');
