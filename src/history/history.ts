@@ -14,6 +14,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
+import { isRecord } from '../protocol/record.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { loadChain } from './load-chain.ts';
 
@@ -129,12 +130,13 @@ function skipped({ id }: Item): Note {
   return { code: 'reference_skipped', message: `No item with id ${quotedId(id)} is known; the reference is skipped.` };
 }
 
+/** Not what is no item: that is left to the body's validation. */
 function needsStored(item: Item): boolean {
-  return isReference(item) || writtenKind(item)?.lacksResult?.(item) === true;
+  return isRecord(item) && (isReference(item) || writtenKind(item)?.lacksResult?.(item) === true);
 }
 
-function isReference({ type }: Item): boolean {
-  return type === 'item_reference';
+function isReference(item: Item): boolean {
+  return isRecord(item) && item.type === 'item_reference';
 }
 
 /** Finds the wanted items. A reference is a few bytes, so its item is counted at each occurrence. */

@@ -118,6 +118,15 @@ describe('a form', () => {
     expect((await refused(body)).toSpliced(2, 1)).toEqual([status, code, []]);
   });
 
+  it.each([10, 16_384, 65_535, 65_536, 70_000, 1_000_000])(
+    '[X-14] whose file of %d bytes is no form data is refused, and nothing is kept',
+    async (length) => {
+      const form = formOf([PURPOSE, filePart('x'.repeat(length))]).toString('latin1');
+      const odd = form.replace('form-data; name="file"', 'attachment; name="file"');
+      expect(await refused(Buffer.from(odd))).toEqual([400, 'missing_required_parameter', 'file', []]);
+    },
+  );
+
   it.each([
     ['application/json', 415, 'unsupported_media_type'],
     ['text/plain', 415, 'unsupported_media_type'],

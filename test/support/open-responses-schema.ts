@@ -90,9 +90,16 @@ function conforming(response: Fields): Fields {
     // OpenAI's own kinds of tools may be chosen too.
     ...(/code_interpreter|"type":"tool_search"/.test(String(JSON.stringify(choice))) ? { tool_choice: 'auto' } : {}),
     ...(namesServer(choice) ? { tool_choice: 'auto' } : {}),
-    // Model servers have efforts that the specification's list lacks; they are echoed as they were asked.
-    ...(typeof reasoning?.effort === 'string' ? { reasoning: { ...reasoning, effort: null } } : {}),
+    // Model servers have efforts and summaries that the specification's lists lack; they are echoed as they were asked.
+    ...(reasoning
+      ? { reasoning: { ...reasoning, effort: unlessNamed(reasoning.effort), summary: unlessNamed(reasoning.summary) } }
+      : {}),
   };
+}
+
+/** Null for a name. */
+function unlessNamed(value: unknown): unknown {
+  return typeof value === 'string' ? null : value;
 }
 
 /** Whether a server of tools is chosen, or is among the tools that are allowed. */

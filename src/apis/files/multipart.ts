@@ -13,6 +13,12 @@ export type FormParser = (contentType: string) => Busboy;
 /** A part's own headers; with real clients they take two hundred bytes. */
 const HEADER_BYTES = 16 * 1024;
 const HEADER_PAIRS = 16;
+/**
+ * What the parser is given at once, and what a part of a form may hold that nobody reads. A part that the parser skips, such as one
+ * that is no form data, stops the parser for good where it is full at the part's end.
+ */
+export const PIECE_BYTES = 16 * 1024;
+const PART_BYTES = 4 * PIECE_BYTES;
 /** RFC 2046's longest. */
 const BOUNDARY_LENGTH = 70;
 /** What a form may hold besides its file. */
@@ -22,6 +28,7 @@ const OTHER_BYTES = 1024 * 1024;
 export function formParser(owner: string, limits: FileLimits): FormParser {
   const { Busboy: Parser } = peer<{ readonly Busboy: BusboyConstructor }>(owner, '@fastify/busboy');
   const settings = {
+    fileHwm: PART_BYTES,
     limits: {
       files: 1,
       parts: limits.parts,

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { FileLimits } from './limits.ts';
-import { type Busboy, malformed, mostBytes, tooLarge } from './multipart.ts';
+import { type Busboy, malformed, mostBytes, PIECE_BYTES, tooLarge } from './multipart.ts';
 
 /** The file of a form. */
 export interface IncomingFile {
@@ -122,7 +122,7 @@ class UploadForm<Result> {
       if (this.hasFailed) return;
       length += piece.byteLength;
       if (length > mostBytes(this.limits)) throw tooLarge(this.limits);
-      await this.write(piece);
+      for (let at = 0; at < piece.byteLength; at += PIECE_BYTES) await this.write(piece.subarray(at, at + PIECE_BYTES));
       this.idle.refresh();
     }
     if (!this.hasFailed) this.parser.end();
@@ -139,8 +139,8 @@ class UploadForm<Result> {
   }
 
   private timeOut(): void {
-    // Backpressure: the client waits for the store.
-    if (this.isWriting) return void this.idle.refresh();
+    // Backpressure: the client waits for the store, which has not read all of it.
+    if (this.isWriting && this.stream && this.stream.readableLength > 0) return void this.idle.refresh();
     this.fail(new ApiError('upload_timeout', 'The upload timed out: the client sent no data for too long.'));
   }
 
