@@ -121,6 +121,6 @@ async function closed(server: Server): Promise<void> {
 }
 
 function portOf(server: Server): number {
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return (server.address() as AddressInfo).port;
 }

@@ -15,7 +15,7 @@ export interface PiiOptions extends GuardSettingsOptions {
   /** Default: all. */
   readonly kinds?: readonly PiiKind[] | undefined;
   /**
-   * Whether the model receives numbered placeholders such as `[EMAIL_1]`, for which the answer has the values again. For
+   * Whether the model receives numbered placeholders such as `[EMAIL_1]`, which the answer shows as the values again. For
    * guards of `input`. Default: false.
    */
   readonly restore?: boolean | undefined;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { NOTHING_KEPT } from './kept.ts';
 import type { Recording } from './recording.ts';
 
-/** Settings of what is kept of an item. */
+/** How much of an item is kept, and in which form. */
 export interface ItemSettings {
   /** Characters. */
   readonly limit: number;
@@ -14,7 +14,7 @@ export interface ItemSettings {
   readonly keepsGrowing: boolean;
 }
 
-/** Items whose times and types are kept; the texts have a limit of their own. */
+/** The most items whose times and types are kept; texts have a limit of their own. */
 const MOST_ITEMS = 10_000;
 const ITEM_BYTES = 256;
 
@@ -23,7 +23,7 @@ export function takeEvents(recording: Recording, events: readonly TurnEvent[], s
   if (recording.isEvicted) return;
   recording.events += events.length;
   for (const event of events) takeEvent(recording, event, settings);
-  // Reported once for the batch: pages that watch it ask again, and texts count when their item is complete.
+  // Reported once for the batch: each report makes open pages load their data again. Texts count when their item is complete.
   recording.changed(0);
 }
 

@@ -48,7 +48,7 @@ export class ModelCallRecord implements ModelCall {
     this.isWire = true;
   }
 
-  /** The request of an upstream whose text is not seen. */
+  /** The request of an upstream whose wire text is not recorded. */
   given(request: unknown): void {
     this.request = this.recording.keepJson(request, this.limit);
   }
@@ -66,7 +66,7 @@ export class ModelCallRecord implements ModelCall {
     recording.count(characters);
   }
 
-  /** The output of an upstream whose text is not seen. */
+  /** The output of an upstream whose wire text is not recorded. */
   spoke(events: readonly ModelEvent[]): void {
     if (!this.isWire) this.received(events.map((event) => JSON.stringify(event)));
   }

@@ -48,7 +48,7 @@ function itemView({ index, type, id, start, argumentsAt, end, deltas, text, json
   return { index, type, id, ...times, deltas, growing: withoutKeys(text), json: withoutKeys(json.text), cut: json.cut };
 }
 
-/** Of an event stream, each line is JSON of its own; else the text is one JSON body. */
+/** Each line of an event stream is a JSON value; any other text is one JSON body. */
 function shownLines(text: string): string {
   const lines = text.split('\n');
   const isStream = /^[{[]/.test(lines[1] ?? '');

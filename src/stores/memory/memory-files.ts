@@ -123,7 +123,7 @@ class MemoryFiles implements FileStore {
   }
 }
 
-/** No scope can be chosen so that it runs into an id. */
+/** JSON, so that different pairs of scope and id never give the same name. */
 function nameOf({ scope, id }: ResponseKey): string {
   return JSON.stringify([scope, id]);
 }

@@ -36,7 +36,7 @@ export interface SqliteEvents {
   read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined;
   heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[];
   delete(key: ResponseKey, now: number): boolean;
-  /** Removes one of those that expired, with its events. */
+  /** Removes one expired log, with its events. */
   sweep(now: number): void;
 }
 
