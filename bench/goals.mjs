@@ -1,4 +1,4 @@
-/** What the package wants to reach, as figures of one run, and whether this run has reached it. */
+/** The goals of the package, as figures of one run, and whether this run has reached them. */
 import { IMPORTS } from './scenarios/start-up.mjs';
 import { markdown, median, ratioOf } from './table.mjs';
 
@@ -43,10 +43,10 @@ const latency = (goal, key) => ({
 
 const startUp = (goal, key, name, most) => ({ scenario: 'start-up', goal, figure: middleOf(key, name), most });
 
-/** What Node 24 reaches, and what older ones, whose garbage collector and text decoder take longer. */
+/** The goal for Node 24, and that for older versions, whose garbage collector and text decoder take longer. */
 const byNode = (on24, on20) => (Number.parseInt(process.versions.node, 10) >= 24 ? on24 : on20);
 
-/** Each with the most that it may be, or the least. */
+/** Each with its maximum or its minimum. */
 export const GOALS = [
   cpu('burst', 'event', YARDSTICK, byNode(0.7, 1)),
   cpu('burst', 'event', YARDSTICK, byNode(0.6, 0.9), CHAT),
@@ -114,8 +114,8 @@ export function verdict(reports) {
   const rows = ofThese(reports).map(({ scenario, goal, figure, most, least }) => {
     const value = figure(reports.get(scenario));
     const isReached = least === undefined ? value <= most : value >= least;
-    const told = Number.isFinite(value) ? [value.toFixed(2), isReached ? 'yes' : 'no'] : ['–', 'not measured'];
-    return [scenario, goal, least === undefined ? `≤ ${most}` : `≥ ${least}`, ...told];
+    const cells = Number.isFinite(value) ? [value.toFixed(2), isReached ? 'yes' : 'no'] : ['–', 'not measured'];
+    return [scenario, goal, least === undefined ? `≤ ${most}` : `≥ ${least}`, ...cells];
   });
   return markdown([['scenario', 'goal', 'bound', 'measured', 'reached'], ...rows]);
 }
