@@ -10,6 +10,6 @@ try {
   for (const line of await usageLines(example)) console.log(line);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  // Not only the status: what did start, such as a connection to the store, would keep the process.
+  // Exits: parts that have started, such as a connection to the store, would keep the process running.
   process.exit(1);
 }

@@ -97,7 +97,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
   }
   const url = `http://localhost:${portOf(server)}`;
   say(`The Responses API is at ${url}/v1`);
-  say(`The inspector, for this machine alone, is at ${url}/inspect`);
+  say(`The inspector, for this machine only, is at ${url}/inspect`);
   return { url, modelServer, needsKey: apiKeys.length > 0, close };
 }
 

@@ -251,7 +251,7 @@ describe('starting and stopping the example app', () => {
     expect(lines).toEqual([
       expect.stringMatching(/^No UPSTREAM_BASE_URL: using the embedded demo model at http:\/\/127\.0\.0\.1:\d+\/v1$/),
       `The Responses API is at ${url}/v1`,
-      `The inspector, for this machine alone, is at ${url}/inspect`,
+      `The inspector, for this machine only, is at ${url}/inspect`,
     ]);
   });
 
