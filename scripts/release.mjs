@@ -1,5 +1,5 @@
 /**
- * What a release needs. `node scripts/release.mjs check` fails while the package cannot be published; `notes v1.2.3` prints the section of that version
+ * Helps with a release: `node scripts/release.mjs check` fails while the package cannot be published; `notes v1.2.3` prints the section of that version
  * in CHANGELOG.md.
  */
 import { readFileSync } from 'node:fs';

@@ -38,7 +38,7 @@ describe('the doors of the realm', () => {
   );
 
   it(
-    '[F-01] would let objects in if they were Node's plain functions, which shows that the search finds them',
+    '[F-01] would let objects in if they were Node’s plain functions, which shows that the search finds them',
     async () => {
       const { foreign } = JSON.parse(await written(REALM_FLAGS, 'realm-doors.mjs', 'raw'));
       expect(foreign).toEqual(expect.arrayContaining(['silent 0', 'WebAssembly.compileStreaming, settled']));
