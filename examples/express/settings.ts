@@ -8,7 +8,7 @@ export interface Settings {
   readonly upstreamApiKey: string;
   /** Milliseconds of silence before a heartbeat; undefined for the default. */
   readonly heartbeatMs: number | undefined;
-  /** The bearer tokens that are let in; none lets everyone in. */
+  /** The accepted bearer tokens; none accepts everyone. */
   readonly apiKeys: readonly string[];
   readonly log: boolean;
   /** `memory`, `sqlite:FILE`, or the URL of a Redis or PostgreSQL server. */
