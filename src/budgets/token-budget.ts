@@ -241,7 +241,7 @@ class TenantBudgets {
 
 type Left = Pick<State, 'remainingPoints' | 'msBeforeNext' | 'isOver'>;
 
-/** Takes one request; a limiter rejects with what is left, which is no error. */
+/** Takes one request; a limiter rejects with the rest of the budget, which is not an error. */
 async function taken(limiter: Limiter, key: string): Promise<Left> {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(key, 1);

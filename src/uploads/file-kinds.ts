@@ -2,7 +2,7 @@
 import { textOfBytes } from '../protocol/file-data.ts';
 import type { Upload } from './upload-reader.ts';
 
-/** A file whose kind is asked for. */
+/** The content of a file. */
 type Content = Pick<Upload, 'content'>;
 type Named = Content & { readonly file: Pick<Upload['file'], 'filename' | 'contentType'> };
 

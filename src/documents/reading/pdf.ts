@@ -18,7 +18,7 @@ export async function readPdf(
   } catch (error) {
     if (!isTooLarge()) throw error;
   }
-  // The package skips what it could not read, and throws nothing.
+  // The package skips parts that it cannot read, and throws nothing.
   if (isTooLarge()) throw new DocumentError('file_too_large', `takes more than ${maxUnpackedBytes} bytes unpacked`);
 }
 

@@ -69,7 +69,7 @@ function scanUrls(text: string, from: number, isEnd: boolean, settings: EgressSe
   return { findings, settled: text.length };
 }
 
-/** Whether the text may still go on with `://` after the scheme. */
+/** Whether `://` may still follow the scheme once there is more text. */
 function isOpen(text: string, scheme: number): boolean {
   return '://'.startsWith(text.slice(scheme, scheme + 3)) && scheme + 3 > text.length;
 }

@@ -24,7 +24,7 @@ export interface ObservableOptions {
   readonly tools?: ToolProvider<never> | readonly ToolProvider<never>[] | ((request: never) => unknown) | undefined;
   /** The host's own hooks, which are called as before. */
   readonly hooks?: Hooks | undefined;
-  /** The router's `logger`: tells whether the router reports failures as process warnings. */
+  /** The router's `logger`: without one, the router reports failures as process warnings. */
   readonly logger?: unknown;
 }
 

@@ -1,4 +1,4 @@
-/** The items of a response as its events build them: when each began, how its text grew, and what it became. */
+/** The items of a response as its events build them: when each began, how its text grew, and the whole item at its end. */
 import type { TurnEvent } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { NOTHING_KEPT } from './kept.ts';

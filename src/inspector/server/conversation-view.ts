@@ -61,7 +61,7 @@ function turnsOf(root: Turn): readonly { readonly turn: Turn; readonly branch: n
       branch: branch + (at === 0 ? 0 : 1),
       parent: turn.recording.number,
     }));
-    // The first reply goes on with the line, so it comes out of the stack first.
+    // Reversed, so that the first reply leaves the stack first and continues the line.
     open.push(...replies.slice(0, MOST_TURNS).reverse());
   }
   return found;

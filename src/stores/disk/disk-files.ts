@@ -166,7 +166,7 @@ class DiskFiles implements FileStore {
     return join(this.folderOfTenant(scope), digest(id));
   }
 
-  /** An empty file whose name says what expires when, so that nobody has to read every description to find out. */
+  /** Writes an empty file whose name has the file's expiry, so that a sweep need not read every description. */
   private async mark({ scope, id }: ResponseKey, expiresAt: number): Promise<void> {
     await mkdir(this.marks, { recursive: true, mode: 0o700 });
     await writeFile(join(this.marks, [Math.ceil(expiresAt), digest(scope), digest(id)].join('-')), '');
@@ -176,7 +176,7 @@ class DiskFiles implements FileStore {
     return join(this.root, 'expiring');
   }
 
-  /** Removes what has expired and what a crash left over. */
+  /** Removes files that have expired or that a crash left over. */
   private async sweep(): Promise<void> {
     const now = this.now();
     if (now - this.sweptAt < SWEEP_MS) return;

@@ -121,7 +121,7 @@ export class Bucket {
     parts[PartNumber - 1] = { PartNumber, ...Object.fromEntries(reported) };
   }
 
-  /** Removes an object, and what was uploaded for it. */
+  /** Removes an object, and the parts that were uploaded for it. */
   async discard(Key: string): Promise<void> {
     const { Uploads = [] } = await this.send<UploadPage>('ListMultipartUploads', { Prefix: Key });
     for (const { UploadId } of Uploads) {

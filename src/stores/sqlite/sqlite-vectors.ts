@@ -164,7 +164,7 @@ class SqliteVectors implements VectorIndex {
   addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): boolean {
     return this.ofClaim(claim, (number, { rows, chunks }) => {
       const { scope, store } = claim.file;
-      // The file is there, and so is its vector store.
+      // The cast: a claimed file exists, and so does its vector store.
       const found = rows.store({ scope, id: store }) as FoundStore;
       const dimensions = found.dimensions ?? added[0]?.embedding.length;
       for (const { embedding } of added) checkDimensions(embedding, dimensions);

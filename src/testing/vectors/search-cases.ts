@@ -37,7 +37,7 @@ const FILTERS: readonly (readonly [AttributeFilter, string])[] = [
   [{ type: 'lt', key: 'n', value: 10 }, 'one part'],
   [{ type: 'lte', key: 'n', value: 1e300 }, 'one part ten'],
   [{ type: 'gt', key: 'n', value: '0' }, 'text'],
-  // By bytes: capitals first, then small letters, then what is not ASCII.
+  // By bytes: capitals first, then small letters, then non-ASCII characters.
   [{ type: 'lt', key: 's', value: 'apple' }, 'odd ten'],
   [{ type: 'gte', key: 's', value: 'apple' }, 'one part text'],
   // By bytes and not by UTF-16 units, of which the first of a pair is less than U+FF61.
