@@ -1,16 +1,16 @@
-/** Asks a server once and reads what it said, however it says it: a fast wrong answer must not win. */
+/** Sends one request to a server and reads its answer, in either API: a fast wrong answer must not win. */
 import { isDeepStrictEqual } from 'node:util';
 import { argumentsOf, echoed, expected, planOf } from './fixtures.mjs';
 
 const PATHS = { chat: '/chat/completions', responses: '/responses' };
 const ECHO = { name: 'echo', description: 'Says it again.', parameters: { type: 'object', properties: {} } };
 
-/** Where an API is below its mount point. */
+/** The path of an API below its mount point. */
 export function pathOf(api) {
   return PATHS[api];
 }
 
-/** What a client sends: the plan as the model's name; `tool` offers the tool `echo`, `logprobs` asks for those. */
+/** A client's request, with the plan as the model's name; `tool` offers the tool `echo`, `logprobs` requests log probabilities. */
 export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false } = {}) {
   if (api === 'chat') {
     const tools = tool ? { tools: [{ type: 'function', function: ECHO }] } : {};
@@ -22,7 +22,7 @@ export function bodyOf(api, plan, { stream = true, tool = false, logprobs = fals
   return { model: plan, stream, input: 'Hi', ...tools, ...more };
 }
 
-/** The next request of a client that has run the tool by itself: the second half of what our servers do in one. */
+/** The next request of a client that has run the tool itself: the second half of the work that our servers do in one request. */
 export function afterTool(plan) {
   const body = bodyOf('chat', plan, { tool: true });
   const { first } = planOf(plan);
@@ -35,7 +35,7 @@ export function afterTool(plan) {
   return { ...body, messages };
 }
 
-/** What the server answers: its id, text, arguments of the client's calls and usage; throws where it is no good answer. */
+/** The server's answer: its id, text, arguments of the client's calls and usage. Throws for a wrong answer. */
 export async function ask({ base, api }, body, signal = AbortSignal.timeout(60_000)) {
   const answer = await fetch(base + pathOf(api), {
     method: 'POST',
@@ -65,7 +65,7 @@ const readers = {
     whole: ({ choices, usage }) => ({ text: choices[0].message.content, calls: [], usage: chatUsage(usage) }),
   },
   responses: {
-    /** The deltas must say the same as the response at the end. */
+    /** The deltas must contain the same as the response at the end. */
     events(events) {
       const deltas = (kind) => events.filter(({ type }) => type === `response.${kind}.delta`).map(({ delta }) => delta);
       const last = events.findLast(({ type }) => type === 'response.completed')?.response;
@@ -89,7 +89,7 @@ function chatUsage(usage) {
   return usage && { input: usage.prompt_tokens, output: usage.completion_tokens };
 }
 
-/** Why the server's answer to the body is wrong; undefined where it is right. A peer need not count tokens. */
+/** Why the server's answer to the body is wrong; undefined if it is right. A peer need not count tokens. */
 export async function wrongAnswer(server, body, right = expected(body.model)) {
   try {
     const { text, calls, usage } = await ask(server, body);

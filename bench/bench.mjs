@@ -1,25 +1,25 @@
-/** What every scenario works with: the model server, the clients, and servers under test that it starts and stops. */
+/** The parts that every scenario uses: the model server, the clients, and the servers under test, which it starts and stops. */
 import { pathOf, wrongAnswer } from './answers.mjs';
-import { told } from './processes.mjs';
+import { answerOf } from './processes.mjs';
 import { peerServer, SERVERS, startServer } from './servers.mjs';
 
-// How much smaller everything is that is only to be seen working.
+// How much smaller a quick run is, which only shows that the bench works.
 const QUICK = 20;
 
 /** Starts the model server and the clients. */
 export async function startBench({ start, rounds, scenarioMs, quick, peers, upstreamPort }) {
-  const { port } = await told(start('upstream.mjs', [upstreamPort]));
+  const { port } = await answerOf(start('upstream.mjs', [upstreamPort]));
 
-  /** Starts clients; returns a function that has them do a job with a server, one job at a time. */
+  /** Starts clients; returns a function that gives them a job with a server, one job at a time. */
   function moreClients() {
     const clients = start('load.mjs');
     return ({ host, port, prefix, api }, kind, job = {}) =>
-      told(clients, { kind, host, port, path: prefix + pathOf(api), ...job });
+      answerOf(clients, { kind, host, port, path: prefix + pathOf(api), ...job });
   }
 
   const load = moreClients();
 
-  /** The servers, once each has answered each body rightly, and why the others have not. */
+  /** The servers that answer each body correctly, and why the others do not. */
   async function checked(servers, bodiesOf) {
     const whyWrong = async (server) => {
       const asked = bodiesOf(server).map((body) => wrongAnswer(server, ...[body].flat()));
@@ -40,12 +40,12 @@ export async function startBench({ start, rounds, scenarioMs, quick, peers, upst
   };
 }
 
-/** A process that says at which port it listens. */
+/** A process that reports the port on which it listens. */
 async function started(child) {
-  return { child, ...(await told(child)) };
+  return { child, ...(await answerOf(child)) };
 }
 
-/** The model server itself, asked without anything between. */
+/** The model server itself, with nothing in between. */
 function directServer(port) {
   return { name: 'direct', api: 'chat', host: '127.0.0.1', port, prefix: '/v1', base: `http://127.0.0.1:${port}/v1` };
 }

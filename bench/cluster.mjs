@@ -8,11 +8,11 @@ import { appends } from './cluster/appends.mjs';
 import { cost } from './cluster/cost.mjs';
 import { streams } from './cluster/streams.mjs';
 import { takeOver } from './cluster/take-over.mjs';
-import { processes, told } from './processes.mjs';
+import { answerOf, processes } from './processes.mjs';
 import { tableOf } from './table.mjs';
 
 const SCENARIOS = { 'take-over': takeOver, appends, cost, streams };
-// Whatever goes wrong, a run ends.
+// Ends the run, whatever goes wrong.
 const LONGEST_MS = 15 * 60_000;
 
 const { values } = parseArgs({
@@ -36,7 +36,7 @@ setTimeout(() => {
 const bench = {
   ...{ start, quick: values.quick, databases: listOf('databases', ['redis', 'postgres']) },
   ...{ rounds: values.quick ? 1 : countOf('rounds'), tries: countOf('tries') },
-  upstreamPort: (await told(start('upstream.mjs', [0]))).port,
+  upstreamPort: (await answerOf(start('upstream.mjs', [0]))).port,
   clients: start('load.mjs'),
   readers: start('cluster/readers.mjs'),
 };

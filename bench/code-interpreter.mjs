@@ -1,4 +1,4 @@
-/** How long containers take: from nothing, kept ready, and for one run. `node bench/code-interpreter.mjs [--rounds 5] [--isolation process-only]`, over the build. */
+/** How long containers take: from a cold start, kept ready, and for one run. `node bench/code-interpreter.mjs [--rounds 5] [--isolation process-only]`, over the build. */
 import { parseArgs } from 'node:util';
 import { pyodideRuntime } from '../dist/esm/code-interpreter/index.js';
 
@@ -18,7 +18,7 @@ async function timed(work) {
   return performance.now() - start;
 }
 
-/** From the call to the first answer, in a container that nobody has kept ready. */
+/** From the call to the first answer, in a container that was not kept ready. */
 async function cold() {
   const runtime = pyodideRuntime({ warm: 0, isolation });
   const time = await timed(async () => (await runtime.create(NEVER)).run('1 + 1', NEVER));
@@ -26,7 +26,7 @@ async function cold() {
   return time;
 }
 
-/** One run in a container that is there. */
+/** One run in a container that exists. */
 async function warm() {
   const runtime = pyodideRuntime({ warm: 1, maxContainers: 1, isolation });
   const ready = await runtime.create(NEVER);

@@ -1,11 +1,11 @@
-/** What the bench's model server says: chunks as vLLM and OpenAI write them, the same for every run. */
+/** The answers of the bench's model server: chunks as vLLM and OpenAI write them, the same for every run. */
 
 const HEAD = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_793_491_200, model: 'bench' };
 const WORDS = ['The', ' quick', ' brown', ' fox', ' "jumps"', ' over\n', ' the', ' lazy', ' dög', '.'];
 const DONE = 'data: [DONE]\n\n';
 const PROMPT_TOKENS = 9;
 
-/** How many deltas the model says once the server's tool has run. */
+/** How many deltas the model writes once the server's tool has run. */
 export const AFTER_TOOL = 8;
 
 function chunk(delta, finish_reason = null, { logprobs = null, ...more } = {}) {
@@ -23,7 +23,7 @@ export function text(deltas) {
   return Array.from({ length: deltas }, (_, index) => word(index)).join('');
 }
 
-/** What differs between the chunks of one kind of answer. */
+/** The extra fields of each kind of answer. */
 const EXTRAS = {
   padded: (index) => ({ obfuscation: 'x'.repeat(1 + ((index * 7) % 15)) }),
   logprobs: (index) => ({ logprobs: { content: [logprob(index)], refusal: null } }),
@@ -42,7 +42,7 @@ function usageChunk(tokens) {
   return `data: ${JSON.stringify({ ...HEAD, choices: [], usage: usage(tokens) })}\n\n`;
 }
 
-/** The events of one answer, each as its bytes stand on the wire; `kind` is `padded`, `logprobs` or plain. */
+/** The events of one answer, each as on the wire; `kind` is `padded`, `logprobs` or plain. */
 export function answer({ deltas, kind }) {
   const said = Array.from({ length: deltas }, (_, index) =>
     chunk({ content: word(index) }, null, EXTRAS[kind]?.(index)),
@@ -50,12 +50,12 @@ export function answer({ deltas, kind }) {
   return [chunk({ role: 'assistant', content: '' }), ...said, chunk({}, 'stop'), usageChunk(deltas), DONE];
 }
 
-/** One delta with this text and no others about it. */
+/** One delta with this text. */
 export function delta(content) {
   return chunk({ content });
 }
 
-/** What the tool `echo` is asked to say again: so many bytes. */
+/** The text that the tool `echo` repeats: so many bytes. */
 export function echoed(bytes) {
   return 'x'.repeat(bytes);
 }
@@ -89,13 +89,13 @@ export function completion(deltas) {
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: usage(deltas) });
 }
 
-/** The parts of a plan, which stands in the place of a model's name: `burst:500`, `paced:50:20`, `arguments:16384`. */
+/** The parts of a plan, which is sent as the model's name: `burst:500`, `paced:50:20`, `arguments:16384`. */
 export function planOf(name) {
   const [kind, first = '8', second = '20'] = name.split(':');
   return { kind, first: Number(first), second: Number(second) };
 }
 
-/** What a right answer to a plan holds, whatever server stands between. */
+/** The correct answer to a plan, whatever server is in between. */
 export function expected(name) {
   const { kind, first } = planOf(name);
   const said = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });

@@ -1,9 +1,9 @@
-/** What the package wants to reach, as figures of one run, and whether this run has reached it. */
+/** The goals of the package, as figures of one run, and whether this run has reached them. */
 import { IMPORTS } from './scenarios/start-up.mjs';
 import { markdown, median, ratioOf } from './table.mjs';
 
 const EXPRESS = 'ours in Express';
-const YARDSTICK = 'pass-through';
+const BASELINE = 'pass-through';
 
 const valuesOf = ({ rows }, key, name) => rows.find((row) => row.name === name)?.values[key] ?? [];
 
@@ -24,7 +24,7 @@ const worst =
   ({ rows }) =>
     Math.max(...rows.filter(({ values }) => values[key]).map(({ values }) => median(values[key])));
 
-const YARDSTICK_IN_EXPRESS = 'pass-through in Express';
+const BASELINE_IN_EXPRESS = 'pass-through in Express';
 const CHAT = 'ours, chat';
 
 const cpu = (scenario, key, other, most, name = EXPRESS) => ({
@@ -36,28 +36,28 @@ const cpu = (scenario, key, other, most, name = EXPRESS) => ({
 
 const latency = (goal, key) => ({
   scenario: 'latency',
-  goal: `${goal}, × ${YARDSTICK_IN_EXPRESS}`,
-  figure: times(key, YARDSTICK_IN_EXPRESS),
+  goal: `${goal}, × ${BASELINE_IN_EXPRESS}`,
+  figure: times(key, BASELINE_IN_EXPRESS),
   most: 1.5,
 });
 
 const startUp = (goal, key, name, most) => ({ scenario: 'start-up', goal, figure: middleOf(key, name), most });
 
-/** What Node 24 reaches, and what older ones, whose garbage collector and text decoder take longer. */
+/** The goal for Node 24, and that for older versions, whose garbage collector and text decoder take longer. */
 const byNode = (on24, on20) => (Number.parseInt(process.versions.node, 10) >= 24 ? on24 : on20);
 
-/** Each with the most that it may be, or the least. */
+/** Each with its maximum or its minimum. */
 export const GOALS = [
-  cpu('burst', 'event', YARDSTICK, byNode(0.7, 1)),
-  cpu('burst', 'event', YARDSTICK, byNode(0.6, 0.9), CHAT),
+  cpu('burst', 'event', BASELINE, byNode(0.7, 1)),
+  cpu('burst', 'event', BASELINE, byNode(0.6, 0.9), CHAT),
   cpu('burst', 'event', 'naive', 0.35),
-  cpu('padded', 'event', YARDSTICK, byNode(1, 1.5)),
-  cpu('logprobs', 'event', YARDSTICK, byNode(1, 1.5)),
-  cpu('arguments', 'event', YARDSTICK, byNode(1, 1.5)),
-  cpu('short', 'request', YARDSTICK_IN_EXPRESS, byNode(1.25, 1.4)),
+  cpu('padded', 'event', BASELINE, byNode(1, 1.5)),
+  cpu('logprobs', 'event', BASELINE, byNode(1, 1.5)),
+  cpu('arguments', 'event', BASELINE, byNode(1, 1.5)),
+  cpu('short', 'request', BASELINE_IN_EXPRESS, byNode(1.25, 1.4)),
   cpu('short', 'request', 'naive', 0.35),
-  cpu('json', 'request', YARDSTICK_IN_EXPRESS, byNode(1.6, 2.2)),
-  cpu('paced', 'event', YARDSTICK, byNode(1.05, 1.25)),
+  cpu('json', 'request', BASELINE_IN_EXPRESS, byNode(1.6, 2.2)),
+  cpu('paced', 'event', BASELINE, byNode(1.05, 1.25)),
   cpu('paced', 'event', 'naive', 0.65),
   latency('added to the first delta', 'first'),
   latency('added to an event, p50', 'p50'),
@@ -114,8 +114,8 @@ export function verdict(reports) {
   const rows = ofThese(reports).map(({ scenario, goal, figure, most, least }) => {
     const value = figure(reports.get(scenario));
     const isReached = least === undefined ? value <= most : value >= least;
-    const told = Number.isFinite(value) ? [value.toFixed(2), isReached ? 'yes' : 'no'] : ['–', 'not measured'];
-    return [scenario, goal, least === undefined ? `≤ ${most}` : `≥ ${least}`, ...told];
+    const cells = Number.isFinite(value) ? [value.toFixed(2), isReached ? 'yes' : 'no'] : ['–', 'not measured'];
+    return [scenario, goal, least === undefined ? `≤ ${most}` : `≥ ${least}`, ...cells];
   });
   return markdown([['scenario', 'goal', 'bound', 'measured', 'reached'], ...rows]);
 }

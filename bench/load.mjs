@@ -1,9 +1,9 @@
 /** The bench's clients, in a process of their own: raw sockets that count and do not parse. */
 import { createConnection } from 'node:net';
 
-// More, and there is nothing to measure.
+// With more failures there is nothing to measure.
 const MOST_FAILURES = 50;
-// As many connections at once as a backlog takes.
+// As many connections at once as a server's backlog holds.
 const AT_ONCE = 100;
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const OK = Buffer.from('HTTP/1.1 200');
@@ -19,7 +19,7 @@ process.on('message', (job) => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Sends each of `bodies` in turn, so many `turns` over so many `connections`. Answers how many answers were whole, and
+ * Sends each of `bodies` in turn, so many `turns` over so many `connections`. Returns how many answers were complete, and
  * the times to their first byte, first stamped delta and end, and of stamps on their way, in milliseconds.
  */
 async function ask({ connections, turns, bodies, ...where }) {
@@ -61,7 +61,7 @@ function open({ host, port }) {
   });
 }
 
-/** Whether the answer came whole; the socket is destroyed where it did not. */
+/** Whether the answer was complete; the socket is destroyed if not. */
 function exchange(socket, request, seen) {
   return new Promise((resolve) => {
     const read = answerReader(seen);
@@ -82,7 +82,7 @@ function exchange(socket, request, seen) {
   });
 }
 
-/** Takes the bytes of an answer; says true at its end, false where it is no good one. */
+/** Takes the bytes of an answer; returns true at its end, and false if it is wrong. */
 function answerReader(seen) {
   const asked = performance.now();
   let left;
@@ -98,7 +98,7 @@ function answerReader(seen) {
     if (length !== undefined) left = Number(length) + head + 4;
   }
 
-  /** The whole text repeats all stamps at the end of a response: only later ones are new. */
+  /** Reads only stamps that are newer than the last: the end of a response repeats the whole text. */
   function readStamps(data) {
     const now = Number(process.hrtime.bigint() / 1000n);
     for (const [, stamp] of data.latin1Slice().matchAll(/@(\d+)@/g)) {
@@ -129,21 +129,21 @@ function answerReader(seen) {
   };
 }
 
-/** Opens streams and keeps them: `deaf` clients read nothing, the others have read the first delta. */
-async function hold({ connections, bodies, deaf, ...where }) {
+/** Opens streams and keeps them open: `stalled` clients read nothing, the others have read the first delta. */
+async function hold({ connections, bodies, stalled, ...where }) {
   const request = requestOf(where, bodies[0]);
   for (let count = 0; count < connections; count += AT_ONCE) {
     const some = Math.min(AT_ONCE, connections - count);
-    await Promise.all(Array.from({ length: some }, () => holdOne(where, request, deaf)));
+    await Promise.all(Array.from({ length: some }, () => holdOne(where, request, stalled)));
   }
   return { held: held.length };
 }
 
-async function holdOne(where, request, deaf) {
+async function holdOne(where, request, stalled) {
   const socket = await open(where);
   held.push(socket);
   socket.write(request);
-  if (!deaf) await firstWord(socket);
+  if (!stalled) await firstWord(socket);
 }
 
 function firstWord(socket) {
@@ -158,7 +158,7 @@ function firstWord(socket) {
   });
 }
 
-/** Leaves all streams that are held. */
+/** Closes all streams that are kept open. */
 async function release() {
   for (const socket of held.splice(0)) socket.destroy();
   return { held: 0 };

@@ -1,4 +1,4 @@
-/** What a run is told on the command line, checked before anything starts. */
+/** The options of a run on the command line, checked before anything starts. */
 import { parseArgs } from 'node:util';
 
 const OPTIONS = {
@@ -13,7 +13,7 @@ const OPTIONS = {
   'peer-pid': { type: 'string', multiple: true, default: [] },
 };
 
-/** How long the rounds of one scenario may take before there are fewer. */
+/** The time for one scenario, after which no further round is started, in milliseconds. */
 const SCENARIO_MS = 20_000;
 
 /** The settings; throws a `TypeError` that names the option and quotes its value. */
@@ -28,7 +28,7 @@ export function settingsFrom(args, scenarios) {
     quick: values.quick,
     pin: !values['no-pin'],
     rounds: countOf('rounds', values.rounds ?? (values.quick ? '1' : '3'), 1),
-    // Who asks for rounds gets them all; otherwise a busy machine makes fewer, not a longer run.
+    // Requested rounds are all run; otherwise a slow machine runs fewer, so that the run is not longer.
     scenarioMs: values.rounds === undefined ? SCENARIO_MS : Number.POSITIVE_INFINITY,
     upstreamPort: countOf('upstream-port', values['upstream-port'], 0),
     startsPeers: values.peers,
@@ -36,7 +36,7 @@ export function settingsFrom(args, scenarios) {
   };
 }
 
-/** `--goals` runs what has goals and takes less than an hour. */
+/** The scenarios of a run without `--only`; `--goals` runs those that have goals and take less than an hour. */
 function usual(scenarios, forGoals) {
   const isWanted = ({ onlyOnRequest, forGoals: isForGoals }) => (forGoals ? isForGoals !== false : !onlyOnRequest);
   return Object.keys(scenarios).filter((name) => isWanted(scenarios[name]));

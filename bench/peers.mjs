@@ -1,6 +1,6 @@
 /**
- * What others would use in the place of this package, started where it is installed: in build/peers, which git ignores. Each has the commands that
- * install it, and how it is run over a model server of Chat Completions.
+ * Alternatives to this package, which are started if they are installed in build/peers, which git ignores. Each has the commands that
+ * install it, and how it is run in front of a Chat Completions server.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = fileURLToPath(new URL('../build/peers/', import.meta.url));
-/** Python's take their time to start. */
+/** Programs in Python take long to start. */
 const STARTS_WITHIN_MS = 90_000;
 
-/** By name: what must be there, how that comes to be, and the program with its arguments and environment. */
+/** By name: the file that must exist, how to install it, and the program with its arguments and environment. */
 export const PEERS = {
   'responses.js': {
     installed: 'responses.js/dist/index.js',
@@ -29,7 +29,7 @@ export const PEERS = {
   'open-responses-server': {
     installed: 'ors/bin/otc',
     install: ['python3 -m venv build/peers/ors && build/peers/ors/bin/pip install open-responses-server'],
-    // Below /v1 it passes requests on as they are.
+    // Below /v1 it passes requests on unchanged.
     path: '',
     run: (model, port) => ({
       program: [join(FOLDER, 'ors/bin/otc'), 'start'],
@@ -54,9 +54,9 @@ export const PEERS = {
         api_key: 'bench',
         use_chat_completions_api: true,
       };
-      // YAML reads JSON.
+      // JSON is valid YAML.
       writeFileSync(config, JSON.stringify({ model_list: [{ model_name: '*', litellm_params: server }] }));
-      // On loopback, for this run alone: the clients of the bench have a key that it would refuse.
+      // On loopback, for this run only, and without a key, since it would refuse that of the bench's clients.
       const args = ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--telemetry', 'False'];
       return {
         program: [join(FOLDER, 'litellm/bin/litellm'), ...args],
@@ -81,7 +81,7 @@ export const PEERS = {
   },
 };
 
-/** What `startPeers` begins: the peers as `--peer` has them, and a line for each that is not measured. */
+/** Starts the installed peers. Returns them in the form of `--peer`, and a line for each that is not measured. */
 export async function startPeers(modelPort, { folder = FOLDER, peers = PEERS } = {}) {
   const running = [];
   const missing = [];

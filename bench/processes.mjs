@@ -1,4 +1,4 @@
-/** Starts the processes of a run, the server under test on a core of its own where there is taskset, and ends them. */
+/** Starts the processes of a run, the server under test on a core of its own if taskset is installed, and ends them. */
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const ANSWERS_WITHIN_MS = 180_000;
 
-/** Which side of the measurement a process is on, and its core; `other` is a second server. */
+/** The role of a process, and its core; `other` is a second server. */
 const CORES = { server: '0', load: '1', other: '1' };
 
 /** Whether processes can be bound to a core each. */
@@ -14,7 +14,7 @@ export function canPin() {
   return availableParallelism() > 1 && spawnSync('taskset', ['-c', Object.values(CORES).join(), 'true']).status === 0;
 }
 
-/** A way to start processes, and to end all that still run. */
+/** Starts processes, and ends all that still run. */
 export function processes({ pinned }) {
   const running = new Set();
 
@@ -34,8 +34,8 @@ export function processes({ pinned }) {
   return { start, stopAll };
 }
 
-/** What the process answers to the message, or says first of all without one. Rejects where it ends or fails instead. */
-export function told(child, message) {
+/** The answer of the process to the message, or its first message if none is given. Rejects if it ends or fails instead. */
+export function answerOf(child, message) {
   return new Promise((resolve, reject) => {
     const late = () => settle(() => reject(new Error(`${nameOf(child)} did not answer in time.`)));
     const timer = setTimeout(late, ANSWERS_WITHIN_MS);
@@ -57,7 +57,7 @@ function nameOf({ spawnargs }) {
   return [basename(file), ...args].join(' ');
 }
 
-/** Ends the process and waits until it has. */
+/** Ends the process, and waits for its end. */
 export function stopped(child) {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   const exited = new Promise((resolve) => child.once('exit', resolve));

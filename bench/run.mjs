@@ -11,7 +11,7 @@ import { canPin, processes } from './processes.mjs';
 import { SCENARIOS } from './scenarios/all.mjs';
 import { tableOf } from './table.mjs';
 
-// Whatever goes wrong, a run ends.
+// Ends the run, whatever goes wrong.
 const LONGEST_MS = 45 * 60_000;
 
 const settings = settingsFrom(process.argv.slice(2), SCENARIOS);
@@ -33,7 +33,7 @@ for (const note of notes) console.log(`\n${note}`);
 for (const name of settings.names) {
   console.log(`\n## ${name}: ${SCENARIOS[name].about}\n`);
   await measure(name).catch((error) => {
-    // The others are worth having all the same.
+    // The other scenarios still run.
     console.log(`Not measured: ${error.message}`);
     process.exitCode = 1;
   });

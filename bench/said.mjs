@@ -1,4 +1,4 @@
-/** What the servers under test say, for the tests to compare with what the model said. */
+/** The answers of the servers under test, which tests compare with those of the model. */
 import { ask, bodyOf } from './answers.mjs';
 import { startBench } from './bench.mjs';
 import { processes } from './processes.mjs';
@@ -21,7 +21,7 @@ async function toAll(server) {
   return Object.fromEntries(await Promise.all(asked));
 }
 
-/** By kind of tool and then by the server's name: what is said once the server has run the tool. */
+/** By kind of tool and then by the server's name: the answer after the server has run the tool. */
 export async function saidAfterTools() {
   return withBench(async (bench) => {
     const { url } = await startMcp(bench);

@@ -1,8 +1,8 @@
-/** The servers under test, ours and others', each with the same few questions answered about it. */
+/** The servers under test, ours and others. */
 import { readFileSync } from 'node:fs';
-import { stopped, told } from './processes.mjs';
+import { answerOf, stopped } from './processes.mjs';
 
-/** By name, in the order of the tables: the file, its arguments and the API that it speaks. The first is the yardstick. */
+/** By name, in the order of the tables: the file, its arguments and the API that it speaks. The first is the baseline of comparisons. */
 export const SERVERS = {
   'pass-through': { file: 'pass-through.mjs', api: 'chat' },
   'pass-through in Express': { file: 'pass-through-express.mjs', api: 'chat' },
@@ -13,7 +13,7 @@ export const SERVERS = {
   naive: { file: 'naive.mjs', api: 'responses' },
 };
 
-/** Those that run tools: a function of their own, or the tool of an MCP server, whose URL is one more argument. */
+/** The servers that run tools: a function of their own, or the tool of an MCP server, whose URL is one more argument. */
 export const TOOL_SERVERS = {
   tool: {
     'ours in Express': { file: 'ours.mjs', args: ['express-tool'], api: 'responses' },
@@ -25,13 +25,13 @@ export const TOOL_SERVERS = {
   },
 };
 
-/** One model server by itself, which is the yardstick, and as the only one of `balanced`. */
+/** One model server directly, which is the baseline, and as the only one of `balanced`. */
 export const ROUTING_SERVERS = {
   'one server': { file: 'ours.mjs', args: ['core'], api: 'responses' },
   balanced: { file: 'ours.mjs', args: ['core-balanced'], api: 'responses' },
 };
 
-/** This package without options that cost something, and with one each. */
+/** This package without options that cost something, and with one of them each. */
 export const OPTION_SERVERS = {
   'no option': { file: 'ours.mjs', args: ['core'], api: 'responses' },
   'output: [pii()]': { file: 'ours.mjs', args: ['core-pii'], api: 'responses' },
@@ -45,20 +45,20 @@ export function withArgument(servers, argument) {
   );
 }
 
-/** Starts one of them over the model server at that port; `side` says on which core. */
+/** Starts one of them in front of the model server at that port; `side` selects the core. */
 export async function startServer(start, name, { file, args = [], api }, upstreamPort, side = 'server') {
   const child = start(`servers/${file}`, [upstreamPort, ...args], side);
-  const { port } = await told(child);
+  const { port } = await answerOf(child);
   return {
     ...{ name, api, host: '127.0.0.1', port, base: `http://127.0.0.1:${port}/v1`, prefix: '/v1', isPeer: false },
     /** CPU in µs, RSS and heap in bytes; `collected` collects garbage first. */
-    usage: (ask = 'usage') => told(child, { ask }),
-    ask: (message) => told(child, message),
+    usage: (ask = 'usage') => answerOf(child, { ask }),
+    ask: (message) => answerOf(child, message),
     stop: () => stopped(child),
   };
 }
 
-/** A server that somebody else runs: what its process needs is known where its id is. */
+/** A server that was started elsewhere: the usage of its process is measured if its id is known. */
 export function peerServer({ name, url, pid }) {
   const { hostname: host, port, protocol, pathname } = new URL(url);
   if (protocol !== 'http:') throw new TypeError(`--peer: ${name} must be at an http URL, got '${url}'`);
@@ -78,7 +78,7 @@ export function peerServer({ name, url, pid }) {
   };
 }
 
-// What Linux calls a clock tick is a hundredth of a second wherever Node runs.
+// A clock tick of Linux is a hundredth of a second on all platforms of Node.
 const TICK_US = 10_000;
 
 function usageOf(pid) {

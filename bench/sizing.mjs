@@ -1,5 +1,5 @@
 /**
- * What a deployment needs: `npm run bench:sizing -- [--only streams,tenants,stored,conversations] [--store
+ * Measures what a deployment needs: `npm run bench:sizing -- [--only streams,tenants,stored,conversations] [--store
  * memory,SQLite,Redis,PostgreSQL] [--quick]`. Each part stops by itself and
  * prints a table with the slope of each figure.
  */
@@ -28,7 +28,7 @@ if (process.env.SIZING_FILES === undefined) process.exit(withMoreFiles());
 const { start, stopAll } = processes({ pinned: false });
 process.once('exit', stopAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-// Whatever goes wrong, a run ends.
+// Ends the run, whatever goes wrong.
 setTimeout(() => process.exit(1), 30 * 60_000).unref();
 
 const [{ model = 'unknown' } = {}] = cpus();
@@ -55,7 +55,7 @@ function namesIn(option, known) {
   throw new TypeError(`--${option}: there is no '${unknown}'; known are ${Object.keys(known).join(', ')}`);
 }
 
-/** Runs this again with as many open files as the machine allows, which a process cannot change for itself. */
+/** Runs this program again with as many open files as the machine allows: a process cannot raise its own limit. */
 function withMoreFiles() {
   const script = `ulimit -n ${FILES} 2>/dev/null; SIZING_FILES=$(ulimit -n) exec "$0" "$@"`;
   const args = ['--expose-gc', fileURLToPath(import.meta.url), ...process.argv.slice(2)];

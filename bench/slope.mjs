@@ -1,11 +1,11 @@
-/** The slope of a line through figures that come one after another, and how sure it is. */
+/** The slope of a line through consecutive figures, and its standard error. */
 
-// What one figure owes to the one before is mostly gone between means of blocks.
+// The correlation of consecutive figures is mostly gone between means of blocks.
 const BLOCKS = 10;
 
 /**
  * Least squares over the means of ten blocks: the slope per figure and its standard error. With eight degrees of freedom a
- * slope within 2.3 errors does not differ from none.
+ * slope within 2.3 errors does not differ from zero.
  */
 export function slopeOf(figures) {
   const size = Math.floor(figures.length / BLOCKS);

@@ -1,6 +1,6 @@
 /** Tables of figures: the median of the rounds and their range. */
 
-/** The one in the middle; of an even number the upper one. */
+/** The median; of an even number of values, the upper of the two in the middle. */
 export function median(values) {
   return values.toSorted((one, other) => one - other)[values.length >> 1];
 }
@@ -9,7 +9,7 @@ function numberOf(value, digits) {
   return Number.isFinite(value) ? value.toFixed(digits) : '–';
 }
 
-/** The median and, where they differ, the least and the greatest. */
+/** The median and, if they differ, the least and the greatest value. */
 export function cellOf(values = [], digits = 2) {
   const known = values.filter(Number.isFinite);
   const [middle, least, most] = [median(known), Math.min(...known), Math.max(...known)].map((value) =>
@@ -18,16 +18,16 @@ export function cellOf(values = [], digits = 2) {
   return least === most ? middle : `${middle} (${least}–${most})`;
 }
 
-/** How many times the yardstick it is, by medians; NaN where the yardstick is not above zero. */
-export function ratioOf(values = [], yardstick = []) {
-  const [value, of] = [values, yardstick].map(median);
-  // What the noise of a busy machine has hidden is nothing to compare with.
+/** The ratio to the baseline, by medians; NaN if the baseline is not above zero. */
+export function ratioOf(values = [], baseline = []) {
+  const [value, of] = [values, baseline].map(median);
+  // Nothing can be compared with a baseline that is lost in noise.
   return of > 0 ? value / of : Number.NaN;
 }
 
 /**
- * The table of a report: a column has a `key` into each row's `values`, a `title`, `digits`, and `ratio` where it is also
- * shown against the first row's. A row without values says why in its `note`.
+ * The table of a report: a column has a `key` into each row's `values`, a `title`, `digits`, and `ratio` if it is also
+ * shown relative to the first row. A row without values has the reason in its `note`.
  */
 export function tableOf({ columns, rows }) {
   const shown = columns.flatMap((column) => (column.ratio ? [column, { ...column, against: rows[0] }] : [column]));

@@ -1,4 +1,4 @@
-/** What the tools of a server cost in each request: at once, past `maxTools` and deferred. `node bench/tool-lists.mjs [--rounds 100]`, over the build. */
+/** What the tools of a server cost in each request: all listed, above `maxTools`, and deferred. `node bench/tool-lists.mjs [--rounds 100]`, over the build. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -9,7 +9,7 @@ const { values } = parseArgs({ options: { rounds: { type: 'string', default: '10
 if (values.model) startModel();
 else await measure(Number(values.rounds));
 
-/** The model server, in a process of its own: it says one word, and which size the request had. */
+/** The model server, in a process of its own: it answers with one word, and reports the size of the request. */
 function startModel() {
   const server = createServer((request, response) => {
     let bytes = 0;

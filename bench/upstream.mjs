@@ -1,4 +1,4 @@
-/** The bench's model server, in a process of its own: raw sockets, so that it is never what is measured. */
+/** The bench's model server, in a process of its own: raw sockets, so that it is never the bottleneck. */
 import { createServer } from 'node:net';
 import { AFTER_TOOL, answer, completion, delta, echoed, planOf, toolCall } from './fixtures.mjs';
 
@@ -14,7 +14,7 @@ function json(body) {
   return Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
 }
 
-/** Answers that are written at once, each built once. */
+/** Answers that are written in one piece, each built only once. */
 const bodies = new Map();
 function bytesOf(name) {
   if (!bodies.has(name)) bodies.set(name, build(planOf(name)));
@@ -27,7 +27,7 @@ function build({ kind, first }) {
   return whole(answer({ deltas: first, kind }));
 }
 
-/** Calls `next` after the first time and then every so many milliseconds, while it answers true and the socket is open. */
+/** Calls `next` after `afterMs` and then every `everyMs`, while it returns true and the socket is open. */
 function every(socket, afterMs, everyMs, next) {
   const stop = () => clearTimeout(timer);
   const tick = () => {
@@ -57,7 +57,7 @@ function pace(socket, { first: deltas, second: everyMs }) {
 const [BEFORE_STAMP, AFTER_STAMP] = delta('@@').split('@@');
 let streams = 0;
 
-/** Paced deltas whose text is the time of their writing, in microseconds; streams do not write all at once. */
+/** Paced deltas whose text is the time at which they are written, in microseconds; streams do not all write at the same time. */
 function stamp(socket, { first: deltas, second: everyMs }) {
   const rest = answer({ deltas: 0 });
   let left = deltas;
@@ -69,13 +69,13 @@ function stamp(socket, { first: deltas, second: everyMs }) {
     return left > 0;
   };
   socket.write(STREAM_HEAD + chunked(rest[0]));
-  // A prime steps through all the milliseconds between two deltas; a single client need not wait.
+  // A prime number steps through all milliseconds between two deltas; a single client need not wait.
   streams += 7;
   const afterMs = streams % everyMs;
   if (afterMs > 0 || write()) every(socket, afterMs || everyMs, everyMs, write);
 }
 
-/** Text without end, as fast as it is read: `megabytes` of it. */
+/** `megabytes` of text, as fast as it is read. */
 function flood(socket, { first: megabytes }) {
   const events = Buffer.from(answer({ deltas: 2000 }).slice(0, -3).map(chunked).join(''));
   let left = Math.ceil((megabytes * 1e6) / events.length);
@@ -89,7 +89,7 @@ function flood(socket, { first: megabytes }) {
   more();
 }
 
-/** Says how many messages it was sent. */
+/** Answers with the number of messages in the request. */
 function count(socket, body) {
   const messages = body.match(/"role":/g)?.length ?? 0;
   socket.write(whole([delta(String(messages)), ...answer({ deltas: 0 }).slice(1)]));
@@ -106,12 +106,12 @@ const KINDS = {
 function reply(socket, name, body) {
   const plan = planOf(name);
   if (KINDS[plan.kind]) return KINDS[plan.kind](socket, plan, body);
-  // After the tool has run its result stands in the messages: what it was to say again, and not as text within arguments.
+  // After the tool has run, its result is in the messages as a whole string, and not only within the arguments.
   const hasRun = plan.kind === 'tool' && body.includes(`"${echoed(plan.first)}"`);
   socket.write(bytesOf(hasRun ? `burst:${AFTER_TOOL}` : name));
 }
 
-/** Where the first request in these bytes ends and its body starts; undefined while it is not whole. */
+/** The end of the first request in these bytes and the start of its body; undefined while it is incomplete. */
 function requestIn(buffer) {
   const end = buffer.indexOf('\r\n\r\n');
   if (end < 0) return undefined;

@@ -1,7 +1,7 @@
 /**
  * Indexes documents and searches them in every index of vector stores, over the build: chunks per second, times of searches with and
- * without a filter, the longest pause of the event loop, memory and size on disk. PostgreSQL is measured where DATABASE_URL names a
- * database with pgvector. Texts are made of random words, and embeddings are random too: neither changes how much work a search is.
+ * without a filter, the longest pause of the event loop, memory and size on disk. PostgreSQL is measured if DATABASE_URL names a
+ * database with pgvector. Texts are made of random words, and embeddings are random too: neither changes the work of a search.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ const STORE = { scope: 'bench', id: 'vs_bench' };
 const WORDS = Array.from({ length: 20_000 }, (_, at) => `word${at.toString(36)}`);
 const random = seeded(1);
 
-/** Equal numbers in every run. */
+/** Random numbers, the same in every run. */
 function seeded(state) {
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

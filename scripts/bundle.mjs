@@ -3,11 +3,11 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { rollup } from '@rollup/wasm-node';
 
-/** Removes the code in the folder, and returns what replaces it; declarations stay. Throws for whatever the bundler warns of. */
+/** Removes the code in the folder, and returns what replaces it; declarations stay. Throws for any warning of the bundler. */
 export async function bundle(folder, entries) {
   const bundled = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(folder, `${entry}.js`)])),
-    // Packages, Node's own modules, and the file that must know where it is.
+    // Packages, Node's own modules, and the files that depend on their own path.
     external: (id) => id.endsWith('.cjs') || !/^[./]|^[A-Za-z]:/.test(id),
     onwarn(warning) {
       throw new Error(warning.message);

@@ -1,4 +1,4 @@
-/** Prints compiled code small: no spaces and short names of local variables, but a line for each statement. */
+/** Minifies compiled code: no spaces and short names of local variables, but a line for each statement. */
 import { parseAst } from '@rollup/wasm-node/parseAst';
 import { minifySync } from '@swc/core';
 
@@ -13,7 +13,7 @@ const COMPRESS = {
 /** Classes and their methods keep their names. */
 const MANGLE = { toplevel: true, keep_classnames: true };
 
-/** The same CommonJS code, for a package that is a third smaller; stack traces still tell the statement, and the class and the method. */
+/** Returns the same CommonJS code a third smaller; stack traces still show the statement, the class and the method. */
 export function compact(code) {
   const { code: packed } = minifySync(code, { compress: COMPRESS, mangle: MANGLE, module: false });
   return atEach(statementsOf(parseAst(packed)), packed);
@@ -24,7 +24,7 @@ function atEach(positions, code) {
   return `${starts.map((start, at) => code.slice(start, starts[at + 1])).join('\n')}\n`;
 }
 
-/** Where the statements and the members of classes begin: a line break before one changes nothing. */
+/** The positions of statements and class members, before which a line break changes nothing. */
 function statementsOf(node) {
   const found = [];
   visit(node, ({ type, body, consequent }) => {

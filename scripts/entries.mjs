@@ -1,8 +1,8 @@
 /** The entries of the package: the ES modules that re-export the CommonJS build by name. */
 
 /**
- * The modules that `exports` of package.json names, as paths without extension: `index`, `mcp/index`. Throws if an entry has
- * not both formats, each with its types first.
+ * The modules that `exports` of package.json names, as paths without extension: `index`, `mcp/index`. Throws if an entry
+ * lacks one of the two formats, or if its types are not first.
  */
 export function entriesOf(exports) {
   return Object.entries(exports).flatMap(([name, conditions]) => {

@@ -8,7 +8,7 @@ import { minifySync, transformSync } from '@swc/core';
 
 const require = createRequire(import.meta.url);
 
-/** Writes the page's files, compressed; `source` is the folder of its code, `target` where they go. */
+/** Writes the page's files, compressed; `source` is the folder of its code, `target` that of the files. */
 export async function buildInspectorPage(source, target) {
   const bundled = await rollup({
     input: join(source, 'main.tsx'),
@@ -53,7 +53,7 @@ const typescript = {
   },
 };
 
-/** Without the spaces that mean nothing; those around operators of `calc` and selectors stay. */
+/** Removes insignificant spaces; those around operators of `calc` and selectors stay. */
 function smallCss(text) {
   return text
     .replace(/\n\s*/g, '\n')

@@ -1,11 +1,11 @@
-/** The types that the package publishes: of all declarations, those that its entries reach. */
+/** Selects the types that the package publishes: the declarations that its entries reach. */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSync } from '@swc/core';
 
 /**
- * Leaves in the folder the declarations that the entries reach, and names compiled files in them: older compilers do not
- * take `.ts`. Throws for a form of import or export that it does not know.
+ * Keeps only the declarations in the folder that the entries reach, with imports of compiled files: older compilers do not
+ * accept `.ts`. Throws for an unknown form of import or export.
  */
 export function keepPublicTypes(folder, entries) {
   const types = new TypeFiles(folder);
@@ -36,7 +36,7 @@ class TypeFiles {
     this.use(path, part);
   }
 
-  /** The part, and all that it names. */
+  /** Marks the part and all parts that it names as reached. */
   use(path, part) {
     if (part.isReached) return;
     part.isReached = true;
@@ -102,7 +102,7 @@ const READERS = {
 /** Overloads and merged declarations have one name. */
 function readDeclaration(node, text) {
   const id = node.id ?? node.identifier ?? (node.declarations?.length === 1 ? node.declarations[0].id : undefined);
-  if (id?.type !== 'Identifier') throw new Error(`A declaration of another form: ${text}`);
+  if (id?.type !== 'Identifier') throw new Error(`An unknown form of declaration: ${text}`);
   return {
     parts: [{ local: id.value, uses: namesIn(node) }],
     write: (reached) => (reached.length === 0 ? '' : `${text}\n`),
@@ -143,7 +143,7 @@ function declarationOf(path, folder) {
 /** Positions in the tree begin with the first statement, not with a comment above it. */
 const FIRST = 'export {};';
 
-/** Each with the comments above it; `export {}`, which says nothing, is left out. */
+/** The statements, each with the comments above it; `export {}` is left out. */
 function statementsOf(text) {
   const bytes = Buffer.from(`${FIRST}${text}`);
   const [first, ...nodes] = parseSync(bytes.toString(), { syntax: 'typescript', dts: true }).body;
@@ -155,12 +155,12 @@ function statementsOf(text) {
   });
 }
 
-/** All identifiers, also those that name no type. */
+/** All identifiers, including those that name no type. */
 function namesIn(node) {
   const names = new Set();
   JSON.stringify(node, (_, value) => {
     if (value?.type === 'Identifier') names.add(value.value);
-    if (value?.type === 'TsImportType') throw new Error('A type is imported where it is used');
+    if (value?.type === 'TsImportType') throw new Error('Inline type imports (import(…)) are not supported');
     return value;
   });
   return names;

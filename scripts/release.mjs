@@ -1,5 +1,5 @@
 /**
- * What a release needs. `node scripts/release.mjs check` fails while the package cannot be published; `notes v1.2.3` prints the section of that version
+ * Helps with a release: `node scripts/release.mjs check` fails while the package cannot be published; `notes v1.2.3` prints the section of that version
  * in CHANGELOG.md.
  */
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ function main(command, tag = '') {
     if (tag !== `v${manifest.version}`) throw new Error(`The tag ${tag} is not v${manifest.version} of package.json.`);
     return process.stdout.write(notesOf(changelog, manifest.version));
   }
-  if (command !== 'check') throw new Error('Say check, or notes and a tag.');
+  if (command !== 'check') throw new Error('Usage: release.mjs check, or release.mjs notes TAG');
   const found = obstacles(manifest, { changelog, versionFile: read('src/protocol/version.ts') });
   if (found.length > 0) throw new Error(found.join('\n'));
 }

@@ -1,8 +1,8 @@
-/** Indents declarations with tabs, for a package that is smaller. */
+/** Indents declarations with tabs, which makes the package smaller. */
 
 const INDENT = /^(?: {4})+/;
 
-/** The lines of declarations as the compiler writes them, which have no text over several lines. */
+/** Converts declarations as the compiler writes them; they contain no text of several lines. */
 export function typesWithTabs(types) {
   return types
     .split('\n')

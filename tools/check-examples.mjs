@@ -1,4 +1,4 @@
-/** Compiles every `@example` of docs/api against the sources, so that none names what is not there. */
+/** Compiles every `@example` of docs/api against the sources, so that none uses a missing export. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..');
 const PAGE = join(root, 'docs/conformance.md');
 const RESULTS = join(root, 'build/results.tsv');
 
-/** The suites by the names that `.ci/run` gives them, without versions: what each shows, and its files. */
+/** The suites by their names in `.ci/run`, without versions: what each proves, and its files. */
 const SUITES = [
   ['tests', 'npm test', 'every behaviour, over real HTTP, with a model server that replays', isFast],
   [
@@ -32,7 +32,7 @@ function isFast(path) {
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
 
-/** The packages whose tests are of clients; the others in the lock files are tools. */
+/** The packages that are clients; the others in the lock files are tools. */
 const CLIENTS = /^(openai\d?|ai\d?|ai-sdk-.*|@(ai-sdk|anthropic-ai|langchain|openai|openrouter)\/.*)$/;
 const MCP = /^@modelcontextprotocol\//;
 const DATABASES = /^(redis|ioredis|pg|libsql|bullmq)$/;

@@ -20,7 +20,7 @@ export function load(app) {
   app.on(Application.EVENT_VALIDATE_PROJECT, (project) => checkComments(project, app.logger));
 }
 
-/** A page opens with the sentence that its source opens with. */
+/** A page begins with the first sentence of its source. */
 function nameModules(project) {
   const entries = [...sources()];
   for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
@@ -55,13 +55,13 @@ function checkComments(project, logger) {
     logger.validationWarning(`${reflection} has no TSDoc comment`);
 }
 
-/** The comment of a function covers its parameters and its result. */
+/** The comment of a function also covers its parameters and its result. */
 function isPublic(reflection) {
   for (let it = reflection; it; it = it.parent) if (it.kindOf(ReflectionKind.SomeSignature)) return false;
   return !reflection.flags.isExternal && !reflection.flags.isPrivate;
 }
 
-/** A discriminator such as `type: 'url'` says everything itself. */
+/** A discriminator such as `type: 'url'` needs no comment. */
 function isLiteral({ type }) {
   return type?.type === 'literal';
 }

@@ -24,7 +24,7 @@ export default {
   expandObjects: false,
   excludeExternals: true,
   excludePrivate: true,
-  // Tables whose keys are a type, and types whose members say what they are.
+  // Tables whose keys are a type, and types whose members explain themselves.
   intentionallyNotExported: [
     'CODES',
     'ISOLATIONS',

@@ -13,7 +13,7 @@ const STORES = { memory: 'memory', 'sqlite-libsql': 'SQLite', redis: 'Redis', po
 const keyOf = (index) => ({ scope: 'bench', id: `resp_${index}` });
 const events = Array.from({ length: EVENTS }, () => EVENT);
 
-/** Appends to one log until the time is over, and begins it anew where it is long; answers how often. */
+/** Appends to one log until the time is over, and begins it again when it is long; returns the number of appends. */
 async function fill(log, key, end) {
   let count = 0;
   for (; performance.now() < end; count += 1) {
@@ -21,13 +21,13 @@ async function fill(log, key, end) {
     const from = (count % LONGEST) * EVENTS;
     const isTaken = await log.append(key, { epoch: 1, from, events, state: '{"tries":1}' });
     if (!isTaken) throw new Error('The log refused an append.');
-    // A store in this process answers at once, and the other logs want their turn.
+    // A store in this process answers synchronously, and the other logs must have their turn.
     if (count % 100 === 0) await new Promise(setImmediate);
   }
   return count;
 }
 
-/** Appends in a second, over all logs. */
+/** Appends per second, over all logs. */
 async function round(log, names, ms) {
   const keys = names.map(keyOf);
   const began = performance.now();

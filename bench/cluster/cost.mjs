@@ -1,9 +1,9 @@
-/** What an event of a response in the background costs the node that makes it and streams it to its client. */
-import { told } from '../processes.mjs';
+/** The CPU of a node for each event of a background response that it creates and streams to a client. */
+import { answerOf } from '../processes.mjs';
 import { overEach, startNode, TITLES } from './nodes.mjs';
 
 const CLIENTS = { burst: 32, paced: 200 };
-/** The answers of a round, and what the model server says in each. */
+/** The answers of a round, and the plan of the model server for each. */
 const JOBS = {
   burst: { plan: 'burst:500', deltas: 500, connections: 32, turns: 160 },
   paced: { plan: 'paced:100:20', deltas: 100, connections: 200, turns: 400 },
@@ -12,11 +12,11 @@ const QUICK = 20;
 
 const scaled = (count, quick) => (quick ? Math.ceil(count / QUICK) : count);
 
-/** CPU of the node in µs for each delta of the model. */
+/** The CPU of the node in µs for each delta of the model. */
 async function round({ clients, node, quick }, job, extra) {
   const { plan: model, deltas, connections, turns } = job;
   const before = await node.usage();
-  const seen = await told(clients, {
+  const seen = await answerOf(clients, {
     ...{ kind: 'ask', host: node.host, port: node.port, path: node.path },
     ...{ connections: scaled(connections, quick), turns: scaled(turns, quick) },
     bodies: [{ model, input: 'Hi', stream: true, ...extra }],
@@ -26,7 +26,7 @@ async function round({ clients, node, quick }, job, extra) {
   return (after.cpu - before.cpu) / (seen.answers * deltas);
 }
 
-/** The figures of one node: of both jobs, after a round of each that warms it up. */
+/** The figures of one node for both jobs, after a warm-up round of each. */
 async function figures(bench, setup, extra) {
   const node = await startNode(bench.start, bench.upstreamPort, setup);
   const values = {};

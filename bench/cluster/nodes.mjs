@@ -1,13 +1,13 @@
-/** Nodes of a cluster, each in a process of its own, and what is asked of them. */
-import { stopped, told } from '../processes.mjs';
+/** Nodes of a cluster, each in a process of its own, and the requests to them. */
+import { answerOf, stopped } from '../processes.mjs';
 import { startDatabase } from '../stores/openers.mjs';
 
-/** How the tables name the databases. */
+/** The names of the databases in the tables. */
 export const TITLES = { memory: 'memory', redis: 'Redis', postgres: 'PostgreSQL' };
 
 /**
- * Calls `measure` with the URL of each of these databases in turn, which it starts and ends; answers what that answers. A
- * database that is not on this machine has one row, which says so.
+ * Starts each of these databases in turn, calls `measure` with its URL, and returns the rows. A database that is not installed has
+ * one row, which says so.
  */
 export async function overEach(databases, measure) {
   const rows = [];
@@ -27,16 +27,16 @@ async function over(database, measure) {
 /** Starts a node over the model server at that port. */
 export async function startNode(start, upstreamPort, setup) {
   const child = start('servers/node.mjs', [upstreamPort, JSON.stringify(setup)], 'server');
-  const { port } = await told(child);
+  const { port } = await answerOf(child);
   return {
     ...{ name: setup.name, port, host: '127.0.0.1', path: '/v1/responses', base: `http://127.0.0.1:${port}/v1` },
     /** CPU in µs, RSS and heap in bytes. */
-    usage: () => told(child, { ask: 'usage' }),
+    usage: () => answerOf(child, { ask: 'usage' }),
     stop: () => stopped(child),
   };
 }
 
-/** Begins a response in the background; answers its id. */
+/** Begins a response in the background; returns its id. */
 export async function begin({ base }, body) {
   const response = await fetch(`${base}/responses`, {
     method: 'POST',
@@ -47,7 +47,7 @@ export async function begin({ base }, body) {
   return (await response.json()).id;
 }
 
-/** The events of a response as a node streams them: the text of each piece, once there is an event in it. */
+/** The events of a response as a node streams them: the text of each piece that contains an event. */
 export async function* eventsOf({ base }, id) {
   const response = await fetch(`${base}/responses/${id}?stream=true`);
   const decoder = new TextDecoder();

@@ -8,7 +8,7 @@ process.on('message', (job) => {
 });
 process.once('disconnect', () => process.exit());
 
-/** Answers how many streams have finished, how many events came, in how many seconds, and how late their deltas came, in ms. */
+/** Returns how many streams have finished, how many events arrived, in how many seconds, and the delays of their deltas in ms. */
 async function readAll({ nodes, count, model }) {
   const bases = nodes.map(({ host, port }) => ({ base: `http://${host}:${port}/v1` }));
   const seen = { finished: 0, events: 0, delays: [] };
@@ -34,7 +34,7 @@ async function readOne(pieces, seen) {
   }
 }
 
-/** Later events repeat the text, and with it the times in it. */
+/** Skips events that repeat the text, and with it the times in it. */
 function readLine(line, now, seen) {
   if (!line.startsWith('data: {')) return;
   seen.events += 1;

@@ -1,5 +1,5 @@
 /** Many streams at once over two nodes, each read from the node that did not begin it. */
-import { told } from '../processes.mjs';
+import { answerOf } from '../processes.mjs';
 import { overEach, startNode, TITLES } from './nodes.mjs';
 
 const STREAMS = 200;
@@ -16,7 +16,7 @@ async function round({ readers, quick }, nodes) {
   const before = await usageOf(nodes);
   const count = quick ? STREAMS / QUICK : STREAMS;
   const where = nodes.map(({ host, port }) => ({ host, port }));
-  const seen = await told(readers, { nodes: where, count, model: `stamped:${DELTAS}:${EVERY_MS}` });
+  const seen = await answerOf(readers, { nodes: where, count, model: `stamped:${DELTAS}:${EVERY_MS}` });
   const cpu = (await usageOf(nodes)) - before;
   return {
     finished: seen.finished,

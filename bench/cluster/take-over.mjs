@@ -1,4 +1,4 @@
-/** How long a stream stands still when the node is killed that makes it. */
+/** How long a stream pauses when its node is killed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatChunk, startFakeUpstream, textStream } from '../../dist/esm/testing/index.js';
 import { begin, eventsOf, overEach, startNode, TITLES } from './nodes.mjs';
@@ -8,7 +8,7 @@ const SHORT_LOCK_MS = 1000;
 const NEVER = 1e9;
 const FIRST = 'Hello';
 
-/** A model that stops after its first word, and whoever asks it again is told the rest. It knows who asked first. */
+/** A model that stops after its first word, and answers the second request with the rest. It remembers which node sent the first. */
 async function startModel() {
   const askedBy = new Map();
   const model = await startFakeUpstream({
@@ -22,7 +22,7 @@ async function startModel() {
   return { port: new URL(model.baseURL).port, askedBy, close: () => model.close() };
 }
 
-/** Kills the owner of a response while another node shows it; answers the seconds until that shows more. */
+/** Kills the owner of a response while another node streams it; returns the seconds until the stream continues. */
 async function oneTry({ start, model, where, lockMs, part }) {
   const queueName = `bench-${lockMs ?? 'default'}-${part}`;
   const names = ['a', 'b'].map((name) => `${queueName}-${name}`);
@@ -40,13 +40,13 @@ async function oneTry({ start, model, where, lockMs, part }) {
 async function standstill({ id, owner, other, part, lockMs = DEFAULT_LOCK_MS }) {
   const events = eventsOf(other, id);
   for (let text = ''; !text.includes(FIRST); ) text += (await events.next()).value;
-  // The queue looks for lost responses at fixed times: the tries are spread between two of them.
+  // The queue looks for lost responses at fixed intervals: the tries are spread over one of them.
   await pause((part * lockMs) / 2);
   const killed = performance.now();
   await owner.stop();
   const { done } = await events.next();
   const seconds = (performance.now() - killed) / 1000;
-  if (done) throw new Error('The stream ended instead of going on.');
+  if (done) throw new Error('The stream ended instead of continuing.');
   for await (const _ of events);
   return seconds;
 }

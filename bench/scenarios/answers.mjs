@@ -1,4 +1,4 @@
-/** Answers of all kinds, as fast as they are read or at a model's pace: what each costs the server. */
+/** Answers of all kinds, as fast as they are read or at a model's pace: the CPU of the server for each. */
 import { bodyOf } from '../answers.mjs';
 import { inRounds } from './rounds.mjs';
 
@@ -14,7 +14,7 @@ function scenario({ about, plan, ask, ...load }) {
   };
 }
 
-// A round has few requests here, and every server goes on getting faster until it has answered some thousands.
+// A round has few requests here, and every server becomes faster until it has answered some thousands.
 const BURSTS = 10;
 
 export const burst = scenario({
@@ -44,7 +44,7 @@ export const json = scenario({
 
 export const paced = scenario({
   about: '200 clients, a delta every 20 ms each',
-  // Long enough that the beginning, when 200 come at once, is a small part; each round is a warm-up of its own.
+  // So long that the beginning, when 200 requests arrive at once, is a small part; each round includes its own warm-up.
   ...{ plan: 'paced:100:20', connections: 200, turns: 200, events: 100, warmUp: 2 },
 });
 

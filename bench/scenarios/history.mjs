@@ -1,4 +1,4 @@
-/** Long conversations in each store: what turn 1,000 costs that turn 1 did not. */
+/** Long conversations in each store: what turn 1,000 costs more than turn 1. */
 import { ask, bodyOf } from '../answers.mjs';
 import { median } from '../table.mjs';
 import { add, rounds } from './rounds.mjs';
@@ -7,7 +7,7 @@ const STORES = ['memory', 'sqlite-libsql', 'redis', 'postgres'];
 // The first turn, the second, which is the first with a history, and late ones.
 const EARLY = [1, 2];
 const LATE = [100, 1000];
-// With fewer, one collection of garbage more or less decides.
+// With fewer samples, a single garbage collection would decide.
 const SAMPLES = 100;
 const TRIES = 3;
 const WARM_UP = 2;
@@ -16,14 +16,14 @@ function body(previous) {
   return { ...bodyOf('responses', 'messages'), ...(previous ? { previous_response_id: previous } : {}) };
 }
 
-/** One turn, whose model says how many messages it was sent, which must be all. Answers the id. */
+/** One turn. The model answers with the number of messages that it received, which must be all. Returns the id. */
 async function turn(server, number, previous) {
   const { id, text } = await ask(server, body(previous));
   if (text === String(2 * number - 1)) return id;
   throw new Error(`the model of turn ${number} was sent ${text} messages`);
 }
 
-/** The fewest of some tries: now and then a store sweeps in passing. */
+/** The lowest count of some tries: in some of them the store also sweeps. */
 async function tripsOf(server, number, previous) {
   const tries = [];
   while (tries.length < TRIES) {
@@ -34,7 +34,7 @@ async function tripsOf(server, number, previous) {
   return Math.min(...tries);
 }
 
-/** The turn again and again, and what no server can do without; the overhead in CPU, which no other process can lengthen. */
+/** Times the turn, and the least work that any server must do; the overhead is CPU time, which other processes do not lengthen. */
 async function timed(bench, server, number, previous) {
   const before = await server.usage();
   const { whole } = await bench.load(server, 'ask', { connections: 1, turns: SAMPLES, bodies: [body(previous)] });
@@ -65,7 +65,7 @@ async function measured(bench, store, server) {
   return rows;
 }
 
-/** A late turn against the first, round by round, and its round trips against the first turn's that has a history. */
+/** Compares a late turn with the first, round by round, and its round trips with those of the second, which has a history. */
 function compare(late, first, second) {
   late.overheads = late.overhead.map((overhead, round) => overhead / first.overhead[round]);
   late.moreTrips = [late.trips[0] - second.trips[0]];

@@ -1,4 +1,4 @@
-/** What an open stream costs in memory while the model says nothing. */
+/** The memory of an open stream while the model sends nothing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bodyOf } from '../answers.mjs';
 import { oneByOne } from './one-by-one.mjs';
@@ -7,7 +7,7 @@ const STREAMS = 2000;
 const WARM_UP = { plan: 'short:8', connections: 32, turns: 200 };
 const SETTLES_MS = 500;
 
-/** RSS above the idle process in KB for each stream, as it comes and once garbage is collected. */
+/** RSS above the idle process in KB for each stream, before and after a garbage collection. */
 async function perStream(bench, server) {
   const { plan, ...warmUp } = WARM_UP;
   await bench.load(server, 'ask', { ...warmUp, bodies: [bodyOf(server.api, plan)] });

@@ -1,11 +1,11 @@
-/** What a server adds to the time until a client sees a delta, against asking the model server itself. */
+/** The time that a server adds until a client sees a delta, compared with the model server itself. */
 import { bodyOf } from '../answers.mjs';
 import { add, rounds, wrongRows } from './rounds.mjs';
 
 const WARM_UP = { plan: 'short:8', connections: 32, turns: 5000 };
 /** One client, one answer after another. */
 const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
-/** The real regime of a model. */
+/** The usual load of a model server. */
 const TOGETHER = { plan: 'stamped:50:20', connections: 200, turns: 200 };
 
 async function timed(bench, server, { plan, connections, turns }) {
@@ -23,7 +23,7 @@ export const latency = {
   about: 'added to the first delta of one client at a time, and to each of 200 clients with a delta every 20 ms',
   async run(bench) {
     const all = [...(await bench.startAll()), ...bench.peers()];
-    // What a stamped plan says is never twice the same.
+    // A stamped plan has a different answer each time, so another plan is checked.
     const { right: servers, wrong } = await bench.checked(all, ({ api }) => [bodyOf(api, 'short:8')]);
     const rows = servers.map(({ name }) => ({ name, values: {} }));
     const direct = { name: 'direct, not added', values: {} };

@@ -1,4 +1,4 @@
-/** Many requests, one process: whether it keeps something of each. */
+/** Many requests to one process: whether it leaks memory with each. */
 import { bodyOf } from '../answers.mjs';
 import { slopeOf } from '../slope.mjs';
 import { listed } from './rounds.mjs';

@@ -1,9 +1,9 @@
-/** What each server holds in memory, measured once in a fresh process. */
+/** The memory of each server, measured once in a fresh process. */
 import { listed } from './rounds.mjs';
 
 /**
- * A row for each server and peer with the figures that `measure` finds; afterwards the clients leave and the server ends. A
- * server that fails has the reason in its row.
+ * A row for each server and peer with the figures of `measure`; afterwards the clients leave and the server is stopped. The row of a
+ * server that fails has the reason.
  */
 export async function oneByOne(bench, measure) {
   const rows = [];

@@ -1,11 +1,11 @@
 /** CPU of many answers: the same load for each server in turn, round by round. */
 
-// A server runs for weeks. It takes some thousands of requests until its code is compiled for good.
+// A server runs for weeks, and its code is fully compiled only after some thousands of requests.
 const WARM_UP = 3;
 
 /**
- * Calls `round` to warm up, and then for each round of the run, or until the time of a scenario, or this share of it, is over;
- * told whether the round counts. Answers how many did.
+ * Calls `round` to warm up, and then for each round of the run, or until this share of a scenario's time is over; its argument
+ * is whether the round counts. Returns how many did.
  */
 export async function rounds(bench, round, { warmUp = WARM_UP, share = 1 } = {}) {
   for (let count = 0; count < warmUp && !bench.quick; count += 1) await round(false);
@@ -27,8 +27,8 @@ const COLUMNS = {
 };
 
 /**
- * Measures `servers`, each with what `bodiesOf` says it is sent in a turn; `events` in an answer, or none where a request is
- * what counts. Stops the servers.
+ * Measures `servers`, each with the requests of `bodiesOf` in a turn; `events` is their number in an answer, or undefined to count
+ * requests. Stops the servers.
  */
 export async function inRounds(bench, servers, { bodiesOf, connections, turns, events, warmUp }) {
   const { right, wrong } = await bench.checked(servers, bodiesOf);
@@ -47,7 +47,7 @@ export async function inRounds(bench, servers, { bodiesOf, connections, turns, e
   return { rounds: counted, columns, rows: [...rows.values(), ...wrongRows(wrong)] };
 }
 
-/** The rows of servers whose answers are wrong, by the reasons. */
+/** The rows of servers whose answers are wrong, with the reasons. */
 export function wrongRows(wrong) {
   return [...wrong].map(([{ name }, note]) => ({ name, values: {}, note }));
 }
@@ -66,12 +66,12 @@ async function oneRound(bench, server, job, events) {
   };
 }
 
-/** The figures of what is measured once. */
+/** The figures of a single measurement. */
 export function listed(figures) {
   return Object.fromEntries(Object.entries(figures).map(([key, value]) => [key, [value]]));
 }
 
-/** Adds the figures of one round to those of the others. */
+/** Adds the figures of one round to those of the earlier rounds. */
 export function add(values, seen) {
   for (const [key, value] of Object.entries(seen)) values[key] = [...(values[key] ?? []), value];
 }

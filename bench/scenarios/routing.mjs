@@ -1,4 +1,4 @@
-/** What an upstream over several servers, or an option, costs beside the server or the router itself. */
+/** What an upstream over several servers, or an option, costs compared with one server, or with no option. */
 import { bodyOf } from '../answers.mjs';
 import { OPTION_SERVERS, ROUTING_SERVERS } from '../servers.mjs';
 import { inRounds } from './rounds.mjs';

@@ -1,4 +1,4 @@
-/** Clients that ask and never read: the model must be held back, not its words in memory. */
+/** Clients that send a request and never read: the model must be slowed down, and its output not kept in memory. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bodyOf } from '../answers.mjs';
 import { oneByOne } from './one-by-one.mjs';
@@ -6,12 +6,12 @@ import { oneByOne } from './one-by-one.mjs';
 const CLIENTS = 30;
 const PLAN = 'flood:66';
 const LOOKS_EVERY_MS = 1000;
-// Less growth than this from one look to the next, and the buffers of the sockets are full.
+// With less growth than this between two samples, the buffers of the sockets are full.
 const SETTLED = 1.01;
 const MOST_LOOKS = 6;
 const LATER_MS = 2000;
 
-/** RSS once it stands still, or when there has been time enough to. */
+/** The memory once it no longer grows, or after the longest wait. */
 async function settledUsage(bench, server) {
   let last = await server.usage();
   for (let look = 0; look < MOST_LOOKS; look += 1) {
@@ -26,7 +26,7 @@ async function settledUsage(bench, server) {
 async function measured(bench, server) {
   const bodies = [bodyOf(server.api, PLAN)];
   const before = await server.usage();
-  await bench.load(server, 'hold', { connections: CLIENTS, bodies, deaf: true });
+  await bench.load(server, 'hold', { connections: CLIENTS, bodies, stalled: true });
   const early = await settledUsage(bench, server);
   await pause(bench.scaled(LATER_MS));
   const late = await server.usage();

@@ -3,12 +3,12 @@ import { bodyOf } from '../answers.mjs';
 import { add } from './rounds.mjs';
 
 const NAMES = ['pass-through in Express', 'ours in Express'];
-/** The row of what importing costs. */
+/** The row of the cost of importing. */
 export const IMPORTS = 'import over an empty Express app';
-// Each is a few tenths of a second; a busy machine lengthens single ones.
+// Each takes a few tenths of a second; a busy machine lengthens single ones.
 const TRIES = 7;
 
-/** Milliseconds from the start of the process to the whole of its first answer. */
+/** Milliseconds from the start of the process to the end of its first answer. */
 async function firstAnswer(bench, name) {
   const began = performance.now();
   const server = await bench.start(name);

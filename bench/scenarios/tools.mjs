@@ -1,4 +1,4 @@
-/** One round of a tool that the server runs, against a client that runs it and asks twice through a pass-through. */
+/** One round of a tool that the server runs, compared with a client that runs it and sends two requests through a pass-through. */
 import { afterTool, bodyOf } from '../answers.mjs';
 import { AFTER_TOOL, argumentsOf, expected } from '../fixtures.mjs';
 import { SERVERS, TOOL_SERVERS, withArgument } from '../servers.mjs';
@@ -14,7 +14,7 @@ const CALL = { text: '', calls: [argumentsOf(BYTES)], usage: { input: 9, output:
 const TEXT = expected(`burst:${AFTER_TOOL}`);
 const BOTH = { ...TEXT, usage: { input: 2 * TEXT.usage.input, output: TEXT.usage.output + CALL.usage.output } };
 
-/** What each is sent in a turn, and what it must say to that. */
+/** The requests to each server in a turn, with the correct answers. */
 export function toolBodies({ name, api }) {
   if (name !== PASS_THROUGH) return [[bodyOf(api, PLAN), BOTH]];
   return [

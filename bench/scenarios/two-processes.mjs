@@ -1,4 +1,4 @@
-/** Two processes on two cores beside one: how much more they can answer, by the CPU that an answer takes. */
+/** Two processes on two cores compared with one: how many more answers they can give, by the CPU of an answer. */
 import { bodyOf } from '../answers.mjs';
 import { add, rounds } from './rounds.mjs';
 

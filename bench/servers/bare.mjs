@@ -1,6 +1,6 @@
 /**
  * The same translation with nothing around it: undici, one parse, one template for deltas, one write for each tick; no
- * limits, heartbeats, checks, store, backpressure or answer to anything that goes wrong.
+ * limits, heartbeats, checks, store, backpressure or error handling.
  */
 import { createServer } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';

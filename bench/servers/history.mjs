@@ -14,20 +14,20 @@ let trips = 0;
 const opened = await openers[name](() => {
   trips += 1;
 }).catch((error) => {
-  // The run goes on without this store.
+  // The run continues without this store.
   process.send({ error: error.message }, () => process.exit(0));
   return new Promise(() => {});
 });
 const pool = new Pool(`http://127.0.0.1:${upstreamPort}`);
 
-/** What no server can do without, so often: the times in milliseconds. */
+/** The least work of any server, so many times: the times in milliseconds. */
 async function floors({ previous, most, samples }) {
   const times = [];
   while (times.length < samples) times.push(await floor(previous, most));
   return { times };
 }
 
-/** Reads the history, writes it as a request and reads the model's answer: with loops, which are the quickest. */
+/** Reads the history, writes it as a request and reads the model's answer: with loops, which are fastest. */
 async function floor(previous, most) {
   const began = performance.now();
   const chain = previous ? await opened.store.chain({ scope: SCOPE, id: previous }, most) : [];
@@ -44,7 +44,7 @@ async function floor(previous, most) {
   return performance.now() - began;
 }
 
-/** Makes a conversation of so many turns like the first, whose id is given: as a client would, but faster. */
+/** Makes a conversation of so many turns like the first, whose id is given, faster than a client could. */
 async function grow({ first, turns }) {
   const text = JSON.stringify(await opened.store.get({ scope: SCOPE, id: first }));
   const seed = first.split('_')[1];

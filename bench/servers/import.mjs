@@ -1,4 +1,4 @@
-/** Imports the package into an empty Express app, in a process of its own: the milliseconds and megabytes of it. */
+/** Imports the package into an empty Express app, in a process of its own, and reports the milliseconds and megabytes. */
 import express from 'express';
 
 function memory() {

@@ -1,4 +1,4 @@
-/** What is written in an afternoon: Express, fetch, one object, one stringify and one write for each event. */
+/** A translator as written in an afternoon: Express, fetch, one object, one stringify and one write for each event. */
 import { createServer } from 'node:http';
 import express from 'express';
 import { serve } from './serve.mjs';

@@ -1,6 +1,6 @@
 /**
  * One node of a cluster under test: a router over the database and the queue that its nodes share, or over memory and the
- * in-process engine. The third argument says which, as JSON: `name`, `database`, `url`, `queueName` and `lockMs`.
+ * in-process engine. The third argument selects them, as JSON: `name`, `database`, `url`, `queueName` and `lockMs`.
  */
 import { createServer } from 'node:http';
 import { serve } from './serve.mjs';

@@ -1,4 +1,4 @@
-/** The same proxy mounted in Express: what a company pays for the framework alone. */
+/** The same proxy mounted in Express: the cost of the framework alone. */
 import { createServer } from 'node:http';
 import express from 'express';
 import { passThrough } from './pass-through.mjs';

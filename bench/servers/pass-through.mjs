@@ -1,4 +1,4 @@
-/** The yardstick: a proxy on node:http that passes every byte on, as textbooks write it. */
+/** The baseline: a plain proxy on node:http that passes every byte on. */
 import { Agent, createServer, request } from 'node:http';
 import { serve } from './serve.mjs';
 

@@ -1,6 +1,6 @@
-/** Runs one server under test: it is told where the model is, says where it listens, and tells its own CPU and memory. */
+/** Runs one server under test: it receives the model server's port, and reports its own port, CPU and memory. */
 
-/** `make` answers a node:http server for the model server's port; `asks` are questions of its own, by name. */
+/** `make` returns a node:http server for the model server's port; `asks` are further queries that it answers, by name. */
 export async function serve(make, asks = {}) {
   const server = await make(Number(process.argv[2]));
   server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));

@@ -1,4 +1,4 @@
-/** What both translators of the bench say, event by event; they differ in how they read and write. */
+/** The events of both translators of the bench, which differ only in how they read and write. */
 import { randomUUID } from 'node:crypto';
 
 function responseOf(model) {
@@ -20,7 +20,7 @@ function usageOf({ prompt_tokens, completion_tokens, total_tokens }) {
   return { input_tokens: prompt_tokens, output_tokens: completion_tokens, total_tokens };
 }
 
-/** Takes chunk after chunk and says what the model said; `say` is given the type and the fields of each event. */
+/** Takes the chunks of the model; `say` receives the type and the fields of each event. */
 export function translator(model, say) {
   const response = responseOf(model);
   say('response.created', { response });

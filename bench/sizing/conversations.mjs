@@ -1,4 +1,4 @@
-/** Conversations: whether an append, a page and the whole take longer as they grow. */
+/** Conversations: whether an append, a page and a whole read take longer as they grow. */
 import { microseconds, shown, slopeThrough, table } from './figures.mjs';
 import { rowsOf } from './stores.mjs';
 

@@ -34,7 +34,7 @@ export function table(head, rows) {
   return markdown([head, ...rows.map((row) => row.map(String))]);
 }
 
-/** With thousands parted. */
+/** The number with separators of thousands. */
 export function shown(value, digits = 0) {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

@@ -1,4 +1,4 @@
-/** Stored responses: what they take, and whether reading, writing and walking chains takes longer among many. */
+/** Stored responses: their size, and whether reading, writing and following chains takes longer among many. */
 import { concurrently, microseconds, shown, slopeThrough, table } from './figures.mjs';
 import { rowsOf } from './stores.mjs';
 

@@ -1,4 +1,4 @@
-/** The stores that are sized, each with how many bytes it takes. */
+/** The measured stores, each with the number of bytes that it takes. */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { startDatabase } from '../stores/openers.mjs';
 const require = createRequire(import.meta.url);
 const ROOM = { maxResponses: 200_000, maxBytes: 2 ** 32 };
 
-/** By name; each opens one, and says how much it takes and how to be done with it. */
+/** By name; each function opens a store, and returns it with functions that measure and close it. */
 export const STORES = {
   async memory() {
     const { memoryStore } = await import('../../dist/esm/index.js');
@@ -28,7 +28,7 @@ export const STORES = {
       database.close();
       rmSync(folder, { recursive: true });
     };
-    // While it is filled, a commit need not reach the disk; the figures are taken with the store's own setting.
+    // While the store is filled, commits need not reach the disk; it is measured with its own setting.
     const hurry = (isFilling) => database.exec(`PRAGMA synchronous = ${isFilling ? 'OFF' : 'FULL'}`);
     return {
       store: sqliteStore({ database }),
@@ -69,7 +69,7 @@ export async function rowsOf(names, measure) {
   const rows = [];
   for (const name of names) {
     const open = STORES[name];
-    // Filling them takes a while.
+    // Shows progress: filling a store takes a while.
     console.error(`${new Date().toLocaleTimeString('en')}: ${name}`);
     try {
       const opened = await open();

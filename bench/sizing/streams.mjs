@@ -1,8 +1,8 @@
-/** Open streams in one process: memory, files and what a short answer takes beside them. */
+/** Open streams in one process: memory, open files, and the time of a short answer meanwhile. */
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bodyOf } from '../answers.mjs';
-import { stopped, told } from '../processes.mjs';
+import { answerOf, stopped } from '../processes.mjs';
 import { shown, slopeThrough, table } from './figures.mjs';
 
 const STEPS = [0, 1000, 2000, 5000, 10_000];
@@ -12,23 +12,28 @@ const SETTLES_MS = 1000;
 
 async function measured({ start, scaled }) {
   const model = start('upstream.mjs');
-  const { port: modelPort } = await told(model);
+  const { port: modelPort } = await answerOf(model);
   const server = start('servers/ours.mjs', [modelPort, 'express']);
-  const { port } = await told(server);
+  const { port } = await answerOf(server);
   const clients = start('load.mjs');
   const where = { host: '127.0.0.1', port, path: '/v1/responses' };
   const ask = (turns) =>
-    told(clients, { kind: 'ask', connections: 4, turns, bodies: [bodyOf('responses', 'short:8')], ...where });
+    answerOf(clients, { kind: 'ask', connections: 4, turns, bodies: [bodyOf('responses', 'short:8')], ...where });
   await ask(scaled(3000));
   const most = Math.floor((Number(process.env.SIZING_FILES) - OTHER_FILES) / 2) || STEPS.at(-1);
   const rows = [];
   let open = 0;
   for (const step of STEPS.map((step) => Math.min(scaled(step), most))) {
     if (step > open)
-      await told(clients, { kind: 'hold', connections: step - open, bodies: [bodyOf('responses', 'idle')], ...where });
+      await answerOf(clients, {
+        kind: 'hold',
+        connections: step - open,
+        bodies: [bodyOf('responses', 'idle')],
+        ...where,
+      });
     open = step;
     await sleep(SETTLES_MS);
-    const { rss, heap } = await told(server, { ask: 'collected' });
+    const { rss, heap } = await answerOf(server, { ask: 'collected' });
     const files = readdirSync(`/proc/${server.pid}/fd`).length;
     const { whole } = await ask(scaled(400));
     rows.push({ open, rss: rss / 2 ** 20, heap: heap / 2 ** 20, files, p50: whole.p50, p99: whole.p99 });

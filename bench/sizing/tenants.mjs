@@ -1,7 +1,7 @@
-/** Tenants of one process: memory, and what an answer takes when each of them has asked. */
+/** Tenants of one process: memory, and the time of an answer after each of them has sent requests. */
 
 import { bodyOf } from '../answers.mjs';
-import { stopped, told } from '../processes.mjs';
+import { answerOf, stopped } from '../processes.mjs';
 import { concurrently, microseconds, shown, slopeThrough, table } from './figures.mjs';
 
 const STEPS = [1, 100, 500, 1000];
@@ -11,9 +11,9 @@ const TIMES = 200;
 export const tenants = {
   about: `tenants that have stored ${RESPONSES} responses each; 16 requests at a time`,
   async run({ start, scaled }) {
-    const { port: modelPort } = await told(start('upstream.mjs'));
+    const { port: modelPort } = await answerOf(start('upstream.mjs'));
     const server = start('servers/ours.mjs', [modelPort, 'express']);
-    const { port } = await told(server);
+    const { port } = await answerOf(server);
     const ask = async (tenant, body = bodyOf('responses', 'json:8', { stream: false })) => {
       const headers = { 'content-type': 'application/json', authorization: `Bearer tenant-${tenant}` };
       const answer = await fetch(`http://127.0.0.1:${port}/v1/responses`, {
@@ -32,7 +32,7 @@ export const tenants = {
       await concurrently((step - from) * RESPONSES, 16, (index) => ask(from + (index % (step - from))));
       known = Math.max(known, step);
       const took = await microseconds(scaled(TIMES), (round) => ask(round % known));
-      const { rss, heap } = await told(server, { ask: 'collected' });
+      const { rss, heap } = await answerOf(server, { ask: 'collected' });
       rows.push({ known, rss: rss / 2 ** 20, heap: heap / 2 ** 20, took: took / 1000 });
     }
     await stopped(server);

@@ -1,15 +1,15 @@
-/** Requests of the soak's clients: answers are read as they come, slowly, or not to their end. */
+/** Requests of the soak's clients: answers are read as they arrive, slowly, or only in part. */
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const TIMEOUT_MS = 60_000;
 
-/** A client of one port; `counted` has what it saw. */
+/** A client of one port; `counted` has its counts. */
 export function soakClient(port) {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
   const counted = { requests: 0, events: 0, failed: new Map() };
 
-  /** The whole text; `leave` is the stage at which the client leaves: `asked`, `headers` or a count of bytes. `slowMs` is waited for between reads. */
+  /** The whole text; `leave` is the stage at which the client leaves: `asked`, `headers` or a count of bytes. `slowMs` is the pause between reads. */
   function ask(path, body, { method = 'POST', headers = {}, leave, slowMs = 0 } = {}) {
     counted.requests += 1;
     const bytes = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);

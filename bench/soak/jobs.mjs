@@ -1,4 +1,4 @@
-/** What the soak's clients do: each job is whole, and throws where an answer is wrong. */
+/** The jobs of the soak's clients: each is complete in itself, and throws if an answer is wrong. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -11,7 +11,7 @@ function expect({ status, text }, wanted = 200) {
   return text;
 }
 
-/** Throws unless the stream ends as a whole one does. */
+/** Throws unless the stream has its regular end. */
 function expectEnd(answer, end) {
   const text = expect(answer);
   if (!text.slice(-20_000).includes(end)) throw new Error(`The stream does not end with ${end}: ${text.slice(-300)}`);
@@ -22,7 +22,7 @@ const stream = (plan, more = {}) => ({ model: plan, stream: true, input: 'Mail a
 const COMPLETED = 'event: response.completed';
 const idIn = (text) => /"id":"(resp_\w+)"/.exec(text)?.[1];
 
-/** By name, for a mount; `any` is every mount that keeps what it is given. */
+/** By name, for a mount; `any` is every mount that stores responses. */
 export const JOBS = {
   'stream a response': ({ ask, base }) =>
     ask(`${base}/responses`, stream('burst:200')).then((got) => expectEnd(got, COMPLETED)),

@@ -1,11 +1,11 @@
 /**
  * `npm run soak -- [--minutes 1] [--seed N]`: everything at once against one server process, in rounds; between two of them, when nothing runs,
- * its memory, handles, sockets and timers are read. It stops by itself, and fails where something of each request is kept.
+ * its memory, handles, sockets and timers are read. It stops by itself, and fails if each request leaks something.
  */
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { processes, told } from '../processes.mjs';
+import { answerOf, processes } from '../processes.mjs';
 import { startDatabase } from '../stores/openers.mjs';
 import { soakClient } from './client.mjs';
 import { JOBS } from './jobs.mjs';
@@ -18,34 +18,34 @@ const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new TypeError(`--minutes must be positive, got '${values.minutes}'`);
 
 const CLIENTS = 24;
-/** Between two samples, in milliseconds: at least sixty of them in a run. */
+/** The time between two samples, in milliseconds: at least sixty samples in a run. */
 const ROUND_MS = Math.min(10_000, (minutes * 60_000) / 90);
-/** For what has just been closed to be gone. */
+/** The pause before a sample, in milliseconds, in which closed connections end. */
 const REST_MS = 300;
-/** The stores' servers are restarted so often in a run. */
+/** How often the servers of the stores are restarted in a run. */
 const RESTARTS = 3;
 
 const { start, stopAll } = processes({ pinned: false });
 process.once('exit', stopAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-// Whatever goes wrong, a run ends.
+// Ends the run, whatever goes wrong.
 setTimeout(() => process.exit(1), (minutes + 5) * 60_000).unref();
 
 const databases = { redis: await found('redis'), postgres: await found('postgres') };
-const [model, mcp] = await Promise.all([told(start('upstream.mjs')), told(start('servers/mcp.mjs'))]);
+const [model, mcp] = await Promise.all([answerOf(start('upstream.mjs')), answerOf(start('servers/mcp.mjs'))]);
 const child = start('soak/server.mjs', [
   model.port,
   mcp.port,
   databases.redis?.url ?? '',
   databases.postgres?.url ?? '',
 ]);
-const { port, mounts } = await told(child);
+const { port, mounts } = await answerOf(child);
 const client = soakClient(port);
 const random = randomFrom(Number(values.seed));
 const unexpected = new Map();
 const done = new Map();
 const samples = [];
-/** The mounts whose database is away, or has just come back. */
+/** The mounts whose database is down, or has just been restarted. */
 const away = new Set();
 
 console.log(
@@ -60,7 +60,7 @@ while (performance.now() < endAt) {
   if (isRestart) restarts += 1;
   await Promise.all([...Array.from({ length: CLIENTS }, work), ...(isRestart ? [restartDatabases()] : [])]);
   await sleep(REST_MS);
-  const sample = await told(child, 'sample');
+  const sample = await answerOf(child, 'sample');
   for (const fault of sample.faults) count(unexpected, fault);
   samples.push({ ...sample, requests: client.counted.requests });
 }
@@ -83,7 +83,7 @@ async function work() {
     const tools = `/${pick(['memory', 'sqlite', 'stdio'])}/v1`;
     count(done, name);
     await job({ ...client, base: `/${mount}/v1`, tools }).catch((error) => {
-      // A store that is away is an error of its own, or the end of a stream.
+      // While its database is down, a request fails or its stream ends.
       if (!away.has(mount)) count(unexpected, `${name} at ${mount}: ${error.message}`);
     });
   }
@@ -96,10 +96,10 @@ async function restartDatabases() {
     await database.stop();
     await sleep(300);
     await database.start();
-    // Clients of Redis come back after a while.
+    // Clients of Redis reconnect after a while.
     await sleep(700);
   }
-  // Requests that were begun meanwhile end with the round.
+  // Requests that began meanwhile end within the round.
   setTimeout(() => away.clear(), 3000);
 }
 

@@ -22,7 +22,7 @@ import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 const [, , modelPort, mcpPort, redisUrl, postgresUrl] = process.argv;
 const require = createRequire(import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), 'soak-'));
-/** So that they are full, and grow no more, before the figures count. */
+/** Small limits, so that stores are full before the measurement begins. */
 const KEPT = 200;
 const STDIO = fileURLToPath(new URL('../../test/support/mcp-stdio-server.mjs', import.meta.url));
 
@@ -77,7 +77,7 @@ process.once('disconnect', () => process.exit());
 process.on('message', () => process.send(sample()));
 
 function sample() {
-  // What a finalizer releases is only found by the next collection.
+  // Only the next collection frees what a finalizer releases.
   for (let round = 0; round < 3; round += 1) globalThis.gc();
   const { rss, heapUsed, external } = process.memoryUsage();
   const kinds = process.getActiveResourcesInfo();
@@ -102,7 +102,7 @@ async function sqlite() {
 async function redis() {
   const { redisStore } = await import('express-open-responses/stores/redis');
   const { createClient } = await import('redis');
-  // It connects again by itself when the server is back.
+  // The client reconnects by itself when the server is back.
   const client = await createClient({ url: redisUrl, socket: { reconnectStrategy: 200 } })
     .on('error', () => {})
     .connect();

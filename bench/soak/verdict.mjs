@@ -1,24 +1,24 @@
-/** Whether something is kept of each request: slopes over the samples after the warm-up. */
+/** Detects leaks: the slopes of figures over the samples after the warm-up. */
 import { slopeOf } from '../slope.mjs';
 
-/** Slopes within so many standard errors do not differ from none, with the eight degrees of freedom of ten blocks. */
+/** Slopes within so many standard errors do not differ from zero, with the eight degrees of freedom of ten blocks. */
 const ERRORS = 2.3;
-/** A slope is no leak below this either: what a heap of this kind moves by, in KB for 1,000 requests. */
+/** Nor is a lower slope a leak: a heap varies by so much, in KB per 1,000 requests. */
 export const BOUNDS = { rss: 100, heap: 15 };
-/** Nor is growth below this, in KB over all samples: caches, compiled code and buffers that a minute has not filled. */
+/** Nor is less growth, in KB over all samples: caches, compiled code and buffers that a minute has not filled. */
 const SETTLING = { rss: 24_000, heap: 3_000 };
 /** Sockets, timers and listeners may differ by so much from the first sample after the warm-up: pools open and close. */
 const SPARE = 12;
 const COUNTS = ['handles', 'sockets', 'timers', 'listeners'];
 
-/** Ten blocks of figures are what is left of them. */
+/** The fewest samples: without the warm-up, ten blocks of figures are left. */
 const LEAST = 17;
 
 /** The part of the samples that is the warm-up. */
 export const WARM_UP = 0.4;
 
 /**
- * Rows of figures and the reasons against a verdict of none; `samples` are those of the server, each with the number of requests so far.
+ * Returns rows of figures, and the reasons to suspect a leak; `samples` are the server's, each with the number of requests so far.
  */
 export function verdictOn(samples, bounds = BOUNDS) {
   if (samples.length < LEAST)

@@ -1,6 +1,6 @@
 /**
- * The stores that the bench measures, by name: each opens one with what it needs, and says how to be done with it. The function
- * that an opener may be given is called for each round trip: a command, or where nothing is sent over a network a method.
+ * The stores that the bench measures, by name: each function opens one with what it needs, and returns a way to close it. Its optional
+ * argument is called for each round trip: a command, or a call of a method if no network is used.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -58,7 +58,7 @@ async function openSqlite(open, asked) {
     database.close();
     await rm(folder, { recursive: true });
   };
-  // Its statements run in this process: what counts is how often the store is asked.
+  // Its statements run in this process: calls of the store's methods are counted.
   return { store: counted(sqliteStore({ database }), METHODS, asked), close };
 }
 
@@ -77,7 +77,7 @@ async function openRedis(asked) {
 async function openPostgres(asked) {
   const server = await startDatabase('postgres');
   const { default: pg } = await import('pg');
-  // The server closes connections that the pool has just let go of.
+  // The server closes connections that the pool has just released.
   const pool = new pg.Pool({ connectionString: server.url }).on('error', () => {});
   const { postgresStore } = await from('postgres');
   const close = async () => {
@@ -87,13 +87,13 @@ async function openPostgres(asked) {
   return { store: postgresStore({ pool: counted(pool, ['query'], asked) }), close };
 }
 
-/** Starts the server of one of these stores, which keeps on disk what it has answered. Throws where it is not on this machine. */
+/** Starts the server of one of these stores, durably. Throws if it is not installed. */
 export async function startDatabase(name) {
   if (name === 'redis') return (await support('redis-server')).startRedis({ durable: true });
   return (await support('postgres-server')).startPostgres({ durable: true });
 }
 
-/** The servers of the tests, which are TypeScript and ask at once whether there is a test runner. */
+/** The servers of the tests: TypeScript modules that check for a test runner when they are imported. */
 async function support(name) {
   globalThis.describe ??= Object.assign(() => {}, { skip() {} });
   await import('../../test/support/memory-hooks.mjs');

@@ -2,12 +2,12 @@
 import { parseArgs } from 'node:util';
 import { openers } from './openers.mjs';
 
-// Each figure stops at whichever comes first; all of them together take less than a minute.
+// Each measurement stops at the first of these limits; all together take less than a minute.
 const ROUNDS = 2000;
 const BUDGET_MS = 800;
 const CHAIN = 1000;
 const LENGTHS = [10, 100, CHAIN];
-// Fewer, and there is no median worth the name.
+// With fewer rounds a median means nothing.
 const LEAST_ROUNDS = 5;
 
 const { values } = parseArgs({ options: { store: { type: 'string', default: Object.keys(openers).join(',') } } });
@@ -17,7 +17,7 @@ console.log(
 );
 console.log(`| Store | ${columns.join(' | ')} |\n|---|${columns.map(() => '---|').join('')}`);
 for (const name of values.store.split(',')) console.log(`| ${name} | ${(await row(name)).join(' | ')} |`);
-// What a server left open must not hold the process.
+// Exits even if a server has left something open.
 process.exit();
 
 async function row(name) {

@@ -11,7 +11,7 @@ const openai = toWebHandler({ basePath: '/v1', scope: (request) => userOf(reques
 
 const server = Bun.serve({
   port: process.env.PORT ?? 3000,
-  // Bun ends connections after ten silent seconds, and models think for longer.
+  // Bun closes connections after ten silent seconds, and models think for longer.
   idleTimeout: 0,
   routes: {
     '/v1/*': (request) => {

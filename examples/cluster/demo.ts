@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 
-/** How much of the answer the client reads before it has the worker killed, in characters. */
+/** How much of the answer the client reads before it kills the worker, in characters. */
 const ENOUGH = 120;
 /** The demo model repeats it. */
 const INPUT = Array.from({ length: 100 }, (_, index) => index + 1).join(' ');
 
-/** What the client has of a response. */
+/** The part of a response that the client has received. */
 class Reading {
   id = '';
   text = '';
@@ -26,7 +26,7 @@ class Reading {
   }
 }
 
-/** Starts the example on a free port, with a short lock, so that nobody waits long. */
+/** Starts the example on a free port, with a short lock, so that the other worker takes over soon. */
 async function startServer(): Promise<{ readonly server: ChildProcess; readonly url: string }> {
   const file = fileURLToPath(import.meta.resolve('./server.js'));
   const env = { ...process.env, PORT: '0', LOCK_MS: '2000' };
@@ -34,7 +34,7 @@ async function startServer(): Promise<{ readonly server: ChildProcess; readonly 
   return { server, url: await urlOf(server) };
 }
 
-/** Prints what the example prints, until it says where it is, and afterwards. */
+/** Passes on the example's output; resolves with the URL that it prints. */
 function urlOf({ stdout, ...server }: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     if (!stdout) return reject(new Error('The example prints nothing.'));

@@ -21,7 +21,7 @@ export async function startPrimary(env: Environment): Promise<Running> {
   const workerEnv = {
     ...env,
     UPSTREAM_BASE_URL: settings.upstreamBaseURL ?? demo?.baseURL,
-    // Without a key of your own, responses that were running before all processes ended cannot go on.
+    // Without a key of your own, responses that were running when all processes ended cannot continue.
     STATE_KEY: settings.stateKey ?? randomBytes(32).toString('base64'),
   };
   let isStopping = false;

@@ -16,6 +16,6 @@ try {
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  // Not only the status: what did start, such as a connection to the database, would keep the process.
+  // Exits: parts that have started, such as a connection to the database, would keep the process running.
   process.exit(1);
 }

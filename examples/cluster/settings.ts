@@ -1,6 +1,6 @@
 /** Reads the example's settings from the environment; a bad value is an error that names it. */
 
-/** Where the example keeps responses, whom it asks and where it listens. */
+/** The database, the model server and the port of the example. */
 export interface Settings {
   readonly port: number;
   /** The URL of a PostgreSQL or a Redis server. */
@@ -17,7 +17,7 @@ export interface Settings {
 /** The environment, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The settings; throws where one is missing or has a value that it cannot have. An empty variable counts as unset. */
+/** The settings; throws if one is missing or invalid. An empty variable counts as unset. */
 export function readSettings(env: Environment): Settings {
   const databaseURL = env.DATABASE_URL || env.REDIS_URL;
   if (!databaseURL)

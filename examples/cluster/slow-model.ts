@@ -1,4 +1,4 @@
-/** The demo model, but so slow that there is time to kill whoever reads its answer. */
+/** The demo model, but so slow that there is time to kill the worker that reads its answer. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
 
-/** Between two words of a stream, in milliseconds. */
+/** The pause between two words of a stream, in milliseconds. */
 const PACE_MS = 30;
 
 /** Starts it on a free port of the loopback address. */
@@ -24,7 +24,7 @@ export async function startSlowModel(): Promise<DemoModel> {
     await demo.close();
   }
 
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return { baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close };
 }
 

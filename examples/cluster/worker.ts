@@ -1,4 +1,4 @@
-/** One of the processes that serve: an Express app whose responses another worker goes on with if this one dies. */
+/** One of the serving processes: an Express app whose responses another worker continues if this one dies. */
 import { once } from 'node:events';
 import express from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
@@ -9,7 +9,7 @@ import { type Environment, readSettings } from './settings.ts';
 /** How long the clients of running responses have when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
 
-/** Starts to serve. Rejects if a setting is bad or the database cannot be reached. */
+/** Starts serving. Rejects if a setting is bad or the database cannot be reached. */
 export async function startWorker(env: Environment): Promise<Running> {
   const { port, upstreamBaseURL, upstreamApiKey, stateKey, ...settings } = readSettings(env);
   const { store, engine, close: closeDatabase } = await openDatabase(settings);

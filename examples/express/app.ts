@@ -7,19 +7,19 @@ import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { requireApiKey } from './require-api-key.ts';
 
-/** What the app is put together from. */
+/** The parts of the app. */
 export interface AppParts {
   readonly responses: DrainableRouter;
   readonly chatCompletions: DrainableRouter;
   readonly messages: DrainableRouter;
-  /** Of files and vector stores. */
+  /** The routers of files and vector stores. */
   readonly files: readonly RequestHandler[];
   readonly inspector: Inspector;
   readonly apiKeys: readonly string[];
   readonly log: Logger;
 }
 
-/** The app. Only the API asks for a key; the inspector answers this machine alone. */
+/** The app. Only the API requires a key; the inspector answers only this machine. */
 export function createApp({ responses, chatCompletions, messages, files, inspector, apiKeys, log }: AppParts): Express {
   const app = express();
   app.use(pinoHttp({ logger: log, genReqId, serializers }));

@@ -1,4 +1,4 @@
-/** A store that keeps each response in a file: a short one to start your own from. Nothing here deletes old files. */
+/** A store that keeps each response in a file: a short starting point for your own. It never deletes old files. */
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { ResponseKey, ResponseStore, StoredResponse } from 'express-open-re
 
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Keeps responses in the folder for `ttlMs` milliseconds; the folder is made when it is needed. */
+/** Keeps responses in the folder for `ttlMs` milliseconds; the folder is created when it is needed. */
 export function fileStore(folder: string, { ttlMs = MONTH_MS } = {}): ResponseStore {
   // A digest, because scope and id come from outside and may hold anything, such as '../'.
   const fileOf = ({ scope, id }: ResponseKey) => join(folder, `${digest(JSON.stringify([scope, id]))}.json`);
@@ -23,7 +23,7 @@ export function fileStore(folder: string, { ttlMs = MONTH_MS } = {}): ResponseSt
     const draft = join(folder, `${randomUUID()}.draft`);
     await mkdir(folder, { recursive: true });
     await writeFile(draft, JSON.stringify({ ...response, expiresAt }));
-    // In one step, so that nobody reads half a file.
+    // Renamed in one step, so that no reader sees half a file.
     await rename(draft, fileOf(response));
   }
 
@@ -40,7 +40,7 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Answers `value` for a file that is not there; any other failure rises and becomes a `store_error`. */
+/** Returns a handler that answers `value` if a file is missing; any other failure becomes a `store_error`. */
 function ifAbsent<Value>(value: Value): (error: NodeJS.ErrnoException) => Value {
   return (error) => {
     if (error.code === 'ENOENT') return value;

@@ -1,4 +1,4 @@
-/** The Files API of the example, and vector stores where a model embeds. Both are gone when the example stops. */
+/** The Files API of the example, and vector stores if an embedding model is set. Both are deleted when the example stops. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import {
 } from 'express-open-responses/vector-stores';
 import type { Embeddings } from './settings.ts';
 
-/** Where uploaded files are, what serves them, and what searches them. */
+/** The store of uploaded files, the routers that serve them, and the tools that search them. */
 export interface OpenFiles {
   readonly files: FileStore;
   readonly routers: readonly RequestHandler[];
@@ -21,7 +21,7 @@ export interface OpenFiles {
   close(): Promise<void>;
 }
 
-/** In a temporary folder; an app of yours has one that stays. */
+/** Opens them in a temporary folder; your own app has a permanent one. */
 export async function openFiles(embeddings: Embeddings | undefined): Promise<OpenFiles> {
   const folder = await mkdtemp(join(tmpdir(), 'express-example-'));
   const files = diskFiles({ folder });

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { type McpTools, mcpTools } from 'express-open-responses/mcp';
 
 /**
- * The servers of a config file; none with `off`. Without a file the demo model gets a server for trying things out, so
- * that a real tool runs.
+ * The servers of a config file; none with `off`. Without a file the demo model gets MCP's example server, so that a
+ * real tool runs.
  */
 export function startTools(config: string | undefined, isDemo: boolean, say: (line: string) => void): McpTools {
   if (config === 'off' || (config === undefined && !isDemo)) return mcpTools();

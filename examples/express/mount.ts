@@ -1,4 +1,4 @@
-/** The Responses API behind an app's own authentication, stopped with care. */
+/** The Responses API behind an app's own authentication, which lets running responses finish when it stops. */
 import express, { type RequestHandler } from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 

@@ -1,4 +1,4 @@
-/** MCP servers that requests bring, as far as the host lets them. */
+/** MCP servers that requests name, as far as the host allows them. */
 import express from 'express';
 import { responsesRouter } from 'express-open-responses';
 import { remoteMcp } from 'express-open-responses/mcp';

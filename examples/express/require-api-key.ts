@@ -1,14 +1,14 @@
-/** The example's own authentication, as a host has one: bearer tokens, or the header of Anthropic's clients. */
+/** The example's own authentication, in place of your app's: bearer tokens, or the header of Anthropic's clients. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 
-/** Whether a request may come in, over HTTP or as a WebSocket's upgrade. */
+/** Whether a request is allowed, over HTTP or as a WebSocket's upgrade. */
 export type IsAllowed = (request: IncomingMessage) => boolean;
 
-/** Lets in who sends one of the keys as a bearer token or as `x-api-key`, or everyone where there are no keys. */
+/** Allows requests with one of the keys as a bearer token or as `x-api-key`, or all requests if there are no keys. */
 export function keyCheck(keys: readonly string[]): IsAllowed {
-  // Digests: comparing the keys themselves would tell by its timing how much of one was right.
+  // Digests: comparing the keys themselves would reveal by its timing how much of one was right.
   const known = new Set(keys.map(digest));
   return ({ headers }) => {
     const token = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -1,6 +1,6 @@
 /** Reads the example's settings from the environment; a bad value is an error that names it. */
 
-/** Where the example listens, whom it asks and whom it lets in. */
+/** The example's port, servers, keys and files. */
 export interface Settings {
   readonly port: number;
   /** Up to and including `/v1`; undefined for the embedded demo model. */
@@ -8,7 +8,7 @@ export interface Settings {
   readonly upstreamApiKey: string;
   /** Milliseconds of silence before a heartbeat; undefined for the default. */
   readonly heartbeatMs: number | undefined;
-  /** The bearer tokens that are let in; none lets everyone in. */
+  /** The accepted bearer tokens; none accepts everyone. */
   readonly apiKeys: readonly string[];
   readonly log: boolean;
   /** `memory`, `sqlite:FILE`, or the URL of a Redis or PostgreSQL server. */
@@ -17,7 +17,7 @@ export interface Settings {
   readonly mcpConfig: string | undefined;
   /** The address of a SearXNG instance; undefined for none, or the demo's own search. */
   readonly searxngURL: string | undefined;
-  /** The model that embeds for vector stores; undefined for none. */
+  /** The embedding model of vector stores; undefined for none. */
   readonly embeddings: Embeddings | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface Embeddings {
 /** The environment, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The settings; throws where a variable has a value that it cannot have. An empty variable counts as unset. */
+/** The settings; throws if a variable has an invalid value. An empty variable counts as unset. */
 export function readSettings(env: Environment): Settings {
   return {
     port: wholeNumber(env, 'PORT', 0) ?? 3000,
@@ -61,7 +61,7 @@ const STORES = /^(memory$|sqlite:.|rediss?:\/\/.|postgres(ql)?:\/\/.)/;
 function storeFrom({ STORE: store }: Environment): string {
   if (!store) return 'memory';
   if (STORES.test(store)) return store;
-  // Only what stands before the colon: a URL may hold a password.
+  // Only the part before the colon: a URL may contain a password.
   const scheme = store.split(':')[0];
   throw new Error(`STORE must be 'memory', 'sqlite:FILE', 'redis://…' or 'postgres://…', got '${scheme}'`);
 }

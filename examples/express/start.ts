@@ -21,22 +21,26 @@ import { startSearch } from './search.ts';
 import { type Environment, readSettings } from './settings.ts';
 import { openStore } from './store.ts';
 
-/** How long running responses have to finish when the example is stopped, in milliseconds. */
+/** Node closes idle connections after 5 s, perhaps just when a proxy or a busy client sends the next request on one. */
 const IDLE_CONNECTION_MS = 75_000;
+/** How long running responses have to finish when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
 /** How long the last connections may stay open after that, in milliseconds. */
 const LINGER_MS = 1000;
-const GREETING = JSON.stringify({ model: 'demo', input: 'Say hello.' });
 
 /** A running example. */
 export interface Example {
   /** Such as `http://localhost:3000`; the API is at `/v1`. */
   readonly url: string;
+  /** The model server that answers; `baseURL` includes `/v1`. */
+  readonly modelServer: { readonly baseURL: string; readonly apiKey: string };
+  /** Whether clients must send one of `API_KEYS`. */
+  readonly needsKey: boolean;
   /** Lets running responses finish, then stops. */
   close(): Promise<void>;
 }
 
-/** Starts the example; `say` is told which model it uses and where it listens. Throws for a bad setting. */
+/** Starts the example; `say` receives lines about what it uses and where it listens. Throws for a bad setting. */
 export async function start(env: Environment, say: (line: string) => void = console.log): Promise<Example> {
   const settings = readSettings(env);
   const log = pino({ level: settings.log ? 'info' : 'silent' });
@@ -44,10 +48,11 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const demo = settings.upstreamBaseURL === undefined ? await startDemoModel() : undefined;
   if (demo) say(`No UPSTREAM_BASE_URL: using the embedded demo model at ${demo.baseURL}`);
 
-  const upstream = chatCompletionsUpstream({
-    baseURL: settings.upstreamBaseURL ?? demo?.baseURL,
+  const modelServer = {
+    baseURL: settings.upstreamBaseURL ?? demo?.baseURL ?? '',
     apiKey: settings.upstreamApiKey,
-  });
+  };
+  const upstream = chatCompletionsUpstream(modelServer);
   const mcp = startTools(settings.mcpConfig, demo !== undefined, say);
   const { files, routers, tools: fileTools, close: closeFiles } = await openFiles(settings.embeddings);
   const tools = [mcp, ...fileTools, ...startSearch(settings.searxngURL, demo !== undefined)];
@@ -67,7 +72,6 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const server = createServer(
     createApp({ responses, chatCompletions, messages, files: routers, inspector, apiKeys, log }),
   );
-  // Node closes idle connections after 5 s, perhaps just when a proxy or a busy client sends the next request on one.
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
   const isAllowed = keyCheck(apiKeys);
   const webSocket = attachResponsesWebSocket(server, {
@@ -93,13 +97,11 @@ export async function start(env: Environment, say: (line: string) => void = cons
   }
   const url = `http://localhost:${portOf(server)}`;
   say(`The Responses API is at ${url}/v1`);
-  say(`The inspector, for this machine alone, is at ${url}/inspect`);
-  if (demo && apiKeys.length === 0)
-    say(`Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '${GREETING}'`);
-  return { url, close };
+  say(`The inspector, for this machine only, is at ${url}/inspect`);
+  return { url, modelServer, needsKey: apiKeys.length > 0, close };
 }
 
-/** What the router tells, in the app's own log. */
+/** The router's reports, in the app's own log. */
 function logging(log: Logger): Hooks {
   return {
     onResponse: (info) => log.info(info, 'response ended'),
@@ -113,12 +115,12 @@ async function closed(server: Server): Promise<void> {
   if (!server.listening) return;
   const ended = once(server, 'close');
   server.close();
-  // A browser opens connections on which it never asks for anything.
+  // A browser opens connections on which it never sends a request.
   setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
   await ended;
 }
 
 function portOf(server: Server): number {
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return (server.address() as AddressInfo).port;
 }

@@ -1,8 +1,8 @@
-/** Opens the store that the setting STORE names; the driver of each is loaded only when it is asked for. */
+/** Opens the store that the setting STORE names; its driver is loaded only when it is needed. */
 import { memoryStore, type ResponseStore } from 'express-open-responses';
 import type { SqliteDatabase } from 'express-open-responses/stores/sqlite';
 
-/** A store that can be asked, and how to be done with it. */
+/** A store that is ready, and a function that closes it. */
 export interface OpenStore {
   readonly store: ResponseStore;
   /** Ends the store's connections. */
@@ -12,7 +12,7 @@ export interface OpenStore {
 /** How long a connection, and one answer, may take, in milliseconds. */
 const PATIENCE_MS = 5000;
 
-/** Opens `memory`, `sqlite:FILE`, a `redis:` or a `postgres:` URL; rejects where it cannot be reached. */
+/** Opens `memory`, `sqlite:FILE`, a `redis:` or a `postgres:` URL; rejects if it cannot be reached. */
 export async function openStore(setting: string, onError: (error: Error) => void): Promise<OpenStore> {
   const scheme = setting.split(':')[0] ?? '';
   if (scheme === 'sqlite') return openSqlite(setting.slice('sqlite:'.length));
@@ -27,14 +27,14 @@ async function openRedis(url: string, onError: (error: Error) => void): Promise<
   let reached = false;
   const client = createClient({
     url,
-    // A request in an outage is answered at once, instead of waiting for the server to come back.
+    // During an outage a request fails immediately, instead of waiting for the server.
     disableOfflineQueue: true,
-    // A connection that died without a word is found out.
+    // Detects a connection that was lost silently.
     pingInterval: PATIENCE_MS,
     socket: {
       connectTimeout: PATIENCE_MS,
       socketTimeout: 2 * PATIENCE_MS,
-      // At the start the first failure counts; later it tries again for as long as it takes.
+      // At the start the first failure is final; later it retries until the server is back.
       reconnectStrategy: (retries, cause) =>
         reached
           ? Math.min(100 * (retries + 1), 1000)
@@ -75,7 +75,7 @@ async function openSqlite(file: string): Promise<OpenStore> {
   return { store, close: () => database.close() };
 }
 
-/** Fails at the start where the store cannot be used, and then leaves no connection behind. */
+/** Prepares the store. Rejects if it cannot be used, and then closes its connections. */
 async function setUp(store: { setup(): Promise<void> }, release: () => void | Promise<void>): Promise<void> {
   try {
     await store.setup();
@@ -97,7 +97,7 @@ async function sqliteDriver(): Promise<DatabaseClass> {
   return Database as unknown as DatabaseClass;
 }
 
-/** The package; where it is absent, an error that says how to install it. */
+/** Loads the package; throws an error that says how to install it if it is missing. */
 async function driver<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
   try {
     return await load();

@@ -1,4 +1,4 @@
-/** The three ways in: a router as it is, a router with parts of your choice, and middlewares in front of a proxy. */
+/** Three ways to use the package: a router with defaults, a router with parts of your choice, and middlewares in front of a proxy. */
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -23,6 +23,6 @@ const app = express();
 app.use('/v1', responsesRouter());
 // 2. Chat Completions, with tools that the server runs, such as those of MCP servers.
 app.use('/v1', chatCompletionsRouter({ upstream, store, tools }));
-// 3. A proxy that is there already, to which the middlewares in front of it add history and tools.
+// 3. An existing proxy, to which the middlewares in front of it add history and tools.
 app.use('/proxy/v1', recordTurn({ store }), loadHistory({ store }), runTools({ tools, handler: proxy }));
 app.listen(3000);

@@ -1,4 +1,4 @@
-/** The Responses API over HTTP and WebSocket, with the same keys, stopped with care. */
+/** The Responses API over HTTP and WebSocket, with the same keys; running responses finish when it stops. */
 import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';

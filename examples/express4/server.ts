@@ -20,7 +20,7 @@ const routers = [responsesRouter(options), chatCompletionsRouter(options)];
 
 const app = express();
 app.use('/v1', authenticate, ...routers);
-// Behind the routers, which read larger bodies than this one does.
+// After the routers, which accept larger bodies than this parser does.
 app.use(express.json());
 
 const server = app.listen(process.env.PORT ?? 3000);

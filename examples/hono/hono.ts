@@ -1,4 +1,4 @@
-/** Both APIs under /v1 of a Hono app, and the WebSocket on its server; any handler from Request to Response is mounted alike. */
+/** Both APIs under /v1 of a Hono app, and the WebSocket on its server; any handler from Request to Response is mounted in the same way. */
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { toWebHandler } from 'express-open-responses/core';

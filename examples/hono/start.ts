@@ -24,19 +24,19 @@ export interface RunningExample {
   close(): Promise<void>;
 }
 
-/** Starts the example; `say` is told where it listens. It reads `PORT`, `UPSTREAM_BASE_URL` and `UPSTREAM_API_KEY`. */
+/** Starts the example; `say` receives a line with its address. It reads `PORT`, `UPSTREAM_BASE_URL` and `UPSTREAM_API_KEY`. */
 export async function start(env: Environment, say: (line: string) => void = console.log): Promise<RunningExample> {
   const demo = env.UPSTREAM_BASE_URL ? undefined : await startDemoModel();
   const baseURL = demo?.baseURL ?? env.UPSTREAM_BASE_URL;
   const upstream = chatCompletionsUpstream({ baseURL, apiKey: env.UPSTREAM_API_KEY ?? '' });
-  // One object for all, so that what was stored over HTTP is continued over the WebSocket.
+  // One object for both, so that responses stored over HTTP can be continued over the WebSocket.
   const options = { upstream, store: memoryStore() };
   const { app, drain } = createApp(options);
   const server = createServer(getRequestListener(app.fetch));
   const webSocket = attachResponsesWebSocket(server, options);
   server.listen(Number(env.PORT || 3000));
   await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   say(`The Responses API is at ${url}/v1`);
 

@@ -21,7 +21,7 @@ export function createApp(options: CoreOptions, scope?: KoaAdapterOptions['scope
   const apis = [createResponses(options), createChatCompletions(options), createMessages(options)];
   const mounted = { basePath: '/v1', ...(scope ? { scope } : {}) };
   const app = new Koa();
-  // Koa tells here too of clients that leave, which is nothing to log.
+  // Koa also reports clients that leave, which need not be logged.
   app.on('error', (error, ctx) => ctx.req.socket.destroyed || app.onerror(error));
   for (const api of apis) app.use(koaAdapter(api, mounted));
   app.use((ctx) => {

@@ -5,13 +5,13 @@ import type { Context, Middleware } from 'koa';
 
 /** Where the API is, and whose responses a request may see. */
 export interface KoaAdapterOptions {
-  /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
+  /** The prefix of the API's paths, such as `/v1`. Default: none. */
   readonly basePath?: string;
   /** Default: a digest of the request's API key. */
   readonly scope?: (ctx: Context) => string;
 }
 
-/** The middleware. What is not the API's goes to the next one. */
+/** The middleware. Requests that are not for the API go to the next one. */
 export function koaAdapter(api: Api, { basePath = '', scope }: KoaAdapterOptions = {}): Middleware {
   return async function openResponses(ctx, next) {
     if (!ctx.path.startsWith(`${basePath}/`)) return next();

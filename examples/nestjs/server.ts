@@ -35,7 +35,7 @@ const options = { scope: (req: Request): string => req.res?.locals.user };
 const routers = [responsesRouter(options), chatCompletionsRouter(options)];
 
 const app = await NestFactory.create(AppModule);
-// Before init(), which puts Nest's body parsers behind it. Guards and interceptors belong to controllers and do not run here.
+// Before init(), so that Nest's body parsers come after it. Guards and interceptors belong to controllers and do not run here.
 app.use('/v1', authenticate(app.get(Users)), ...routers);
 await app.listen(process.env.PORT ?? 3000);
 

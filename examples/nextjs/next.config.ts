@@ -1,4 +1,4 @@
-/** Next leaves the package as it is: it loads optional packages and threads of its own at run time. */
+/** Next must not bundle the package, which loads optional packages and its own threads at run time. */
 import type { NextConfig } from 'next';
 
 const config: NextConfig = { serverExternalPackages: ['express-open-responses'] };

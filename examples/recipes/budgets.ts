@@ -24,7 +24,7 @@ const budget = tokenBudget({
   },
 });
 
-/** A proxy that knows nothing of budgets. */
+/** A proxy without any code for budgets. */
 const proxy: RequestHandler = async (req, res) => {
   const headers = { 'content-type': 'application/json', authorization: req.get('authorization') ?? '' };
   const answer = await fetch(`${baseURL}/chat/completions`, {

@@ -25,7 +25,7 @@ const users = new Map<string | undefined, Employee>([
   ['Bearer key-of-bob', { id: 'bob', team: 'sales' }],
 ]);
 
-// Any strategy does: what counts is that it sets `req.user`.
+// Any strategy that sets `req.user` will do.
 passport.use('company', {
   authenticate(req) {
     const user = users.get(req.get('authorization'));
@@ -36,10 +36,10 @@ passport.use('company', {
 
 const refunds = functionTools({
   refund: {
-    description: 'Pays an order back.',
+    description: 'Refunds an order.',
     parameters: { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] },
     execute: ({ order }: { readonly order: string }, { request }: ExecuteContext<EmployeeRequest>) =>
-      `${request.user.id} has paid order ${order} back.`,
+      `${request.user.id} has refunded order ${order}.`,
   },
 });
 

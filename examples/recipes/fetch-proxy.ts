@@ -1,4 +1,4 @@
-/** A proxy that never heard of this package: it posts `req.body` and passes every byte on. */
+/** A proxy that does not use this package: it posts `req.body` and passes every byte on. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const baseURL = process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1';

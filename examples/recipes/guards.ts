@@ -1,4 +1,4 @@
-/** A proxy whose model server never sees an address or a number of your users, and whose answers hold no keys. */
+/** A proxy whose model server never sees an address or a number of your users, and whose answers contain no keys. */
 import express from 'express';
 import { guard } from 'express-open-responses';
 import { pii } from 'express-open-responses/guards';

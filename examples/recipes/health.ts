@@ -1,4 +1,4 @@
-/** One log and one health route: the router writes its own lines to the app's logger, and says what works. */
+/** One log and one health route: the router writes its lines to the app's logger, and reports which parts work. */
 import express from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 import { destination, pino } from 'pino';

@@ -1,4 +1,4 @@
-/** A proxy in front of a server that keeps nothing; its clients go on by `previous_response_id`. */
+/** A proxy in front of a server that stores nothing; its clients continue conversations by `previous_response_id`. */
 import express from 'express';
 import { loadHistory, memoryStore, recordTurn } from 'express-open-responses';
 import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';

@@ -10,7 +10,7 @@ const inKoa =
   (middleware: NodeMiddleware): Middleware =>
   async (ctx, next) => {
     const req: NodeRequest = ctx.req;
-    // Where a parser of Koa's has read it.
+    // Set if one of Koa's parsers has read the body.
     req.body ??= (ctx.request as { body?: unknown }).body;
     const goesOn = await new Promise<boolean>((resolve, reject) => {
       const answered = () => resolve(false);

@@ -1,4 +1,4 @@
-/** One log for HTTP and for what goes on in it: the lines of a request share its id. */
+/** One log for HTTP requests and the work behind them: the lines of a request share its id. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import express from 'express';

@@ -1,4 +1,4 @@
-/** What a proxy gains by the middlewares in front of it: beats, history, sound conversations, and tools that run here. */
+/** A proxy with middlewares in front of it: heartbeats, history, valid conversations, and tools that run in this process. */
 import express from 'express';
 import {
   functionTools,

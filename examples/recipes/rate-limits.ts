@@ -1,4 +1,4 @@
-/** So many requests a minute for each key, and so many responses at a time for all. */
+/** Limits the requests per minute of each key, and the concurrent responses of all. */
 import express from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit';

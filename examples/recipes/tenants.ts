@@ -1,4 +1,4 @@
-/** Tenants with a model server each, and one store in which they do not see each other. */
+/** Tenants with a model server each, and one store in which they do not see each other's responses. */
 import express, { type Router } from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 

@@ -1,4 +1,4 @@
-/** The tools of MCP servers behind a proxy of one's own, with chats that go on by the id of the last answer. */
+/** The tools of MCP servers for a proxy of your own, whose chats continue by the id of the last answer. */
 import express from 'express';
 import { loadHistory, memoryStore, recordTurn, runTools } from 'express-open-responses';
 import { mcpTools } from 'express-open-responses/mcp';

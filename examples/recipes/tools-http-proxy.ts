@@ -1,4 +1,4 @@
-/** The tools of MCP servers behind http-proxy-middleware. */
+/** The tools of MCP servers for http-proxy-middleware. */
 import express from 'express';
 import { runTools } from 'express-open-responses';
 import { mcpTools } from 'express-open-responses/mcp';
@@ -7,7 +7,7 @@ import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';
 const target = process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1';
 const tools = mcpTools({ configFile: process.env.MCP_CONFIG ?? 'mcp.json' });
 
-// The proxy as it was; fixRequestBody sends `req.body`, which runTools rewrites.
+// The proxy, unchanged; fixRequestBody sends `req.body`, which runTools rewrites.
 const proxy = createProxyMiddleware({ target, changeOrigin: true, on: { proxyReq: fixRequestBody } });
 
 const app = express();

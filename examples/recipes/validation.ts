@@ -1,4 +1,4 @@
-/** Conversations are put right before the model server refuses them, and the host learns what was wrong. */
+/** Repairs conversations that the model server would refuse, and reports to the host what was wrong. */
 import express from 'express';
 import { type Repair, validateMessages } from 'express-open-responses';
 import { proxy } from './fetch-proxy.ts';

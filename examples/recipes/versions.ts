@@ -1,4 +1,4 @@
-/** Two versions of the API side by side: what was begun with one goes on with the other. */
+/** Two versions of the API side by side: a conversation that began with one continues with the other. */
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 

@@ -40,7 +40,7 @@ async function begin(
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, scope);
   const turn = await budget.admit(shareOf(request.scope));
-  // After the check: a refused request need not be read.
+  // After the check, so that the body of a refused request is not read.
   const body = await bodyOf(req, DEFAULT_LIMITS);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
   // Otherwise a client could choose an encoding in which its usage cannot be read.
@@ -69,7 +69,7 @@ function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Count
     if (isOver || !isOurs()) return;
     isOver = true;
     void reader?.settle();
-    // Such as the answer of another API, which calls no model.
+    // Such as the answer of another API, for which no model was called.
     if (!meter.hasRead && (whole || !isKnown)) return;
     meter.end(!whole);
   };

@@ -6,15 +6,15 @@ import { RecentMap } from './recent-map.ts';
 export interface UsageRow {
   /** As the option `scope` returns it. */
   readonly tenant: string;
-  /** As the requests named it; `other` past the most that are kept apart. */
+  /** As the requests named it; `other` for models beyond the number that is counted separately. */
   readonly model: string;
   /** In UTC, such as `2026-01-31`. */
   readonly day: string;
   /** Turns that called the model; a turn with several calls counts once. */
   readonly requests: number;
-  /** What the model read. */
+  /** Tokens that the model read. */
   readonly inputTokens: number;
-  /** What it wrote. */
+  /** Tokens that the model wrote. */
   readonly outputTokens: number;
   /** In dollars. */
   readonly cost: number;
@@ -22,7 +22,7 @@ export interface UsageRow {
 
 /** Selects rows of one tenant. */
 export interface UsageQuery {
-  /** Whose rows. */
+  /** The tenant whose rows are returned. */
   readonly tenant: string;
   /** The first day. */
   readonly from: string;
@@ -40,7 +40,7 @@ export interface UsageLedger {
   read(query: UsageQuery): MaybePromise<readonly UsageRow[]>;
 }
 
-/** The most days of tenants that are kept: 50,000 tenants for a day, or 500 for a hundred. */
+/** The most pairs of tenant and day that are kept: 50,000 tenants for one day, or 500 tenants for a hundred days. */
 const MOST_DAYS = 50_000;
 /** Clients choose the names of models: those past this number count as one. */
 const MOST_MODELS = 16;
@@ -48,7 +48,7 @@ const OTHER = 'other';
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * A ledger in the memory of the process, which forgets the days of tenants that were not touched for longest.
+ * A ledger in the memory of the process, which drops the least recently used pairs of tenant and day.
  *
  * @example
  * ```ts

@@ -31,10 +31,10 @@ export interface LimitWindow {
   readonly duration: number;
 }
 
-/** A limiter from which points can be taken afterwards. */
+/** A limiter that can be charged after a call. */
 export type Limiter = Required<PointLimiter>;
 
-/** The most keys of a memory limiter; one that was not used for longest is forgotten first. */
+/** The most keys of a memory limiter; the least recently used is dropped first. */
 const MOST_KEYS = 100_000;
 
 const REQUESTS = ['consume'] as const;

@@ -6,7 +6,7 @@ export interface LimitState extends PointsLeft {
   readonly limit: number;
 }
 
-/** The headers of the limits that there are. */
+/** The headers of the limits that are set. */
 export function rateLimitHeaders(states: {
   readonly requests: LimitState | undefined;
   readonly tokens: LimitState | undefined;

@@ -1,6 +1,6 @@
-/** A map of bounded size that forgets what was not touched for longest, in constant time and without a timer. */
+/** A map of bounded size that drops its least recently used entries, in constant time and without a timer. */
 
-/** Keeps at least half of `most` entries, those that were touched last. */
+/** Keeps the most recently used entries: at least half of `most`, at most `most`. */
 export class RecentMap<Value> {
   private readonly most: number;
   private young = new Map<string, Value>();

@@ -1,4 +1,4 @@
-/** The budget of each tenant: checked before the model is called, and charged with what its calls really used. */
+/** The budget of each tenant: checked before the model is called, and charged with what its calls used. */
 import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { HostMiddleware } from '../middleware/as-middleware.ts';
@@ -34,7 +34,7 @@ export interface BudgetLimits {
 export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   /** What each tenant may use. Default: no limit, so that usage is only kept in the ledger. */
   readonly limits?: BudgetLimits | undefined;
-  /** The dollars that a model call costs whose server does not report them. Default: nothing. */
+  /** The cost in dollars of a model call whose server does not report one. Default: nothing. */
   readonly cost?: ((call: Pick<ModelCallUsage, 'model' | 'usage'>) => number) | undefined;
   /** Where usage is kept. Default: a `memoryLedger()`. */
   readonly ledger?: UsageLedger | undefined;
@@ -50,7 +50,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
 
 /** Selects what `report` returns; days are in UTC, such as `2026-01-31`. */
 export interface UsageReport {
-  /** Whose usage. */
+  /** The tenant whose usage is returned. */
   readonly tenant: string;
   /** The first day. Default: today. */
   readonly from?: string | Date | undefined;
@@ -68,8 +68,8 @@ export type TokenBudget<Req extends NodeRequest = NodeRequest> = HostMiddleware<
   };
 
 /**
- * Budgets and rates by tenant. Before the model is called, a request is taken and the rest of the budget is checked;
- * what the model calls really used is charged when they end, those of clients that left included. Who is over a limit
+ * Budgets and rates by tenant. Before the model is called, one request is charged and the rest of the budget is checked;
+ * what the model calls used is charged when they end, even if the client has left. A tenant over a limit
  * gets 429 `rate_limit_exceeded` with `retry-after`, or `insufficient_quota` if it lasts longer than a day. Throws a
  * `TypeError` for a bad option.
  *
@@ -103,7 +103,7 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
   });
   const tenants = new TenantBudgets(options);
   const countTokens = tokenSettings('tokenBudget: tokens', options.tokens);
-  // The cast: the host states what its earlier handlers make of a request.
+  // The cast: the host states the type that its earlier handlers give a request.
   const scope = options.scope as ScopeOf<NodeRequest> | undefined;
   const budget: TokenBudget<Req> = Object.assign(
     budgetMiddleware(() => budget, { scope, countTokens }),
@@ -118,7 +118,7 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
 
 type Kind = keyof BudgetLimits;
 
-/** The words for them in messages. */
+/** The names of the limits in messages. */
 const KINDS: Readonly<Record<Kind, string>> = {
   requests: 'requests',
   inputTokens: 'input tokens',
@@ -168,7 +168,7 @@ class TenantBudgets {
   }
 
   resume(tenant: string): BudgetedTurn {
-    // Its request was counted by the process that began it.
+    // The process that began the turn has counted its request.
     return this.turn(tenant, {}, 0);
   }
 
@@ -204,7 +204,7 @@ class TenantBudgets {
     }
   }
 
-  /** Charges what is over a limit, too: the answer is written already. */
+  /** Charges usage beyond a limit, too: the answer has already been written. */
   private count(tenant: string, { model, usage, cost }: ModelCallUsage, requests: number): void {
     const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: tokens } = usage;
     const dollars = cost ?? this.priceOf({ model, usage });
@@ -229,7 +229,7 @@ class TenantBudgets {
     }
   }
 
-  /** Nobody waits for it: the answer goes on. */
+  /** Runs in the background: the answer does not wait for it. */
   private settle(run: () => MaybePromise<unknown>): void {
     this.within(run).catch((cause) => warnOfError(unavailable(cause), { requestId: 'budget' }));
   }
@@ -241,7 +241,7 @@ class TenantBudgets {
 
 type Left = Pick<State, 'remainingPoints' | 'msBeforeNext' | 'isOver'>;
 
-/** Takes one request; a limiter rejects with what is left, which is no error. */
+/** Takes one request; a limiter rejects with the rest of the budget, which is not an error. */
 async function taken(limiter: Limiter, key: string): Promise<Left> {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(key, 1);
@@ -264,10 +264,10 @@ function kindOf(name: string): Kind {
   throw new TypeError(`tokenBudget: limits: unknown limit '${name}'; known are ${Object.keys(KINDS).join(', ')}`);
 }
 
-/** What every database takes as a key. */
+/** Keys that every database accepts. */
 const PLAIN = /^[\x21-\x7e]{1,128}$/;
 
-/** Unlike every other: the kind has neither sign, and only digests follow the second. */
+/** Different for each pair: no kind contains `=` or `#`, and only digests follow `#`. */
 function keyOf(kind: Kind, tenant: string): string {
   return PLAIN.test(tenant) ? `${kind}=${tenant}` : `${kind}#${hash('sha256', tenant, 'base64url')}`;
 }

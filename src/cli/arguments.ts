@@ -73,7 +73,7 @@ function parsed(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
   } catch (error) {
-    // The first sentence: the others explain what a positional argument is.
+    // Only the first sentence: the others explain positional arguments.
     throw wrongUsage(messageOf(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
   }
 }
@@ -91,7 +91,7 @@ function keyFrom(
 ) {
   if (name === undefined) return undefined;
   if (upstream === undefined) throw wrongUsage('--key-env needs --upstream');
-  // The name is not quoted where it is not one: it may be the key itself.
+  // A value that is not a variable's name is not quoted: it may be the key itself.
   if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw wrongUsage('--key-env must be the name of a variable');
   const key = env[name];
   if (!key) throw wrongUsage(`--key-env: the environment variable ${name} is not set`);

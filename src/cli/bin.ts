@@ -11,11 +11,11 @@ async function main(): Promise<void> {
   if ('print' in command) return void process.stdout.write(command.print === 'help' ? HELP : `${VERSION}\n`);
   const { lines, close } = await serve(command.serve, (line) => console.error(`Warning: ${line}`));
   console.log(lines.join('\n'));
-  // Once: a second signal ends the process at once, as Node does by itself.
+  // `once`, so that a second signal ends the process immediately, as Node does by default.
   for (const signal of SIGNALS) process.once(signal, () => close().then(() => process.exit(0), fail));
 }
 
-/** Not only the status: what did start would keep the process. */
+/** Exits, because parts that have started would keep the process running. */
 function fail(error: unknown): void {
   console.error(`express-open-responses: ${messageOf(error)}`);
   process.exit(error instanceof Failure ? error.status : 1);

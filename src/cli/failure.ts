@@ -1,8 +1,8 @@
 /** Why the program cannot start. */
 
-/** Its message is one line for the terminal; `status` is that of the process. */
+/** Its message is one line for the terminal; `status` is the exit status of the process. */
 export class Failure extends Error {
-  /** 2 for a wrong command line, 1 for what this machine or another server refuses. */
+  /** 2 for a wrong command line, 1 for a failure on this machine or of another server. */
   readonly status: 1 | 2;
 
   constructor(message: string, status: 1 | 2, cause?: unknown) {
@@ -16,7 +16,7 @@ export function wrongUsage(message: string, cause?: unknown): Failure {
   return new Failure(`${message}. See --help.`, 2, cause);
 }
 
-/** The message of what was thrown, on one line and without what would move a terminal's cursor. */
+/** The message of a thrown value, on one line and without control characters, which a terminal would obey. */
 export function messageOf(error: unknown): string {
   const { message, code } = Object(error);
   return String(message || code || error)

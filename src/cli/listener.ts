@@ -19,7 +19,7 @@ export interface Served {
 const BASE = '/v1';
 const PAGE = '/inspect';
 
-/** `/v1`, `/inspect` where it is on, and `/health`. */
+/** Serves `/v1`, `/health`, and `/inspect` if it is on. */
 export function listener({ api, inspector, isLocal }: Served): RequestListener {
   return function serveRequest(req, res) {
     const [path = '', query = ''] = (req.url ?? '/').split(/\?(.*)/s, 2);
@@ -46,7 +46,7 @@ function unknown({ method }: IncomingMessage, path: string): ApiError {
   return new ApiError('not_found', `Invalid URL (${method} ${path})`);
 }
 
-/** As Express shows a request to what is mounted. */
+/** The request as Express passes it to a mounted handler. */
 function below(req: IncomingMessage): IncomingMessage {
   const originalUrl = req.url ?? '';
   const url = originalUrl.slice(PAGE.length);
@@ -68,7 +68,7 @@ function requestOf(req: IncomingMessage, res: ServerResponse, path: string, quer
   };
 }
 
-/** The client has left, or the answer broke off. */
+/** Ends an answer that failed: the client has left, or the answer broke off. */
 function failed(res: ServerResponse): void {
   if (res.headersSent || res.destroyed) return void res.destroy();
   res.writeHead(500).end();

@@ -1,4 +1,4 @@
-/** Opens the model server of the command line, and asks it for its models. */
+/** Opens the model server of the command line, and lists its models. */
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { printable } from '../protocol/printable.ts';
@@ -10,12 +10,12 @@ import {
 import type { Arguments } from './arguments.ts';
 import { messageOf, wrongUsage } from './failure.ts';
 
-/** A model server, and what it said of its models. */
+/** A model server, and the models that it listed. */
 export interface OpenModel {
   readonly upstream: Upstream;
   /** For the terminal. */
   readonly name: string;
-  /** Their ids; none where the server did not say. */
+  /** The ids of the models; empty if the server did not list them. */
   readonly models: readonly string[];
   close(): Promise<void>;
 }

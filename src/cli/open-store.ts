@@ -38,7 +38,7 @@ export async function openStore(place: string | undefined, warn: (line: string) 
 type DatabaseClass = new (file: string) => SqliteDatabase & { close(): void };
 
 function openSqlite(file: string): OpenStore {
-  // The casts: types of Node 20 do not know the module, and each driver is what its constructor says.
+  // The casts: the types of Node 20 lack this module, and drivers are loaded at run time.
   const builtIn = process.getBuiltinModule('node:sqlite') as { readonly DatabaseSync: DatabaseClass } | undefined;
   const Database =
     builtIn?.DatabaseSync ?? driver<DatabaseClass>('An SQLite file before Node 22.13', 'better-sqlite3', 'libsql');

@@ -15,7 +15,7 @@ export async function openTools(
   const tools = made(() =>
     mcpTools({ configFile: file, connectTimeoutMs: START_MS, onWarning: (text) => warn(mine(text)) }),
   );
-  // Servers that fail are warned of by the tools themselves, which try them again with later requests.
+  // The tools themselves warn of servers that fail, and try them again with later requests.
   await tools.list(new AbortController().signal, undefined);
   return tools;
 }
@@ -29,7 +29,7 @@ export function summaryOf(tools: Mcp.McpTools): string {
   return servers.join(', ') || 'none: the file has no servers';
 }
 
-/** Only now, because it needs a package that need not be there. */
+/** Imported only now, because it needs a package that may not be installed. */
 async function loaded(): Promise<typeof Mcp> {
   try {
     return await import('../mcp/index.ts');

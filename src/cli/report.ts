@@ -14,7 +14,7 @@ export interface Facts {
 }
 
 const MOST_MODELS = 5;
-/** In the requests to copy, where the server named no model. */
+/** For the lines to copy, if the server named no model. */
 const SOME_MODEL = 'my-model';
 
 /** Facts first, then lines to copy: a request, and the settings of clients. */
@@ -48,7 +48,7 @@ function providerOf(baseURL: string): string {
   return `model_providers.local={name="local",base_url="${baseURL}",wire_api="responses"}`;
 }
 
-/** As one word of a shell: names of models come from the model server. */
+/** Quotes the text as one word of a shell: names of models come from the model server. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

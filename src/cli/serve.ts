@@ -16,7 +16,7 @@ import { readyLines } from './report.ts';
 
 /** A server that listens. */
 export interface RunningServer {
-  /** What to print. */
+  /** The lines to print. */
   readonly lines: readonly string[];
   /** Lets running responses finish, then stops. */
   close(): Promise<void>;
@@ -48,7 +48,7 @@ async function started(
   closeAll: () => Promise<void>,
 ): Promise<RunningServer> {
   const server = createServer();
-  // First, since a port that is taken is found at once and MCP servers take their time.
+  // Listens first: a port in use is found immediately, while MCP servers take long to start.
   const origin = await listening(server, args);
   opened.push(() => closed(server));
   const { store, close: closeStore } = await openStore(args.store, warn);
@@ -75,7 +75,7 @@ async function started(
   return { lines: readyLines({ ...facts, tools: tools && summaryOf(tools), inspect: args.inspect }), close };
 }
 
-/** Listens, refusing requests until there is something to answer them with; resolves with the origin to print. */
+/** Listens, and answers 503 until the APIs are ready; resolves with the origin to print. */
 async function listening(server: Server, { host, port }: Arguments): Promise<string> {
   server.keepAliveTimeout = IDLE_CONNECTION_MS;
   server.on('request', (_req, res) => res.writeHead(503, { 'retry-after': '1' }).end());
@@ -98,7 +98,7 @@ function reasonOf(error: unknown, host: string, port: number): string {
 }
 
 function addressOf(server: Server): AddressInfo {
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return server.address() as AddressInfo;
 }
 

@@ -52,7 +52,7 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
     async read(document, signal) {
       try {
         signal.throwIfAborted();
-        // Before its bytes are in memory.
+        // Checked before its bytes are in memory.
         if (workers.isBusy) throw new ThreadError('busy');
         const bytes = await bytesOf(document, maxBytes, signal);
         const kind = kindOf(bytes, document);
@@ -67,7 +67,7 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
   };
 }
 
-/** In memory of their own, which can be handed to a thread. */
+/** The bytes in a buffer of their own, which can be transferred to a thread. */
 async function bytesOf(document: TextDocument, most: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const tooLarge = new DocumentError('file_too_large', `has more than ${most} bytes`);
   if (document.bytes > most) throw tooLarge;

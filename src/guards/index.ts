@@ -1,4 +1,4 @@
-/** Guards: detectors for what may go in and what may come out. */
+/** Guards: they inspect the texts of requests, answers and tool calls, and replace or block parts of them. */
 
 export type {
   Guard,

@@ -7,16 +7,16 @@ import { type InspectorHandler, inspectorHandler } from './server/handler.ts';
 import { LivePages } from './server/live.ts';
 import { type InspectorOptions, inspectorSettings } from './server/options.ts';
 
-/** What is kept of the last responses, and the page that shows it. */
+/** Records the last responses, and serves the page that shows them. */
 export interface Inspector {
   /**
-   * The same options of a router, with the inspector's own hooks and its own view of the upstream in them. Only an `upstream`
-   * that is given has its calls recorded. Options for several routers are observed once.
+   * Returns the options of a router with the inspector's hooks added and the `upstream` wrapped. Calls of the model are recorded only
+   * if `upstream` is given. Observe options that several routers share once.
    */
   observe<Options extends ObservableOptions>(options: Options): Options & { readonly hooks: Hooks };
   /** The page, to be mounted at any path of Express, Connect or Node's own server. */
   readonly router: InspectorHandler;
-  /** Ends the answers of open pages, and forgets what was kept. */
+  /** Ends the connections of open pages, and drops all recordings. */
   close(): void;
 }
 

@@ -1,4 +1,4 @@
-/** A page that shows the last responses of your routers: what was asked, what the model server was sent, and what took how long. */
+/** A page that shows the last responses of your routers: the client's request, the requests to the model server, and how long each step took. */
 export { createInspector, type Inspector } from './create-inspector.ts';
 export type { ObservableOptions } from './observing/observer.ts';
 export type { Redact } from './recording/request-text.ts';

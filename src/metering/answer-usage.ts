@@ -1,4 +1,4 @@
-/** Reads the usage of an answer, and what was written of it, from the bytes of any of the APIs, without parsing every event. */
+/** Reads the usage and the written text of an answer from the bytes of any of the APIs, without parsing every event. */
 import { usageReader } from '../protocol/anthropic/usage.ts';
 import { costIn, readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
@@ -7,7 +7,7 @@ import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** Most chunks have no usage, or `null`, and are not parsed. */
 const HAS_USAGE = /"usage": ?\{/;
-/** What the Responses API repeats in its other events is not counted again. */
+/** Marks events of the Responses API: only their deltas are counted, since other events repeat the text. */
 const IS_RESPONSES = /"type": ?"response\./;
 const DELTA = /"delta": ?"/g;
 const WRITTEN = /"(?:content|reasoning_content|reasoning|refusal|arguments|text|thinking|partial_json)": ?"/g;
@@ -21,7 +21,7 @@ export class AnswerUsage {
   cost: number | undefined;
   /** What the model has written, escaped as in JSON. */
   text = '';
-  /** Whether the model has written to its end. */
+  /** Whether the model has finished its answer. */
   isFinished = false;
   /** Anthropic reports it in parts. */
   private readonly parts = usageReader();
@@ -49,7 +49,7 @@ export class AnswerUsage {
   }
 }
 
-/** Whether it is a message of Anthropic's, or an event that has its usage. */
+/** Whether it is a message of Anthropic's API, or an event with the message's usage. */
 function isMessage({ type }: JsonObject): boolean {
   return type === 'message' || type === 'message_start' || type === 'message_delta';
 }
@@ -66,7 +66,7 @@ function stringsAfter(key: RegExp, data: string): string {
   return text;
 }
 
-/** Where the JSON string ends that begins here. Not by a pattern, which runs out of stack in a text of some megabytes. */
+/** Where the JSON string ends that begins here. Not a pattern, which exhausts the stack in a text of some megabytes. */
 function endOfString(data: string, start: number): number {
   for (let at = data.indexOf('"', start); at >= 0; at = data.indexOf('"', at + 1)) {
     let escapes = 0;

@@ -14,19 +14,19 @@ export interface BudgetSettings {
   readonly upstream: Upstream;
   readonly budget?: Budget | undefined;
   readonly countTokens: TokenCounter;
-  /** Whether the upstream's calls are counted, which its usage is needed for. */
+  /** Whether the upstream's calls are counted, so that it must report usage. */
   readonly isMetered?: boolean | undefined;
 }
 
-/** Settings whose model calls are counted, and the headers that tell the client what is left. */
+/** Settings whose model calls are counted, and headers with the rest of the budget for the client. */
 export interface Budgeted<Settings> {
   readonly settings: Settings;
   readonly headers?: BudgetedTurn['headers'] | undefined;
 }
 
 /**
- * The settings for this request, at once if nobody counts it. It is taken from the router's budget unless a middleware
- * has done so, or another process did (`isResumed`). Rejects with an `ApiError` if the budget is used up.
+ * The settings for this request, without a promise if nothing is counted. The request is charged to the router's budget unless a
+ * middleware has done so, or another process did (`isResumed`). Rejects with an `ApiError` if the budget is used up.
  */
 export function budgeted<Settings extends BudgetSettings>(
   request: Pick<EndpointRequest, 'scope' | 'context'>,
@@ -78,7 +78,7 @@ function metered(upstream: Upstream, counter: Counter, countTokens: TokenCounter
   };
 }
 
-/** The same calls, whose answers are bodies and events of their API. */
+/** The same for calls that pass on the bodies and events of an API. */
 function countedBatches(ask: NonNullable<Upstream['chat']>, meterOf: (input: JsonObject) => CallMeter): typeof ask {
   return (body, call) => {
     const meter = meterOf(body);
@@ -86,7 +86,7 @@ function countedBatches(ask: NonNullable<Upstream['chat']>, meterOf: (input: Jso
   };
 }
 
-/** The same stream; the call is counted when it is over, for whatever reason. */
+/** The same stream; the call is counted when it ends for any reason. */
 function counted<Batch>(
   stream: AsyncIterable<Batch>,
   meter: CallMeter,

@@ -6,12 +6,12 @@ import { NO_USAGE } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { AnswerUsage } from './answer-usage.ts';
 
-/** An image or another medium, as the token counter counts it. */
+/** The tokens of an image or another medium, as in the token counter. */
 const PER_MEDIUM = 765;
 /** The assumed number of characters per token, if there is no token counter. */
 const PER_TOKEN = 4;
 
-/** The call: its model, and what it was asked. */
+/** The call's model and input. */
 export interface MeteredCall {
   readonly model: string;
   /** As JSON; kept until the call ends. */

@@ -1,9 +1,9 @@
-/** Runs a script of a skill where code may run: in a container of its own, which is gone afterwards. */
+/** Runs a script of a skill in a new container of the code runtime, which is removed afterwards. */
 import { basename } from 'node:path';
 import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 import { bytesBelow, namesBelow, SkillFault, textBelow } from './skill-files.ts';
 
-/** A script, and what it is given. */
+/** A script, its arguments and its limits. */
 export interface ScriptRun {
   /** The skill's folder. */
   readonly folder: string;
@@ -32,7 +32,7 @@ export async function runScript(runtime: CodeRuntime, run: ScriptRun, signal: Ab
   }
 }
 
-/** A text in JSON, of ASCII alone, is one in Python. */
+/** A JSON string of ASCII characters is also a string literal of Python. */
 function codeFor(argv: readonly string[]): string {
   const text = JSON.stringify(JSON.stringify(argv)).replaceAll(/[^ -~]/g, unicodeEscape);
   return `import json, runpy, sys\nsys.path.insert(0, '.')\nsys.argv = json.loads(${text})\nrunpy.run_path(sys.argv[0], run_name='__main__')\nNone`;
@@ -42,7 +42,7 @@ function unicodeEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** As many as fit: a script names what it needs, and says so if it is not there. */
+/** Copies as many files as fit; a script that needs another file reports it as missing. */
 async function putFiles(container: CodeContainer, folder: string, maxBytes: number): Promise<void> {
   let room = maxBytes;
   for (const path of await namesBelow(folder)) {
@@ -59,7 +59,7 @@ function outputText({ stdout, stderr, error, files }: CodeRun): string {
     stdout.slice(0, LONGEST_OUTPUT),
     stderr === '' ? '' : `Standard error:\n${stderr.slice(0, LONGEST_OUTPUT)}`,
     error === undefined ? '' : `The script failed:\n${error.slice(-LONGEST_OUTPUT)}`,
-    names.length === 0 ? '' : `It wrote files, which are gone with it: ${names.join(', ')}`,
+    names.length === 0 ? '' : `It wrote files, which were removed with its container: ${names.join(', ')}`,
   ];
   return parts.filter((part) => part !== '').join('\n') || '(The script printed nothing.)';
 }

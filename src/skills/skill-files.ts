@@ -1,4 +1,4 @@
-/** Reads the files of skills, and no file beside them. */
+/** Reads the files of skills, and no other files. */
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
@@ -17,14 +17,14 @@ const MOST_NAMES = 200;
  */
 export async function textBelow(folder: string, name: string, maxBytes: number): Promise<string> {
   const text = (await bytesBelow(folder, name, maxBytes)).toString('utf8');
-  if (text.includes('\0')) throw new SkillFault('The file is not a text.');
+  if (text.includes('\0')) throw new SkillFault('The file is not text.');
   return text;
 }
 
 /** The same of any file. */
 export async function bytesBelow(folder: string, name: string, maxBytes: number): Promise<Buffer> {
   const path = await pathBelow(folder, name);
-  // A pipe would otherwise be waited for.
+  // Non-blocking: opening a named pipe would otherwise wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
     () => undefined,
   );
@@ -36,7 +36,7 @@ export async function bytesBelow(folder: string, name: string, maxBytes: number)
   }
 }
 
-/** Where the file really is: links are followed first, and what they lead to must be below the folder. */
+/** The real path: links are resolved first, and their target must be below the folder. */
 async function pathBelow(folder: string, name: string): Promise<string> {
   if (name.includes('\0')) throw missing(name);
   const root = await realpath(folder);
@@ -54,13 +54,13 @@ async function bytesOf(file: FileHandle, name: string, maxBytes: number): Promis
   const stat = await file.stat();
   if (!stat.isFile()) throw missing(name);
   const buffer = Buffer.alloc(Math.min(stat.size, maxBytes) + 1);
-  // It may have grown since: a byte more than may be is enough to know.
+  // The file may have grown since: one byte beyond the limit is enough to detect it.
   const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
   if (stat.size > maxBytes || bytesRead > maxBytes) throw new SkillFault(`The file has more than ${maxBytes} bytes.`);
   return buffer.subarray(0, bytesRead);
 }
 
-/** The same words for a file that is not there and for one that may not be read. */
+/** The same message for a missing file and for one that may not be read, so that it reveals nothing. */
 function missing(name: string): SkillFault {
   return new SkillFault(`The skill has no file ${JSON.stringify(name.slice(0, 200))}.`);
 }

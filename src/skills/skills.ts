@@ -15,11 +15,11 @@ export interface SkillsOptions {
   readonly directory: string;
   /** The `server_label` that clients see. Default: `skills`. */
   readonly server?: string | undefined;
-  /** The largest file that the model is given, in bytes. Default: 262,144. */
+  /** The largest file that the model receives, in bytes. Default: 262,144. */
   readonly maxBytes?: number | undefined;
   /**
    * Where scripts of the skills run, such as `pyodideRuntime()`, each in a container of its own. The host closes it.
-   * Default: nothing runs.
+   * Default: scripts are not run.
    */
   readonly runtime?: CodeRuntime | undefined;
   /** How long a list of the skills is used before it is read again, in milliseconds. Default: 10,000. */
@@ -28,7 +28,7 @@ export interface SkillsOptions {
 
 const MAIN = 'SKILL.md';
 const PREFIX = 'skill__';
-/** With the prefix, a name that every model server accepts. */
+/** Short enough that the tool's name, with its prefix, is accepted by every model server. */
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,56}$/;
 const MOST_SKILLS = 128;
 const LONGEST_DESCRIPTION = 1024;
@@ -47,7 +47,7 @@ const MOST_ARGS = 64;
 
 /**
  * A provider with a tool `skill__<folder>` for each skill: it returns the skill's instructions, and its other files by
- * their names. It reads texts below each skill's own folder and nothing else. With a `runtime` the model may run Python files
+ * name. It reads texts below each skill's own folder and nothing else. With a `runtime` the model may run Python files
  * of a skill there, and nowhere else. Throws a `TypeError` for a bad option.
  *
  * @example
@@ -76,7 +76,7 @@ export function skills(options: SkillsOptions): ToolProvider {
       if (known && Date.now() - readAt < refreshMs) return known;
       readAt = Date.now();
       known = toolsIn(directory, { server, maxBytes, runs: runtime !== undefined });
-      // The next request reads again.
+      // The next request tries again.
       known.catch(() => {
         known = undefined;
       });

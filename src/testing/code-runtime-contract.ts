@@ -52,7 +52,7 @@ const NEVER = new AbortController().signal;
 
 const cases: readonly CodeRuntimeCase[] = [
   {
-    name: '[T-11] gives what the code printed, what went to its standard error, and the value of its last expression',
+    name: '[T-11] returns the printed text, the standard error, and the value of the last expression',
     async run(runtime) {
       const container = await open(runtime);
       const printed = { stdout: 'out 🧑‍🚀\n', stderr: 'err\n', result: undefined, error: undefined, files: [] };
@@ -62,7 +62,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] keeps what the code kept in its own container, and shows it in no other',
+    name: '[T-11] keeps variables in the container of the code, and in no other',
     async run(runtime) {
       const [one, other] = [await open(runtime), await open(runtime)];
       await run(one, 'remember');
@@ -71,7 +71,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] tells what the code raised, and goes on',
+    name: '[T-11] reports the error that the code raised, and continues',
     async run(runtime) {
       const container = await open(runtime);
       await run(container, 'remember');
@@ -82,7 +82,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] takes files in, and gives back those that a run wrote, byte for byte and once',
+    name: '[T-11] accepts files, and returns those that a run wrote, byte for byte and once',
     async run(runtime) {
       const container = await open(runtime);
       await container.put({ name: 'in.txt', data: new TextEncoder().encode('päper') });
@@ -93,7 +93,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] runs one after another what is asked at once',
+    name: '[T-11] runs concurrent requests one after another',
     async run(runtime) {
       const container = await open(runtime);
       await Promise.all(Array.from({ length: 5 }, () => run(container, 'append')));
@@ -101,7 +101,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] ends the container of a run that is aborted, and no other',
+    name: '[T-11] closes the container of an aborted run, and no other',
     async run(runtime) {
       const [one, other] = [await open(runtime), await open(runtime)];
       const leaving = new AbortController();
@@ -117,7 +117,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] does nothing for a signal that is aborted already',
+    name: '[T-11] does nothing for a signal that has already been aborted',
     async run(runtime) {
       const reason = new Error('left before');
       const gone = AbortSignal.abort(reason);
@@ -128,7 +128,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] closes a container whatever runs in it, twice if need be',
+    name: '[T-11] closes a container whatever runs in it, and a second time without an error',
     async run(runtime) {
       const container = await open(runtime);
       const lost = assertLost(run(container, 'endless'), 'closed');
@@ -139,7 +139,7 @@ const cases: readonly CodeRuntimeCase[] = [
     },
   },
   {
-    name: '[T-11] closes its containers with itself, and makes no more',
+    name: '[T-11] closes its containers when it is closed, and creates no more',
     async run(runtime) {
       const container = await open(runtime);
       const lost = assertLost(run(container, 'endless'), 'closed');

@@ -1,11 +1,11 @@
-/** A search engine without a web, so that an app shows searches without an account. */
+/** A search engine that needs no network, so that an app can demonstrate searches without an account. */
 import type { SearchEngine } from '../ports/hosted-tools/search-engine.ts';
 
 const LONGEST_WORDS = 100;
 const PAGES = ['Guide', 'History', 'Questions and answers'];
 
 /**
- * An engine for `webSearch({ engine })` that finds three made-up pages of example.com for whatever it is asked; the same search always
+ * An engine for `webSearch({ engine })` that finds three made-up pages of example.com for any query; the same search always
  * has the same results.
  */
 export function demoSearch(): SearchEngine {

@@ -1,4 +1,4 @@
-/** One request to the fake upstream and its reply, and which side ended it. */
+/** One request to the fake upstream, its reply, and which side ended the exchange. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { type FakeEnding, type FakeReply, playReply } from './fake-reply.ts';

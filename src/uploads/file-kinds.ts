@@ -1,8 +1,8 @@
-/** What is in an uploaded file, by its first bytes, its type and its name. */
+/** Detects the type of an uploaded file by its first bytes, its name and its declared type. */
 import { textOfBytes } from '../protocol/file-data.ts';
 import type { Upload } from './upload-reader.ts';
 
-/** A file whose kind is asked for. */
+/** The content of a file. */
 type Content = Pick<Upload, 'content'>;
 type Named = Content & { readonly file: Pick<Upload['file'], 'filename' | 'contentType'> };
 
@@ -14,7 +14,7 @@ const IMAGES: readonly (readonly [type: string, at: number, bytes: string])[] = 
   ['image/webp', 8, '57454250'],
 ];
 
-/** The type of the image; undefined if it is none. What the client calls it counts for nothing. */
+/** The type of the image by its first bytes alone; undefined if it is no image. */
 export function imageType({ content }: Content): string | undefined {
   const found = IMAGES.find(
     ([, at, bytes]) => content.subarray(at, at + bytes.length / 2).compare(Buffer.from(bytes, 'hex')) === 0,
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   yml: 'application/yaml',
 };
 
-/** The type by what the file begins with, its name, and then what the client said. */
+/** The type by the file's first bytes, then its name, then the client's declaration. */
 export function typeOf(upload: Named): string {
   const { filename, contentType = UNKNOWN } = upload.file;
   if (upload.content.subarray(0, 5).toString('latin1') === '%PDF-') return 'application/pdf';

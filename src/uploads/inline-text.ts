@@ -7,7 +7,7 @@ import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { imageType, textOf } from './file-kinds.ts';
 import { MOST_FILES, tooLarge, type Upload } from './upload-reader.ts';
 
-/** What there is to read: an uploaded file, or one that the request itself holds. */
+/** An uploaded file, or one that the request itself contains. */
 type Readable = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file'], 'filename' | 'contentType' | 'bytes'> };
 
 /** The texts of one request, within one limit. */
@@ -30,7 +30,7 @@ export class InlineTexts {
   }
 
   /**
-   * The text of the file, named; undefined if it has none that can be read. Throws `invalid_file`, `file_too_large`,
+   * The text of the file below its name; undefined if it has no text that can be read. Throws `invalid_file`, `file_too_large`,
    * `too_many_documents` and `request_too_large`.
    */
   async of(file: Readable, param: string): Promise<string | undefined> {
@@ -38,7 +38,7 @@ export class InlineTexts {
     return text === undefined ? undefined : `[The file '${file.file.filename}':]\n\n${text}`;
   }
 
-  /** The same of a file that the part holds; undefined without a reader of documents. */
+  /** The same for a file that the part contains; undefined without a reader of documents. */
   async ofPart(part: JsonObject, param: string): Promise<string | undefined> {
     if (!this.reader || !hasDocument(part)) return undefined;
     const filename = typeof part.filename === 'string' && part.filename !== '' ? part.filename : 'file';

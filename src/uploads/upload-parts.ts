@@ -12,12 +12,12 @@ export function uploadIn(part: unknown): string | undefined {
   return typeof part.file_id === 'string' ? part.file_id : undefined;
 }
 
-/** The same part with the content. Throws `invalid_value` for a picture that is none. */
+/** The same part with the content. Throws `invalid_value` for an image part whose file is no image. */
 export function withContent({ file_id: _, ...part }: JsonObject, upload: Upload, param: string): JsonObject {
   if (part.type === 'input_file') return filePart(upload, part.filename);
   const type = imageType(upload);
   if (type) return { ...part, image_url: dataURL(upload, type) };
-  const message = `The file ${quotedId(upload.file.id)} is no PNG, JPEG, GIF or WebP image.`;
+  const message = `The file ${quotedId(upload.file.id)} is not a PNG, JPEG, GIF or WebP image.`;
   throw new ApiError('invalid_value', message, { param });
 }
 

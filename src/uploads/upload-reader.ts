@@ -11,7 +11,7 @@ export interface Upload {
   readonly content: Buffer;
 }
 
-/** The most files that one request looks for: a history may name hundreds of thousands that are not there. */
+/** The most files that one request may look up: a history may name hundreds of thousands that do not exist. */
 export const MOST_FILES = 500;
 
 /** The tenant's files for one request. Each mention of a file counts, since each makes the model's request longer. */
@@ -45,7 +45,7 @@ export class UploadReader {
     return found;
   }
 
-  /** Throws `file_not_found` if the tenant has no such file: another's is as unknown as one that never was. */
+  /** Throws `file_not_found` if the tenant has no such file, even if another tenant has it. */
   async get(id: string, param: string): Promise<Upload> {
     const found = await this.find(id, param);
     if (found) return found;

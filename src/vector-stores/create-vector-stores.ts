@@ -25,25 +25,25 @@ import { plainText } from './plain-text.ts';
 export interface IndexingOptions {
   /** Files at the same time, in this process. Default: 4. */
   readonly parallelFiles?: number | undefined;
-  /** How often a file is tried before it has failed: each time after a longer pause, up to five minutes. Default: 12. */
+  /** How often indexing a file is tried before it fails; the pauses between grow up to five minutes. Default: 12. */
   readonly attempts?: number | undefined;
-  /** The most chunks of one file; a file with more has failed. Default: 10,000. */
+  /** The most chunks of one file; a file with more fails. Default: 10,000. */
   readonly fileChunks?: number | undefined;
-  /** How often the index is asked for files that other processes have added, in milliseconds. Default: 15,000. */
+  /** The pause between two looks for files that other processes have added, in milliseconds. Default: 15,000. */
   readonly pollMs?: number | undefined;
-  /** How long the files of a killed process wait for another, in milliseconds. Default: 60,000. */
+  /** How long the files of a killed process wait before another process indexes them, in milliseconds. Default: 60,000. */
   readonly claimMs?: number | undefined;
 }
 
 /** What vector stores are made of; `undefined` means omitted. */
 export interface VectorStoresOptions {
-  /** Where uploaded files are: the same that `filesRouter` has. */
+  /** Where uploaded files are: the same store as that of `filesRouter`. */
   readonly files: FileStore;
   /** Where vector stores are: `memoryVectors`, `sqliteVectors`, `pgVectors`, or one of your own. */
   readonly index: VectorIndex;
   /** A server with OpenAI's `/embeddings`, or an embedder of your own. */
   readonly embeddings: EmbeddingsOptions | Embedder;
-  /** Reads documents that are no text, such as `documentText()`. Default: only files of UTF-8 text are indexed. */
+  /** Reads documents that are not plain text, such as `documentText()`. Default: only files of UTF-8 text are indexed. */
   readonly documents?: TextReader | undefined;
   /** How files are indexed. Default: as `IndexingOptions` says. */
   readonly indexing?: IndexingOptions | undefined;
@@ -78,8 +78,8 @@ const INDEXING: Readonly<Record<keyof IndexingOptions, OptionCheck>> = {
 };
 
 /**
- * The vector stores for `vectorStoresRouter` and `fileSearch`. Files are indexed in this process, also those that a process which
- * was killed has left; close the object before the process ends. Throws a `TypeError` for a bad option.
+ * The vector stores for `vectorStoresRouter` and `fileSearch`. Files are indexed in this process, including those that a killed
+ * process left; close the object before the process ends. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts

@@ -139,7 +139,7 @@ async function touchAll(stores: readonly string[], scope: string, vectorStores: 
   }
 }
 
-/** The passages that fit, unshortened; the first one always. */
+/** The passages that fit, not shortened; always the first one. */
 function inRoom(found: readonly FoundChunk[], characters: number): readonly FoundChunk[] {
   let room = characters;
   return found.filter(({ text }, at) => {

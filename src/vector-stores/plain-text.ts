@@ -1,4 +1,4 @@
-/** Reads documents that are text themselves, where the host has given no reader of others. */
+/** Reads plain text, for hosts that have set no reader of other documents. */
 import type { TextDocument, TextReader } from '../ports/files/text-reader.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { textOfBytes } from '../protocol/file-data.ts';

@@ -1,4 +1,4 @@
-/** Cuts a text into the chunks that are found, each with a little of the one before it. */
+/** Cuts a text into chunks for searching, each of which overlaps the one before it a little. */
 import type { Chunking } from '../ports/vectors/vector-index.ts';
 import { PARTS, partsOf } from './token-estimate.ts';
 
@@ -16,8 +16,8 @@ const PLACES: readonly (readonly string[])[] = [['\n\n'], ['\n'], ['. ', '? ', '
 const LONGEST_WORD = 40;
 
 /**
- * The chunks in order, which cover the whole text; those without any text are left out. The same text has the same chunks
- * always. It takes time in proportion to the text. Tokens are estimated, as `estimatedTokens` does.
+ * The chunks in order, which cover the whole text; blank ones are left out. The same text always has the same chunks. Runs in
+ * linear time. Tokens are estimated, as `estimatedTokens` does.
  */
 export function chunkText(text: string, chunking: Chunking): readonly string[] {
   return [...chunkRanges(text, chunking)]
@@ -66,7 +66,7 @@ function endOfLast(text: string, mark: string): number {
   return at < 0 ? -1 : at + mark.length;
 }
 
-/** Back by the overlap, and on to the next word if that is near; always after the start of the chunk before. */
+/** Goes back by the overlap, then on to the next word if one is near; always after the start of the chunk before. */
 function nextStart(text: string, { start, end }: TextRange, overlap: number): number {
   let parts = 0;
   let at = end;

@@ -1,4 +1,4 @@
-/** Calls the index of vector stores, whose failures clients see without their reasons. */
+/** Calls the index of vector stores; clients see that it failed, but not why. */
 import type { MaybePromise } from '../ports/background/response-key.ts';
 import { DimensionMismatch } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -9,7 +9,7 @@ export interface SearchWeights {
   readonly words: number;
 }
 
-/** What softens the difference of the first ranks: the usual constant of reciprocal rank fusion. */
+/** The usual constant of reciprocal rank fusion, which makes the first ranks differ less. */
 const RANK_OFFSET = 60;
 
 /**
@@ -32,12 +32,12 @@ export function fuse(
   return [...fused.values()].toSorted((one, other) => other.score - one.score);
 }
 
-/** From 1 for the first on. */
+/** 1 for the first place, and less for each further one. */
 function shareOf(place: number): number {
   return (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + place);
 }
 
-/** Also of rounding errors, and of a vector without a direction. */
+/** The score from 0 to 1, despite rounding errors, and for a vector of zeros, whose similarity is NaN. */
 function within(score: number): number {
   return Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : 0;
 }

@@ -12,7 +12,7 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { chunkText } from './chunk-text.ts';
 
-/** What a file is indexed with. */
+/** The stores, services and limits that indexing uses. */
 export interface IndexingParts {
   readonly index: VectorIndex;
   readonly files: FileStore;
@@ -22,7 +22,7 @@ export interface IndexingParts {
   readonly fileChunks: number;
 }
 
-/** The file cannot be indexed, now or later. */
+/** Thrown if the file can never be indexed. */
 export class UnusableFile extends Error {
   override readonly name = 'UnusableFile';
   readonly code: IndexingError['code'];
@@ -104,7 +104,7 @@ export interface RetryTerms {
   readonly now: number;
 }
 
-/** What a reader of documents says of a document itself, which stays as it is. */
+/** Errors of a reader that are the document's own fault, and the errors that the client sees. */
 const DOCUMENT_FAULTS: Readonly<Record<string, IndexingError['code']>> = {
   unsupported_file: 'unsupported_file',
   invalid_file: 'invalid_file',

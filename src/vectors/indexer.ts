@@ -1,4 +1,4 @@
-/** Indexes files in the background: the index is the queue, so that the work of a process that was killed goes on. */
+/** Indexes files in the background: the index is the queue, so that another process continues the work of one that was killed. */
 import type { IndexingClaim } from '../ports/vectors/vector-index.ts';
 import { failureOf, type IndexingParts, indexFile, isFileFault, UnusableFile } from './index-file.ts';
 
@@ -6,11 +6,11 @@ import { failureOf, type IndexingParts, indexFile, isFileFault, UnusableFile } f
 export interface IndexerSettings extends IndexingParts {
   /** Files at the same time. */
   readonly parallelFiles: number;
-  /** How often a file is tried before it has failed. */
+  /** How often indexing a file is tried before it fails. */
   readonly attempts: number;
-  /** How often the indexer asks the index for files that other processes have added or given up. */
+  /** The pause between two looks for files that other processes have added or given up. */
   readonly pollMs: number;
-  /** How long a claim lasts: a killed process's files wait for so long. */
+  /** How long a claim lasts: the files of a killed process wait for so long. */
   readonly claimMs: number;
   /** Receives errors that are not the fault of a file. */
   readonly report: (error: unknown) => void;
@@ -24,7 +24,7 @@ interface Work {
 
 /** The claim is lost, or is given back. */
 const STOPPED = new Error('The claim has ended.');
-/** An index that fails is asked again after this time at least. */
+/** The least pause after a failure of the index. */
 const FAULT_PAUSE_MS = 1000;
 
 /** Works until it is closed. */
@@ -65,7 +65,7 @@ export class Indexer {
     }
   }
 
-  /** The same at once: files are given back, for another process or the next start. */
+  /** Stops at once: files are given back, for another process or the next start. */
   async close(): Promise<void> {
     this.isClosed = true;
     for (const { controller } of this.running) controller.abort(STOPPED);
@@ -132,7 +132,7 @@ export class Indexer {
     // Renews early enough for two attempts, even if the index is slow.
     const timer = setInterval(() => void this.extend({ claim, controller }), claimMs / 3).unref();
     try {
-      // All attempts are used up: each one ended the process.
+      // All attempts are used up: each one killed its process.
       if (claim.attempts > this.settings.attempts)
         throw new UnusableFile('server_error', 'The file could not be indexed.');
       await indexFile(claim, this.settings, controller.signal);

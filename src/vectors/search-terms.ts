@@ -1,4 +1,4 @@
-/** Reads how a search is limited and ranked: the fields that a search and the tool `file_search` share. */
+/** Reads the limits and the ranking of a search, which the search endpoint and the tool `file_search` have in common. */
 import type { AttributeFilter } from '../ports/vectors/attributes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
@@ -7,13 +7,13 @@ import { readFilter } from './read-filter.ts';
 
 /** The terms, checked. */
 export interface SearchTerms {
-  /** Which files, by their attributes. */
+  /** Selects files by their attributes. */
   readonly filter: AttributeFilter | undefined;
   /** Undefined if the client leaves it to the server. */
   readonly maxResults: number | undefined;
   /** From 0 to 1. */
   readonly scoreThreshold: number;
-  /** How both kinds of search count. */
+  /** The shares of both kinds of search. */
   readonly weights: SearchWeights;
 }
 
@@ -66,7 +66,7 @@ function weightsGiven(given: unknown, param: string): SearchWeights | undefined 
   return { meaning: meaning / (meaning + words), words: words / (meaning + words) };
 }
 
-/** Larger ones say nothing more, and their sum must be finite. */
+/** A bound that keeps the sum of weights finite. */
 const LARGEST_WEIGHT = 1e6;
 
 function isWeight(value: unknown): value is number {

@@ -19,11 +19,11 @@ export interface Search {
   readonly scope: string;
   /** The ids of the vector stores. */
   readonly stores: readonly string[];
-  /** The best result of any counts. */
+  /** What to look for. */
   readonly queries: readonly string[];
   /** How results are limited and ranked. */
   readonly terms: SearchTerms;
-  /** At most so many chunks. */
+  /** The most chunks to return. */
   readonly limit: number;
 }
 
@@ -37,7 +37,7 @@ export interface SearchParts {
 /** More chunks than requested are read, because chunks of deleted files are dropped. */
 const CANDIDATES_PER_RESULT = 2;
 const FEWEST_CANDIDATES = 20;
-/** A query without any, such as one of signs alone, is searched by meaning alone. */
+/** A query without a word, such as one of punctuation, is searched by meaning only. */
 const WORD = /[\p{L}\p{N}]/u;
 
 /** The best chunks first; scores are from 0 to 1. Throws `ApiError`, or the signal's reason. */

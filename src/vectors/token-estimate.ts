@@ -3,7 +3,7 @@
 /** The parts of a token that a character is counted in, so that all sums are whole numbers. */
 export const PARTS = 4;
 
-/** A letter of English is a quarter of a token, one of other alphabets half of one, a sign of Chinese a whole one, an emoji two. */
+/** An English letter is a quarter of a token, a letter of other alphabets half of one, a Chinese character a whole one, an emoji two. */
 export function partsOf(codePoint: number): number {
   if (codePoint < 0x80) return 1;
   if (codePoint < 0x800) return 2;

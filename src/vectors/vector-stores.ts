@@ -16,13 +16,13 @@ export interface VectorStores {
   readonly index: VectorIndex;
   /** The best chunks first; scores are from 0 to 1. Throws `ApiError`, or the signal's reason. */
   search(search: Search, signal: AbortSignal): Promise<readonly FoundChunk[]>;
-  /** Begins with files that were added. */
+  /** Starts indexing files that were added. */
   indexAdded(): void;
-  /** Stops at once with files of the vector store that were deleted or cancelled. */
+  /** Stops indexing files of the vector store that were deleted or cancelled, at once. */
   stopRemoved(store: string): Promise<void>;
   /** Notes that the vector store is in use, which postpones its expiry. */
   touch(store: StoredVectorStore): Promise<void>;
-  /** Takes no more files, and resolves when those that are being indexed have ended. */
+  /** Claims no more files, and resolves when those being indexed have ended. */
   drain(): Promise<void>;
   /** Stops indexing at once, and closes the index, the embedder and the reader of documents; the store of files stays open. May be called twice. */
   close(): Promise<void>;
@@ -31,7 +31,7 @@ export interface VectorStores {
 /** Activity is noted once in this time, in milliseconds: expiry is counted in days. */
 const TOUCH_MS = 60_000;
 
-/** Begins to index what waits. */
+/** Starts indexing the files that wait. */
 export function vectorStoresOf(settings: IndexerSettings): VectorStores {
   const { files, index, embedder, documents } = settings;
   const indexer = new Indexer(settings);
@@ -62,7 +62,7 @@ async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void
   await fromIndex(() => index.putStore({ ...store, lastActiveAt: now }, 'replace'));
 }
 
-/** Whether nothing is found in it any more. */
+/** Whether the vector store was idle for too long, so that nothing in it is found any more. */
 export function isStoreExpired({ lastActiveAt, expiresAfterMs }: StoredVectorStore, now: number): boolean {
   return expiresAfterMs !== undefined && lastActiveAt + expiresAfterMs <= now;
 }

@@ -8,6 +8,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import type { FunctionTool, ResponseInput } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import type { Example } from '../../examples/express/start.ts';
+import { usageLines } from '../../examples/express/usage.ts';
 import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
 import { closedWhileStreaming, startExample } from './support.ts';
 
@@ -250,9 +251,40 @@ describe('starting and stopping the example app', () => {
     expect(lines).toEqual([
       expect.stringMatching(/^No UPSTREAM_BASE_URL: using the embedded demo model at http:\/\/127\.0\.0\.1:\d+\/v1$/),
       `The Responses API is at ${url}/v1`,
-      `The inspector, for this machine alone, is at ${url}/inspect`,
-      `Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '{"model":"demo","input":"Say hello."}'`,
+      `The inspector, for this machine only, is at ${url}/inspect`,
     ]);
+  });
+
+  it('[X-01] prints the models, a request, and the settings of OpenAI’s SDKs and Codex', async () => {
+    const { url } = example;
+    expect(await usageLines(example)).toEqual([
+      'Models: demo',
+      `Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '{"model":"demo","input":"Say hello."}'`,
+      `OpenAI's SDKs: export OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=unused`,
+      `Codex: OPENAI_API_KEY=unused codex -c model_provider=local -c 'model_providers.local={name="local",base_url="${url}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}' -m demo`,
+    ]);
+  });
+
+  it('prints no key, and no name of a model that a terminal or a shell would read as a command', async () => {
+    const names = ["it's", 'red\u001b[31m', '$(reboot)', '-m', 'a'.repeat(101), ...'123456'];
+    const upstream = await startFakeUpstream({ models: names });
+    const modelServer = { baseURL: upstream.baseURL, apiKey: 'server-key' };
+    const lines = await usageLines({ url: 'http://localhost:3000', modelServer, needsKey: true });
+    await upstream.close();
+    const sent = upstream.requests.map(({ path, headers }) => [path, headers.authorization]);
+    expect([sent, lines[0], lines[1], lines.join('\n').includes('server-key')]).toEqual([
+      [['/v1/models', 'Bearer server-key']],
+      'Models: 1, 2, 3, 4, 5 and 1 more',
+      'In the lines below, KEY is one of API_KEYS.',
+      false,
+    ]);
+    expect(lines[2]).toContain(" -H 'authorization: Bearer KEY' ");
+  });
+
+  it('prints lines to copy where the model server does not answer', async () => {
+    const modelServer = { baseURL: 'http://127.0.0.1:1/v1', apiKey: '' };
+    const lines = await usageLines({ url: 'http://localhost:3000', modelServer, needsKey: false });
+    expect([lines[0], lines.at(-1)]).toEqual(['Models: not known', expect.stringMatching(/ -m my-model$/)]);
   });
 
   it('[X-01] asks the model server of UPSTREAM_BASE_URL, with UPSTREAM_API_KEY', async () => {

@@ -72,7 +72,7 @@ describe('the recipe for company auth', () => {
       [200, 200, 404, 401],
       ['refund'],
       [],
-      'tool: ada has paid order 7 back.',
+      'tool: ada has refunded order 7.',
     ]);
   });
 });

@@ -59,7 +59,7 @@ const FLAWS: readonly (readonly [what: string, flaw: Flaw, about: string])[] = [
     'leaves nothing of an upload that breaks off',
   ],
   [
-    'asks for the details first',
+    'requests the details first',
     (files) => ({
       put(upload) {
         const details = upload.details();
@@ -74,7 +74,7 @@ const FLAWS: readonly (readonly [what: string, flaw: Flaw, about: string])[] = [
     'never lets a tenant have more',
   ],
   [
-    'looks at the quota before the upload alone',
+    'checks the quota only before the upload',
     (files) => ({
       async put({ quota, ...upload }) {
         const used = await files.usage(upload.scope);
@@ -102,19 +102,19 @@ const FLAWS: readonly (readonly [what: string, flaw: Flaw, about: string])[] = [
     'deletes a file once',
   ],
   [
-    'only says that it deletes',
+    'only claims to delete',
     (files) => ({ delete: async (key) => (await files.get(key)) !== undefined }),
     'deletes a file once',
   ],
   [
-    'lists in one order alone',
+    'lists in one order only',
     (files) => ({ list: (scope, query) => files.list(scope, { ...query, order: 'asc' }) }),
-    'by their time',
+    'by creation time',
   ],
   [
-    'never says that others follow',
+    'never reports that others follow',
     (files) => ({ list: async (scope, query) => ({ ...(await files.list(scope, query)), hasMore: false }) }),
-    'by their time',
+    'by creation time',
   ],
   [
     'begins again after an unknown file',
@@ -137,7 +137,7 @@ const FLAWS: readonly (readonly [what: string, flaw: Flaw, about: string])[] = [
       put: (upload) =>
         files.put({ ...upload, details: () => ({ ...upload.details(), expiresAt: Number.POSITIVE_INFINITY }) }),
     }),
-    'once it has expired',
+    'that has expired',
   ],
   [
     'cuts names to what is fit for a path',

@@ -1,4 +1,4 @@
-/** A hostile model server and every other way to ask. */
+/** A hostile model server and all other kinds of requests. */
 import { answerSuite } from './answers.ts';
 
 answerSuite(

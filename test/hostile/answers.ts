@@ -1,4 +1,4 @@
-/** A hostile model server: answers of twenty thousand of anything take time in proportion, and end in one clean outcome; for any client. */
+/** A hostile model server: answers with twenty thousand parts of any kind take linear time and end in one clean outcome, for any client. */
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -15,11 +15,11 @@ type Fields = Readonly<Record<string, unknown>>;
 type Attack = (index: number) => Fields;
 
 const MOST = 20_000;
-/** For clients that differ from others in little else. */
+/** A smaller count, for clients that hardly differ from the others. */
 const MANY = 8000;
-/** The part of it that is tried first. */
+/** The fraction of it that is tried first. */
 const TENTH = 10;
-/** What no answer of these may cost, in seconds of CPU on a busy machine, the model server's and the client's share included. */
+/** The most that one of these answers may cost, in seconds of CPU on a busy machine, including the model server and the client. */
 const MOST_SECONDS = 8;
 
 const call = (entry: Fields) => ({ tool_calls: [entry] });
@@ -42,7 +42,7 @@ const owned = (index: number) => ({
   function: { name: 'ours', arguments: '{}' },
 });
 
-/** What one delta says, by its number. */
+/** The content of one delta, by its number. */
 const DELTAS: Readonly<Record<string, Attack>> = {
   'whole calls': (index) => call(whole(index)),
   'calls without arguments': (index) => call(bare(index)),
@@ -82,7 +82,7 @@ const DELTAS: Readonly<Record<string, Attack>> = {
   }),
 };
 
-/** What the chunks hold besides, where it is more than a delta. */
+/** The whole chunk, for attacks that need more than a delta. */
 const CHUNKS: Readonly<Record<string, (index: number) => string>> = {
   'chunks without choices': () => chatChunk({}, { choices: [] }),
   'chunks of nothing': () => 'data: {}\n\n',
@@ -116,7 +116,7 @@ const FRAMES: Readonly<Record<string, (index: number) => string>> = {
   ...CHUNKS,
 };
 
-/** How a client asks: the router, the mode, and tools of the server's that wait for approval or do not. */
+/** The requests of the clients: the router, the mode, and server tools with or without approval. */
 const CLIENTS: Readonly<Record<string, readonly [path: string, body: Fields]>> = {
   'a Responses answer': ['/plain/responses', { model: 'm', input: 'Hi' }],
   'a Responses stream over our tools': ['/tools/responses', { model: 'm', input: 'Hi', stream: true }],
@@ -163,7 +163,7 @@ async function startServers(): Promise<Servers> {
   return { fake, host: await listening(app) };
 }
 
-/** Seconds of CPU for one answer of so many frames; throws unless it ends as an answer does. */
+/** Seconds of CPU for one answer of so many frames; throws unless it ends properly. */
 async function secondsOf(
   { fake, host }: Servers,
   [path, body]: readonly [path: string, body: Fields],
@@ -196,7 +196,7 @@ function expectEnded({ status, headers }: Response, text: string): void {
   throw new Error(`Answered ${status}: ${text.slice(0, 300)} … ${text.slice(-300)}`);
 }
 
-/** Registers the attacks on these clients. What differs little from another is asked for calls alone, and for fewer. */
+/** Registers the attacks on these clients. Clients that hardly differ from others get only attacks with calls, and fewer of them. */
 export function answerSuite(subject: string, clients: readonly string[], size: 'all' | 'calls'): void {
   const { tried } = tally(subject);
   const count = size === 'all' ? MOST : MANY;
@@ -209,13 +209,13 @@ export function answerSuite(subject: string, clients: readonly string[], size: '
   afterAll(() => Promise.all([servers.host.close(), servers.fake.close()]));
 
   it.each(clients.flatMap((client) => frames.map(([what, frame]) => [what, client, frame] as const)))(
-    '[F-14] takes time in proportion: %s, for %s',
+    '[F-14] takes linear time: %s, for %s',
     async (what, client, frame) => {
       const requested = CLIENTS[client];
       if (!requested) throw new Error(`There is no client '${client}'.`);
       const few = await secondsOf(servers, requested, frame, count / TENTH);
       const most = await secondsOf(servers, requested, frame, count);
-      // Ten times as much to do; what is quadratic takes a hundred times as long.
+      // Ten times the work: a quadratic algorithm takes a hundred times as long.
       expect([what, client, most < few * 25 + 1 && most < MOST_SECONDS]).toEqual([what, client, true]);
       tried(`things in one answer, for ${client}`, count);
     },

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-/** Of how many bodies one is tried: what is the same code behind another door needs not all of them. */
+/** One body in so many is tried: the same code behind another endpoint does not need all of them. */
 const CASES = [
   ['POST /responses', '/tools', 3],
   ['POST /messages', '/tools', 2],
@@ -23,7 +23,7 @@ const CASES = [
 ] as const;
 
 it.each(CASES)(
-  '[F-02] %s below %s reads no body for more than ten times its parsing',
+  '[F-02] %s below %s spends no more than ten times the parsing on any body',
   async (endpoint, prefix, oneOf) => {
     const { faults, sent } = await attackEndpoint(app, endpoint, { prefix, oneOf });
     expect(faults).toEqual([]);

@@ -1,4 +1,4 @@
-/** Bodies of the largest size, and what inflates to more. */
+/** Bodies of the largest size, and compressed bodies that inflate to more. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { allowedTime, SHAPES } from '../support/hostile-bodies.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-/** The best compression of such a bomb takes half a minute. */
+/** Compresses fast: the best compression of such a bomb takes half a minute. */
 function quickBrotli(bytes: Uint8Array): Buffer {
   return zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } });
 }
@@ -36,12 +36,12 @@ const LARGEST = [
 ] as const;
 
 it.each(LARGEST)(
-  '[F-02] 31 MiB of %s in %s at %s, compressed, neither kill the process nor hold it up',
+  '[F-02] 31 MiB of %s in %s at %s, compressed, neither kill nor block the process',
   async (shape, place, path) => {
     const text = place.replace('@', () => SHAPES[shape](31 * MIB));
     const bytes = await compress(text);
     const attack = () => app.send(path, bytes, { 'content-encoding': 'gzip' });
-    // The values of all of it would not fit into this process.
+    // Parsed as a whole, it would not fit into this process.
     const allowed = await allowedTime(
       place.replace('@', () => SHAPES[shape](MIB)),
       31,
@@ -53,7 +53,7 @@ it.each(LARGEST)(
 );
 
 it.each(['gzip', 'deflate', 'br'])(
-  '[F-02] a %s bomb is inflated no further than bodyBytes',
+  '[F-02] a %s bomb is inflated only up to bodyBytes',
   async (encoding) => {
     const pack = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: quickBrotli }[encoding];
     const bomb = pack?.(Buffer.alloc(256 * MIB, ' ')) ?? Buffer.alloc(0);

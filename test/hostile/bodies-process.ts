@@ -1,4 +1,4 @@
-/** The app that hostile bodies are sent to, in a process of its own with a small heap, and what its answers cost it. */
+/** The app that hostile bodies are sent to, in a process of its own with a small heap, and the cost of its answers. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { allowedTime, ENDPOINTS, type EndpointName, hostileBodies } from '../sup
 
 export const MIB = 1024 * 1024;
 const BYTES = 200_000;
-/** Megabytes. The largest body that is taken has two million values, and the text of it. */
+/** Megabytes: the largest accepted body has two million values, and its text. */
 const HEAP = 700;
 
-/** What was answered. */
+/** The answer. */
 export interface Sent {
   readonly status: number;
   readonly text: string;
@@ -31,7 +31,7 @@ export class AttackedApp {
     if (this.child.exitCode === null) this.child.kill();
   }
 
-  /** The processor time that the app has taken so far; fails where it has died. */
+  /** The processor time that the app has taken so far; fails if it has died. */
   async spent(): Promise<number> {
     if (!this.child.connected) throw new Error('The app has died.');
     const answer = once(this.child, 'message');
@@ -45,7 +45,7 @@ export class AttackedApp {
     const before = await this.spent();
     const response = await fetch(`${this.url}${path}`, {
       method: 'POST',
-      // A connection of its own: a process that was busy may just have closed the one before.
+      // A new connection each time: a process that was busy may just have closed the last one.
       headers: { 'content-type': 'application/json', connection: 'close', ...headers },
       body: body as string,
     });
@@ -57,7 +57,7 @@ export class AttackedApp {
     return JSON.parse((await this.send(path, JSON.stringify(body))).text).id;
   }
 
-  /** Where the endpoint is; what it is about is made first. */
+  /** The path of the endpoint; creates the resource that it needs first. */
   async pathOf(prefix: string, endpoint: EndpointName): Promise<string> {
     const path = endpoint.replace('POST ', '');
     if (!path.includes(':id')) return `${prefix}${path}`;
@@ -81,7 +81,7 @@ export async function startAttackedApp(): Promise<AttackedApp> {
 
 const ATTEMPTS_AGAIN = 3;
 
-/** What was wrong with the answer; nothing where the attack held. */
+/** The faults of the answer; empty if the server withstood the attack. */
 export async function faultOf(name: string, allowed: number, attack: () => Promise<Sent>): Promise<readonly string[]> {
   let { status, ms } = await attack();
   // Garbage of the attack before it may be collected now, and other work may slow this machine down.
@@ -90,7 +90,7 @@ export async function faultOf(name: string, allowed: number, attack: () => Promi
   return [`${name}: status ${status}, ${ms.toFixed(0)} ms of ${allowed.toFixed(0)}`];
 }
 
-/** Sends every hostile body, or one of so many, to the endpoint below the prefix; answers the faults, and how many were sent. */
+/** Sends every hostile body, or one in so many, to the endpoint below the prefix; returns the faults, and how many were sent. */
 export async function attackEndpoint(
   app: AttackedApp,
   endpoint: EndpointName,

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-it('[F-02] a WebSocket reads no message for more than ten times its parsing', async () => {
+it('[F-02] a WebSocket spends no more than ten times the parsing on any message', async () => {
   const socket = new WebSocket(`${app.url.replace('http', 'ws')}/v1/responses`, { maxPayload: 256 * MIB });
   await once(socket, 'open');
   const ended = /"type":"(error|response\.(completed|failed|incomplete))"/;

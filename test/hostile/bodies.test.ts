@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 it.each(ENDPOINT_NAMES)(
-  '[F-02] %s reads no body for more than ten times its parsing',
+  '[F-02] %s spends no more than ten times the parsing on any body',
   async (endpoint) => {
     const { faults, sent } = await attackEndpoint(app, endpoint, { prefix: '/v1', oneOf: 1 });
     expect(faults).toEqual([]);

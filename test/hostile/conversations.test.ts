@@ -1,4 +1,4 @@
-/** A conversation that would grow longer than the server's memory: it must be refused, and the server live. */
+/** A conversation that would grow longer than the server's memory: it must be refused, and the server must survive. */
 import { json } from './race-nodes.ts';
 import { codeIn, counted, MIB, type SmallApp, startSmallApp } from './small-app.ts';
 import { tally } from './tally.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-it('[F-05] refuses appends to a conversation past its bound, and pages what it holds', async () => {
+it('[F-05] refuses appends to a conversation past its bound, and serves its items in pages', async () => {
   const { id } = (await json(`${app.url}/conversations`, 'POST', {})).body;
   const outcomes: string[] = [];
   for (let append = 0; append < 20; append += 1) {

@@ -1,4 +1,4 @@
-/** The smallest program that makes system calls: an ELF file for x86-64, written by hand since the sandbox holds no compiler and no libc of ours. */
+/** The smallest program that makes system calls: an ELF file for x86-64, written by hand since the sandbox contains no compiler and no libc. */
 
 /** A number and up to six arguments. */
 export type SystemCall = readonly [number: number, ...args: number[]];
@@ -19,14 +19,14 @@ export function callsProgram(calls: readonly SystemCall[]): Uint8Array {
   return Buffer.concat([headers(HEADERS + code.length), code]);
 }
 
-/** `int 0x80`: the door of 32-bit programs, where the same numbers mean other calls. Ends with the error of getpid(). */
+/** `int 0x80`: the entry of 32-bit programs, where the same numbers mean other calls. Ends with the error of getpid(). */
 export function oldDoorProgram(): Uint8Array {
   const getpid = [0xb8, ...u32(20), 0xcd, 0x80];
   const code = Buffer.from([...getpid, 0xf7, 0xd8, 0x89, 0xc7, 0xb8, ...u32(231), 0x0f, 0x05]);
   return Buffer.concat([headers(HEADERS + code.length), code]);
 }
 
-/** Begins so many threads, none of which takes memory or descriptors, and waits for ever. */
+/** Starts so many threads, none of which takes memory or descriptors, and waits forever. */
 export function threadsProgram(count: number): Uint8Array {
   // mov eax, clone; mov edi, VM | FS | FILES | SIGHAND | THREAD; mov rsi, rsp; xor edx, edx; syscall; test eax, eax; jz wait
   const clone = [

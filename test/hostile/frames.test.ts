@@ -1,4 +1,4 @@
-/** Hostile frames of a WebSocket, written by hand on a raw socket, and floods of good ones: a connection ends, the process does not. */
+/** Hostile frames of a WebSocket, written by hand on a raw socket, and floods of valid ones: the connection ends, and the process survives. */
 import { createHash, randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { deflateRawSync } from 'node:zlib';
@@ -17,7 +17,7 @@ const PONG = 0xa;
 
 const CREATE = JSON.stringify({ type: 'response.create', model: 'm', input: 'Hi' });
 const BODY_BYTES = 100_000;
-/** Milliseconds within which a connection that is done for is closed. */
+/** How long a doomed connection may stay open, in milliseconds. */
 const PATIENCE_MS = 5000;
 
 let app: SocketApp;
@@ -34,7 +34,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** Whatever came before, the next client is served as ever. */
+/** After each attack, the next client is served as usual. */
 afterEach(async () => {
   const talk = await app.connect();
   expect([outcomeOf(await talk.ask()), uncaught]).toEqual(['completed', []]);
@@ -45,13 +45,13 @@ interface FrameOptions {
   readonly opcode?: number;
   readonly fin?: boolean;
   readonly masked?: boolean;
-  /** The reserved bits, as they stand in the first byte. */
+  /** The reserved bits, at their place in the first byte. */
   readonly reserved?: number;
-  /** In the place of the true length. */
+  /** Replaces the true length. */
   readonly length?: number | bigint;
 }
 
-/** One frame as a client writes it, or as it should not. */
+/** One frame, valid or broken. */
 function frame(payload: string | Buffer, options: FrameOptions = {}): Buffer {
   const { opcode = TEXT, fin = true, masked = true, reserved = 0, length } = options;
   const bytes = Buffer.from(payload);
@@ -72,10 +72,10 @@ function lengthBytes(length: bigint): Buffer {
   return bytes;
 }
 
-/** A client's side that says what it likes. */
+/** A client that can send any bytes. */
 interface Raw {
   readonly socket: Socket;
-  /** The texts and the codes of closing that have come. */
+  /** The received texts and close codes. */
   readonly received: () => readonly string[];
   readonly closed: Promise<void>;
 }
@@ -101,7 +101,7 @@ async function rawClient(headers = ''): Promise<Raw> {
   return { socket, received: () => heardIn(received.subarray(received.indexOf('\r\n\r\n') + 4)), closed };
 }
 
-/** The server's frames are whole and bare. */
+/** Reads the server's frames, which are whole and unmasked. */
 function heardIn(bytes: Buffer): readonly string[] {
   const received: string[] = [];
   for (let at = 0; at + 2 <= bytes.length; ) {
@@ -222,11 +222,11 @@ describe('frames that keep to the protocol', () => {
     ['messages of unknown types', frame('{"type":"response.steer"}')],
     ['broken messages', frame('{"type":')],
   ])(
-    'may come by the hundred thousand, and are read in time in proportion by a server that holds none: %s',
+    'may arrive by the hundred thousand, and are read in linear time and not kept: %s',
     async (what, each) => {
       const { socket, closed } = await rawClient();
       if (what.startsWith('empty')) socket.write(frame('', { fin: false }));
-      // Nothing is read: what the server wants to say must not pile up in it.
+      // Reads nothing: the server's output must not accumulate in its memory.
       socket.pause();
       const thousand = Buffer.concat(Array.from({ length: 1000 }, () => each));
       const before = process.memoryUsage().rss;
@@ -245,7 +245,7 @@ describe('frames that keep to the protocol', () => {
     60_000,
   );
 
-  it('may ask for a thousand responses at once, of which as many run and wait as may', async () => {
+  it('may request a thousand responses at once, of which only the allowed number run and wait', async () => {
     app.fake.reply(...Array.from({ length: 8 }, () => ({ body: textStream('Hi'), delayMs: 200 })));
     const before = app.fake.requests.length;
     const talk = await app.connect();
@@ -263,7 +263,7 @@ describe('frames that keep to the protocol', () => {
     tried('responses at once', 1000);
   });
 
-  it('may ask for a response and leave, again and again', async () => {
+  it('may request a response and leave, again and again', async () => {
     for (let round = 0; round < 100; round += 1) {
       const { socket, closed } = await rawClient();
       socket.write(frame(CREATE));
@@ -273,7 +273,7 @@ describe('frames that keep to the protocol', () => {
     tried('clients that leave', 100);
   });
 
-  it('may not agree on compression, so that nothing can be packed', async () => {
+  it('cannot negotiate compression, so that no compressed bomb is possible', async () => {
     const { socket, received, closed } = await rawClient(
       'sec-websocket-extensions: permessage-deflate; client_max_window_bits\r\n',
     );
@@ -292,7 +292,7 @@ function isEnd({ type }: { readonly type: string }): boolean {
 
 async function until(isTrue: () => boolean): Promise<void> {
   for (const began = Date.now(); !isTrue(); ) {
-    if (Date.now() - began > 30_000) throw new Error('It did not come to be.');
+    if (Date.now() - began > 30_000) throw new Error('The condition was not met.');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -1,4 +1,4 @@
-/** Hostile heads of requests: names, values, lengths, paths and methods that no client sends. The process lives and tells nothing. */
+/** Hostile heads of requests: names, values, lengths, paths and methods that no client sends. The process survives and reveals nothing. */
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { errorIn, type Fields, parsed } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
@@ -8,7 +8,7 @@ import { tally } from './tally.ts';
 const { tried } = tally('heads of requests');
 
 const BODY = '{"model":"m","input":"Hi"}';
-/** What must be in no answer: the model server's key and address, and our insides. */
+/** Texts that must be in no answer: the model server's key and address, and our internals. */
 const SECRETS = /upstream-key|node_modules|\/src\/|\bat \w+.*:\d+:\d+|sk-secret/;
 
 let fake: FakeUpstream;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await Promise.all([app.close(), fake.close()]);
 });
 
-/** Whatever came before, the next request is served as ever. */
+/** After each attack, the next request is served as usual. */
 afterEach(async () => {
   const [answer] = await sent(post());
   expect([answer?.status, uncaught, 'polluted' in {}]).toEqual([200, [], false]);
@@ -44,7 +44,7 @@ async function sent(...pieces: readonly (string | Buffer)[]): Promise<readonly R
   return answersIn(received);
 }
 
-/** The status; of a JSON answer that is no success, the code in an envelope that is checked. */
+/** The status, and the code of an error, whose envelope is checked. */
 function reported({ status, head, body }: RawAnswer): string {
   expect(status).not.toBe(500);
   if (status < 400 || !/content-type: application\/json/i.test(head)) return String(status);
@@ -70,14 +70,14 @@ describe('a request id', () => {
     ['a path', '../../etc/passwd', false],
     ['a format', '%s%n%x', false],
     ['escapes of a terminal', '\u009b31mred', false],
-  ])('is passed back where it is fit for a header, and else replaced: %s', async (_, id, isKept) => {
+  ])('is returned if it is valid in a header, and replaced otherwise: %s', async (_, id, isKept) => {
     const [answer] = await sent(Buffer.from(post({ headers: `x-request-id: ${id}\r\n` }), 'latin1'));
     const back = answer && requestIdOf(answer);
     expect([answer?.status, isKept ? back === id : /^req_[0-9a-f]{32}$/.test(back ?? '')]).toEqual([200, true]);
     tried('request ids');
   });
 
-  it('is one, however many are sent', async () => {
+  it('is single, however many are sent', async () => {
     const headers = Array.from({ length: 20 }, (_, index) => `x-request-id: id${index}\r\n`).join('');
     const [answer] = await sent(post({ headers }));
     expect(answer?.head.match(/x-request-id/gi)).toHaveLength(1);
@@ -183,7 +183,7 @@ describe('the length of a body', () => {
     tried('lengths of bodies');
   });
 
-  it('that is over the limit by what it says is read away and refused, and takes no memory', async () => {
+  it('that declares more than the limit is discarded and refused, and takes no memory', async () => {
     const size = 256 * 1024 * 1024;
     const piece = Buffer.alloc(1024 * 1024, 0x20);
     const before = process.memoryUsage().rss;
@@ -194,7 +194,7 @@ describe('the length of a body', () => {
     tried('lengths of bodies');
   });
 
-  it('that never comes costs no more than its connection', async () => {
+  it('that never arrives costs no more than its connection', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => sent(head('content-length: 1000000000\r\nconnection: close\r\n'), BODY)),
     );
@@ -228,7 +228,7 @@ describe('the type of a body', () => {
     ['content-type: application/x-www-form-urlencoded\r\n', '415 unsupported_media_type'],
     ['content-type: multipart/form-data; boundary=application/json\r\n', '415 unsupported_media_type'],
     ['content-type: application/jsonx\r\n', '415 unsupported_media_type'],
-    // No page of another origin can send such a one unasked, either.
+    // A page of another origin cannot send this type without a preflight, either.
     ['content-type: xapplication/json\r\n', '200'],
     ['content-type: text/plain\r\ncontent-type: application/json\r\n', '415 unsupported_media_type'],
     [`content-type: ${'a'.repeat(5000)}/json\r\n`, '200'],
@@ -246,7 +246,7 @@ describe('the type of a body', () => {
     'x'.repeat(5000),
     '__proto__',
     'gzip\r\ncontent-encoding: br',
-  ])('is not packed in a way that is not known: %j', async (encoding) => {
+  ])('is refused in an unknown encoding: %j', async (encoding) => {
     const [answer] = await sent(typed('content-type: application/json\r\n', `content-encoding: ${encoding}\r\n`));
     expect(answer?.status === 400 || answer?.status === 415).toBe(true);
     if (answer) reported(answer);
@@ -299,7 +299,7 @@ describe('paths and methods', () => {
     'v1/responses',
     '/v1/responses/resp_x#fragment',
     '\\v1\\responses',
-  ])('are refused in the envelope, or are nobody’s: GET %s', async (path) => {
+  ])('are refused in the envelope, or reach no router: GET %s', async (path) => {
     const answers = await sent(get(path));
     for (const answer of answers) {
       reported(answer);
@@ -333,7 +333,7 @@ describe('paths and methods', () => {
     tried('methods');
   });
 
-  it('of ids that are as long as a request may be are not found, in time in proportion', async () => {
+  it('with ids as long as a request may be are not found, in linear time', async () => {
     const began = process.cpuUsage();
     for (let size = 1; size <= 14; size += 1) {
       const [answer] = await sent(get(`/v1/responses/resp_${'0'.repeat(size * 1000)}`));
@@ -344,7 +344,7 @@ describe('paths and methods', () => {
     tried('paths', 14);
   });
 
-  it('of any bytes at all are answered, or the connection ends', async () => {
+  it('of random bytes are answered, or the connection ends', async () => {
     for (let seed = 1; seed <= 300; seed += 1) {
       const bytes = Buffer.from(
         Array.from({ length: 40 }, (_, index) => (seed * 7919 + index * index * 104_729) % 256),
@@ -358,13 +358,13 @@ describe('paths and methods', () => {
     tried('paths of any bytes', 300);
   });
 
-  /** What cannot be parsed is answered at once. */
+  /** Ends with a complete request, so that bytes that cannot be parsed are answered at once. */
   function overSocketFast(bytes: Buffer): Promise<string> {
     return overSocket(app.url, bytes, 'GET / HTTP/1.1\r\nhost: app\r\nconnection: close\r\n\r\n');
   }
 });
 
-it('pipelined requests are answered in their order, each for itself', async () => {
+it('answers pipelined requests in order, each by itself', async () => {
   const kept = (input: string) => {
     const body = JSON.stringify({ model: 'm', input });
     return `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;

@@ -1,4 +1,4 @@
-/** An app over a SQLite file, alone in its process, whose memory is limited; run by `small-app.ts`. */
+/** An app over an SQLite file, alone in its process, whose memory is limited; run by `small-app.ts`. */
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { startApp } from '../support/app.ts';

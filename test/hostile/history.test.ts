@@ -1,4 +1,4 @@
-/** Chains of responses that are longer than the server's memory: it must refuse them, and live. */
+/** Chains of responses that are longer than the server's memory: it must refuse them, and survive. */
 import type { ResponseStore, StoredResponse } from '../../src/index.ts';
 import { json } from './race-nodes.ts';
 import { codeIn, counted, type SmallApp, startSmallApp } from './small-app.ts';

@@ -1,4 +1,4 @@
-/** Servers of images, models and clients that make the most of images: in answers, in events and in conversations. */
+/** Image servers, models and clients that exploit images: in answers, in events and in conversations. */
 import { Readable } from 'node:stream';
 import { type AnswerTerms, imageIn, imageInEvents } from '../../src/image-generation/image-answer.ts';
 import { bytesOf } from '../../src/streams/bytes.ts';
@@ -44,7 +44,7 @@ function inPieces(text: string, size: number): Readable {
 
 describe('an answer of a server of images', () => {
   it.each(['A', 'A=', '=', '\u0000', '\u{1d400}', '/', '\\', '"'])(
-    '[F-04] of megabytes is read in time that grows with it alone: %j',
+    '[F-04] of megabytes is read in linear time: %j',
     async (unit) => {
       const read = (size: number) => () => {
         try {
@@ -59,7 +59,7 @@ describe('an answer of a server of images', () => {
     },
   );
 
-  it('[F-04] of one event of megabytes in small pieces is read in time that grows with it alone', async () => {
+  it('[F-04] of one event of megabytes in small pieces is read in linear time', async () => {
     const read = (size: number) => async () => {
       const event = `data: ${JSON.stringify({ ...DONE, b64_json: 'A'.repeat(size) })}\n\n`;
       const { result } = await imageInEvents(bytesOf(inPieces(event, 4096)), 17 * MIB, TERMS, () => {});
@@ -72,7 +72,7 @@ describe('an answer of a server of images', () => {
     tried('events of megabytes', 3);
   });
 
-  it('[F-04] of a hundred thousand unfinished images shows three of them', () =>
+  it('[F-04] with a hundred thousand unfinished images shows three of them', () =>
     withImages(async (app) => {
       const many: ImageAnswer = (response, request) => {
         const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AAAA' };
@@ -86,7 +86,7 @@ describe('an answer of a server of images', () => {
       tried('unfinished images', 100_000);
     }));
 
-  it('[F-04] of details that are no text, or far too much, shows what is', () =>
+  it('[F-04] with details that are not text, or far too long, shows the valid ones', () =>
     withImages(async (app) => {
       const odd: readonly unknown[] = [{ toString: 7 }, [], {}, null, true, 'x'.repeat(MIB), '\u0000\ud800'];
       for (const value of odd) {
@@ -102,7 +102,7 @@ describe('an answer of a server of images', () => {
 });
 
 describe('a model', () => {
-  it('[F-04] that wants images without end gets as many as a turn may have', () =>
+  it('[F-04] that requests endless images gets as many as a turn may have', () =>
     withImages(
       async (app) => {
         app.images.answer(json(madeOf('A'.repeat(MIB))));

@@ -1,4 +1,4 @@
-/** One append of more items than a client or a database takes arguments, to every store. */
+/** One append, to every store, of more items than a client or a database accepts arguments. */
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { createClient } from 'redis';

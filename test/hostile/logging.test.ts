@@ -1,4 +1,4 @@
-/** Attacks on the host's log: content that wants to get in, floods, loggers that break, and disks that are really full. */
+/** Attacks on the host's log: content that must not get in, floods, loggers that throw, and disks that are really full. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,7 @@ afterEach(async () => {
 
 const at = (level: string) => (message: string, fields: Line[2]) => void lines.push([level, message, fields]);
 
-/** Another object for each app, each of which may write a line of each code at once. */
+/** A new object for each app, since each logger may write one line of each code at once. */
 const listening = (): Logger => ({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') });
 
 /** Both routers on one app. */
@@ -109,7 +109,7 @@ function firstTool(answer: FakeReply): FakeResponder {
 }
 
 describe('a log at debug', () => {
-  it('holds nothing that a client, a model server, a tool or a store says', async () => {
+  it('contains no content of a client, a model server, a tool or a store', async () => {
     const tools = functionTools({
       look: {
         description: 'S3CRET-description',
@@ -153,7 +153,7 @@ describe('a log at debug', () => {
     expect(lines.filter((line) => /S3CRET/.test(JSON.stringify(line)))).toEqual([]);
   });
 
-  it('is not flooded by codes that a model server makes up', async () => {
+  it('is not flooded by codes that a model server invents', async () => {
     const { url } = await start({ logger: { ...listening(), debug() {} } });
     let made = 0;
     for (let times = 0; times < 300; times += 1) {
@@ -202,7 +202,7 @@ describe('a logger that breaks', () => {
   });
 });
 
-it('a status that is asked a thousand times over a store that hangs asks it once', async () => {
+it('a status that is requested a thousand times asks a hanging store only once', async () => {
   let asked = 0;
   const get = () => {
     asked += 1;
@@ -237,13 +237,13 @@ describeMounted(`a disk that is really full${WHY}`, () => {
     });
   });
 
-  /** Fills what is left, and returns how to free it. */
+  /** Fills the rest of the disk, and returns a function that frees it. */
   function fill(): () => void {
     const file = join(disk, 'filler');
     try {
       writeFileSync(file, Buffer.alloc(1024 * 1024));
     } catch {
-      // As far as it went.
+      // The disk is full now.
     }
     return () => unlinkSync(file);
   }
@@ -260,7 +260,7 @@ describeMounted(`a disk that is really full${WHY}`, () => {
         }),
       /^(SQLITE_FULL|ENOSPC)$/,
     ],
-  ])('has one line that says so, and the router recovers: %s', async (_, create, cause) => {
+  ])('is reported in one line, and the router recovers: %s', async (_, create, cause) => {
     if (!create) return;
     const { store, close } = create();
     closing.push(close);
@@ -290,7 +290,7 @@ describeMounted(`a disk that is really full${WHY}`, () => {
   });
 });
 
-it('a database that may not grow is the same', async () => {
+it('a database at its size limit behaves in the same way', async () => {
   const { file, remove } = databaseFile();
   const database = sqliteDrivers.find((driver) => driver.open)?.open?.(file);
   if (!database) throw new Error('There is no driver.');

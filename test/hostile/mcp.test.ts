@@ -1,4 +1,4 @@
-/** What a server and the request that names it can make of each other: secrets by the hundred, looked for in long answers. */
+/** Hundreds of secrets in the URL of a request, which are searched for in the long answers of its server. */
 
 import { startSite } from '../egress/site.ts';
 import { callOf, describeRemote, named, remoteFor, startScripted } from '../mcp/remote-support.ts';
@@ -11,7 +11,7 @@ const { tried } = tally('mcp');
 const MIB = 1024 * 1024;
 const SHARED = 'a'.repeat(24);
 
-/** As many secrets that begin alike as a URL may hold. */
+/** As many secrets with the same beginning as a URL may contain. */
 function manySecrets(): string {
   const pairs = Array.from({ length: 220 }, (_, index) => `k=${SHARED}${index.toString(36).padStart(3, 'a')}x`);
   return `/mcp?${pairs.join('&')}`;
@@ -24,7 +24,7 @@ describeRemote('a remote MCP server', () => {
     ['as text', (text: string) => ({ content: [{ type: 'text', text }] })],
     ['in an error', (text: string) => ({ content: [{ type: 'text', text }], isError: true })],
     ['as structured content', (text: string) => ({ content: [], structuredContent: { text } })],
-  ])('[F-13] cannot make the process look for secrets for long: 9 MiB %s', async (_where, result) => {
+  ])('[F-13] cannot make the process search long for secrets: 9 MiB %s', async (_where, result) => {
     const text = `${'a'.repeat(9 * MIB)}${SHARED}aaax`;
     const server = await startScripted((method) =>
       method === 'tools/list' ? { tools: [{ name: 'flood' }] } : result(text),

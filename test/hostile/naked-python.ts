@@ -1,4 +1,4 @@
-/** Pyodide as its package has it, with all of Node's objects within Python's reach, in the sandbox of the system. */
+/** Plain Pyodide, whose Python can reach all of Node's objects, in the system's sandbox. */
 import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
 import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
 import { outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
@@ -27,7 +27,7 @@ process.exit();
 const ATTEMPT_MS = 10_000;
 const LOAD_MS = 60_000;
 
-/** What came of each code; one that ends the process is LOST, and those after it run in another. */
+/** The outcome of each piece of code; one that ends the process is LOST, and the next ones run in a new process. */
 export async function nakedPython(codes: readonly string[]): Promise<readonly string[]> {
   const { file, remove } = scriptFile(SCRIPT);
   const outcomes: string[] = [];

@@ -1,35 +1,35 @@
-/** Patterns over text of strangers: judged by an analysis, and run over a megabyte that is made to be hard for each. */
+/** Patterns over untrusted text: judged by an analysis, and run over a megabyte that is hard for each. */
 import { checkSync } from 'recheck';
 import { isLogProbsText } from '../../src/protocol/chat-completions/log-probs.ts';
 import { FIELD_START, readField } from '../../src/turn/data/text-field.ts';
 import { lineOf, type Pattern, patternsOfSource } from '../structure/patterns.ts';
 import { tally } from './tally.ts';
 
-// The analysis has faster backends, which are programs of other machines.
+// The analysis has faster backends, which are native programs that may be missing here.
 process.env.RECHECK_BACKEND = 'pure';
 
 const { tried } = tally('patterns');
 const MIB = 1024 * 1024;
-/** Where squares show, before they take minutes: 32 Ki characters are a thousand million steps. */
+/** Sizes at which quadratic time shows before it takes minutes: 32 Ki characters are a thousand million steps. */
 const SIZES = [8 * 1024, 32 * 1024, MIB];
 const MOST_SECONDS = 2;
 
 const unique = new Map(patternsOfSource().literals.map((pattern) => [lineOf(pattern), pattern]));
 const patterns = [...unique].map(([line, pattern]) => [line, pattern] as const);
 
-/** Characters that the pattern may take: its own, and one of each kind. */
+/** Characters that the pattern may match: its own, and one of each kind. */
 function charactersOf({ source }: Pattern): readonly string[] {
   const own = source.replace(/\\[dDwWsSbBnrtpu]|[\\^$.*+?()[\]{}|]/g, '');
   return [...new Set([...own, 'a', '0', ' ', '\n', '-', '/', '"', '\\', '\u00e9'])].slice(0, 40);
 }
 
-/** The beginnings that the pattern asks for: its literal runs. */
+/** The beginnings that the pattern requires: its literal runs. */
 function beginningsOf({ source }: Pattern): readonly string[] {
   const plain = source.replace(/\(\?[:!=]/g, '(').replace(/\\([^\w])/g, '$1');
   return [...new Set(plain.match(/[\w"'${}:;/<-]{2,}/g) ?? [])].slice(0, 8);
 }
 
-/** Repeats, with a beginning that the pattern wants and an end that it does not. */
+/** Repetitions, with a beginning that the pattern requires and an end that it refuses. */
 function* attacksOn(pattern: Pattern, size: number): Generator<string> {
   const characters = charactersOf(pattern);
   const beginnings = beginningsOf(pattern);
@@ -56,7 +56,7 @@ function seconds({ source, flags }: Pattern, text: string): number {
 }
 
 describe('patterns', () => {
-  it('[F-04] are judged by an analysis that finds squares', () => {
+  it('[F-04] are judged by an analysis that detects quadratic time', () => {
     expect(checkSync('\\n+$', '').status).toBe('vulnerable');
   });
 
@@ -77,7 +77,7 @@ describe('patterns', () => {
         let count = 0;
         let slowest = 0;
         for (const text of attacksOn(pattern, size)) {
-          // A few of the longest do; what is quadratic shows in the short ones.
+          // A few of the longest are enough: quadratic time shows in the short ones.
           if (size === MIB && count > 24) break;
           slowest = Math.max(slowest, seconds(pattern, text));
           expect(slowest).toBeLessThan(MOST_SECONDS);
@@ -90,7 +90,7 @@ describe('patterns', () => {
   );
 
   it.each(['[', '{"token":"', '{"token":"a","logprob":-0.', '\\', '[[', '"'])(
-    '[F-04] takes no long time to tell that %s again and again is no list of log probabilities',
+    '[F-04] quickly rejects a repeated %s as a list of log probabilities',
     (unit) => {
       const before = process.cpuUsage();
       for (const size of [65_000, MIB]) expect(isLogProbsText(unit.repeat(size / unit.length))).toBe(false);
@@ -100,7 +100,7 @@ describe('patterns', () => {
   );
 
   it.each([' ', '{', '{ ', '{"input" ', '\\', '"', 'x'])(
-    '[F-04] takes no long time to read %j again and again as the arguments of a call',
+    '[F-04] quickly reads a repeated %j as the arguments of a call',
     (unit) => {
       const before = process.cpuUsage();
       readField(FIELD_START, 'input', unit.repeat(MIB));

@@ -1,4 +1,4 @@
-/** Model servers that send by the hundred thousand what stands beside an answer: sources, pictures, unknown names, joined events. */
+/** Model servers that send hundreds of thousands of extras beside an answer: sources, pictures, unknown names, joined events. */
 
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
@@ -36,7 +36,7 @@ const STOP = { finish_reason: 'stop' };
 const many = <Made>(count: number, make: (index: number) => Made) =>
   Array.from({ length: count }, (_, index) => make(index));
 
-describe('what stands beside an answer', () => {
+describe('extras beside an answer', () => {
   it.each<readonly [string, (count: number) => readonly object[]]>([
     [
       'sources, others in every chunk',
@@ -67,7 +67,7 @@ describe('what stands beside an answer', () => {
       'finish reasons',
       (count) => many(count, (at) => deltaChunk({ content: 'a' }, {}, { finish_reason: `reason ${at}` })),
     ],
-  ])('[V-18] [P-14] takes time in proportion: %s', (what, make) => {
+  ])('[V-18] [P-14] takes linear time: %s', (what, make) => {
     const [few, more] = [20_000, 160_000].map((count) => {
       const chunks = [...make(count), deltaChunk({ content: 'a' }, {}, STOP)];
       tried(what, chunks.length);
@@ -77,7 +77,7 @@ describe('what stands beside an answer', () => {
     expect(more).toBeLessThan(Math.max(few, 0.05) * 40);
   });
 
-  it('[V-03] tells no more than 1024 sources, nor more than a mebibyte of them', () => {
+  it('[V-03] shows at most 1024 sources, and at most a mebibyte of them', () => {
     const long = many(64, (at) => `https://a/${at}/${'x'.repeat(64 * 1024)}`);
     const reported = [many(100_000, (at) => `https://a/${at}`), long].map(
       (citations) =>
@@ -87,7 +87,7 @@ describe('what stands beside an answer', () => {
     expect(reported).toEqual([1024, 15]);
   });
 
-  it('[V-13] splits ten megabytes of joined lines, and looks at none of them more than twice', () => {
+  it('[V-13] splits ten megabytes of joined lines, and reads each at most twice', () => {
     const seconds = [1, 8].map((size) => {
       const lines = 'data: {"a":1}\n'
         .repeat(size * 80_000)
@@ -128,7 +128,7 @@ describe('through an app', () => {
     expect([response.status, response.output.length]).toEqual(['completed', 1]);
   });
 
-  it('[V-11] an answer of megabytes that is none is shown to the host in 200 characters, whatever they are', async () => {
+  it('[V-11] an invalid answer of megabytes is shown to the host in 200 characters, whatever they are', async () => {
     const answers = [
       jsonBody(`[${'"\u0000\\u0000",'.repeat(100_000)}1]`),
       jsonBody('{'.repeat(1_000_000)),
@@ -149,7 +149,7 @@ describe('through an app', () => {
     }
   });
 
-  it('[V-18] names that could forge lines of a log, or prototypes, are harmless', async () => {
+  it('[V-18] names that could forge log lines or prototypes are harmless', async () => {
     const body =
       '{"__proto__":{"a":1},"constructor":1,"a\\nb":1,"choices":[{"index":0,"__proto__":{"delta":1},"message":{"content":"a","\\u001b[31m":1},"finish_reason":"toString"}]}';
     const { response, notes } = await app.of(jsonBody(body));

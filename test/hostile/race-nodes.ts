@@ -1,4 +1,4 @@
-/** Two nodes over one store whose answers take a little while, so that what two clients do at once really meets. */
+/** Two nodes over one store with delayed answers, so that concurrent requests of two clients really collide. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConversationStore, MaybePromise, ResponseStore } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
@@ -31,7 +31,7 @@ export async function startNodes(stores: readonly [ResponseStore, ResponseStore]
   };
 }
 
-/** Runs so many races, some at a time; answers what each came to, where that is not undefined. */
+/** Runs so many races, some at a time; returns their outcomes that are not undefined. */
 export async function raced(tries: number, race: () => Promise<string | undefined>): Promise<readonly string[]> {
   const faults: string[] = [];
   let left = tries;
@@ -46,10 +46,10 @@ export async function raced(tries: number, race: () => Promise<string | undefine
   return faults;
 }
 
-/** A moment, each time another. */
+/** A random pause. */
 export const moment = (ms: number) => pause(Math.random() * ms);
 
-/** A stream in the background: its id at once, and later whether its client was told that it is complete. */
+/** A stream in the background: its id at once, and later whether its client saw it complete. */
 export async function streamed(url: string): Promise<{ readonly id: string; readonly completed: Promise<boolean> }> {
   const response = await ask(url, { background: true, stream: true });
   // The cast: fetch's body can be iterated in Node.
@@ -62,7 +62,7 @@ export async function streamed(url: string): Promise<{ readonly id: string; read
   return { id: /resp_\w+/.exec(text)?.[0] ?? '', completed: rest() };
 }
 
-/** Sends JSON, or nothing; answers the status and the body. */
+/** Sends JSON, or nothing; returns the status and the body. */
 export async function json(url: string, method: string, body?: Fields) {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
@@ -71,7 +71,7 @@ export async function json(url: string, method: string, body?: Fields) {
 
 type Method = (...given: readonly unknown[]) => MaybePromise<unknown>;
 
-/** The store as it is behind a slow network: some time passes before each method and after it. */
+/** The store as behind a slow network: each method is delayed before and after. */
 function jittery(store: ResponseStore): ResponseStore {
   const { conversations } = store;
   return {

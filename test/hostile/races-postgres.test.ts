@@ -1,4 +1,4 @@
-/** What two clients do at the same time on two nodes over one PostgreSQL. */
+/** Concurrent requests of two clients on two nodes over one PostgreSQL. */
 import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';

@@ -1,4 +1,4 @@
-/** What two clients do at the same time on two nodes over one Redis. */
+/** Concurrent requests of two clients on two nodes over one Redis. */
 import { createClient } from 'redis';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';

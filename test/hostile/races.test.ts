@@ -1,4 +1,4 @@
-/** What two clients do at the same time on two nodes over one SQLite file. */
+/** Concurrent requests of two clients on two nodes over one SQLite file. */
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { raceSuite } from './races.ts';
@@ -11,7 +11,7 @@ describe('two nodes on one SQLite file', () => {
     const databases = [open(file), open(file)] as const;
     for (const database of databases) {
       sqliteStore({ database }).setup();
-      // The disk is not what is tested.
+      // Faster: the disk is not under test.
       database.exec('PRAGMA synchronous = OFF');
     }
     const [one, other] = databases;

@@ -7,7 +7,7 @@ import { tally } from './tally.ts';
 const TRIES = 400;
 /** Around the end of a response, which takes some milliseconds. */
 const AROUND_THE_END_MS = 30;
-/** On a machine that is busy with other things; else some ten seconds. */
+/** For a busy machine; otherwise about ten seconds are enough. */
 const LONG_ENOUGH_MS = 600_000;
 
 /** Two connections to one database, and their end. */
@@ -32,7 +32,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
   });
 
   it(
-    '[F-10] keeps what the client of a stream and the one that cancels it were told',
+    '[F-10] keeps the outcome that the client of a stream and the one that cancels it have seen',
     async () => {
       const ends = new Map<unknown, number>();
       const faults = await raced(TRIES, async () => {
@@ -46,7 +46,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
         return undefined;
       });
       expect(faults).toEqual([]);
-      // Or there was no race.
+      // Otherwise there was no race.
       expect([...ends.keys()].toSorted()).toEqual(['cancelled', 'completed']);
       tried('a cancel on one node while the other ends the response', TRIES);
     },
@@ -54,7 +54,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
   );
 
   it(
-    '[F-10] brings no response back whose deletion was answered',
+    '[F-10] does not restore a response whose deletion was confirmed',
     async () => {
       const faults = await raced(TRIES, async () => {
         const { id, completed } = await streamed(nodes.a);
@@ -70,7 +70,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
   );
 
   it(
-    '[F-10] brings no response back whose deletion and cancel meet',
+    '[F-10] does not restore a response when its deletion and its cancel collide',
     async () => {
       const faults = await raced(TRIES, async () => {
         const { id, completed } = await streamed(nodes.a);
@@ -90,7 +90,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
   );
 
   it(
-    '[F-10] brings no conversation back by an update of its metadata',
+    '[F-10] does not restore a deleted conversation by an update of its metadata',
     async () => {
       const faults = await raced(TRIES, async () => {
         const { id } = (await json(`${nodes.a}/conversations`, 'POST', {})).body;

@@ -11,7 +11,7 @@ export interface RawAnswer {
 /** Milliseconds without a byte after which nothing more is expected. */
 const SILENCE_MS = 3000;
 
-/** Sends the pieces, one after another, and resolves with what came until the server closed or fell silent. */
+/** Sends the pieces, one after another, and resolves with the bytes received until the server closed or stopped sending. */
 export function overSocket(url: string, ...pieces: readonly (string | Buffer)[]): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -28,7 +28,7 @@ export function overSocket(url: string, ...pieces: readonly (string | Buffer)[])
   });
 }
 
-/** The answers in what came, chunked bodies put together. Throws where there is something that is no answer. */
+/** The answers in the received text, with chunked bodies joined. Throws for anything else. */
 export function answersIn(received: string): readonly RawAnswer[] {
   const answers: RawAnswer[] = [];
   for (let rest = received; rest !== ''; ) {

@@ -1,4 +1,4 @@
-/** The hostile side of `realm-doors.mjs`, in the realm: every value and every error that comes out of a door must be of the realm. */
+/** The hostile side of `realm-doors.mjs`, in the realm: every value and every error that a function into Node ("door") returns or throws must belong to the realm. */
 const OWN = Object.prototype;
 const { getPrototypeOf, ownKeys, getOwnPropertyDescriptor, apply, construct } = Reflect;
 const then = Promise.prototype.then;
@@ -30,14 +30,14 @@ function look(next, where, left) {
   if (top !== OWN && top !== next) foreign.add(where);
   left.push(getPrototypeOf(next));
   const keys = ownKeys(next);
-  // Not with an iterator, which is poisoned in the end.
+  // Without an iterator, which the attack poisons in the end.
   for (let index = 0; index < keys.length; index += 1) {
     const property = getOwnPropertyDescriptor(next, keys[index]);
     left.push(property?.value, property?.get, property?.set);
   }
 }
 
-/** Calls, and judges what comes out; promises are judged when they settle. */
+/** Makes a call, and judges its result; promises are judged when they settle. */
 
 function attempt(where, work) {
   tried += 1;
@@ -69,7 +69,7 @@ function settle(where, outcome) {
   apply(then, outcome, [done, done]);
 }
 
-/** Answers something else each time. */
+/** Returns another value each time. */
 function changing() {
   const answers = [100, 100, Symbol('later'), 10n, {}];
   let requested = 0;
@@ -168,7 +168,7 @@ function hostile() {
 
 const EMPTY_MODULE = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
 
-/** Functions that the realm was given, and those of the engine that ask Node. */
+/** Functions that the realm was given, and those of the engine that call Node. */
 function doors() {
   const found = [];
   const holders = {
@@ -208,7 +208,7 @@ function maker(Class) {
   return { decode: made.decode?.bind(made), encode: made.encode?.bind(made) };
 }
 
-/** What asks Node without a call: stacks, and the globals, which Node keeps. */
+/** Accesses that reach Node without a call: stacks, and the globals, which Node keeps. */
 function silentDoors() {
   const named = (name, value) => {
     const error = new RangeError('x');
@@ -258,7 +258,7 @@ function silentDoors() {
   ];
 }
 
-/** Calls with less and less of the stack left, down to where not even the first step of the call fits; judges when there is room again. */
+/** Calls with less and less of the stack left, down to where not even the first step of the call fits; judges once there is room again. */
 function nearFull(where, call) {
   const outcomes = new Array(STEPS).fill();
   let left = STEPS;
@@ -316,7 +316,7 @@ export function start() {
   else over = true;
 }
 
-/** As the code may change everything of its own before it calls. */
+/** Changes the realm's own objects first, as hostile code may do. */
 function poison() {
   const spy = (...all) => {
     for (const one of all) judge(one, 'poison');

@@ -1,4 +1,4 @@
-/** Calls whatever of the realm could lead into Node with hostile arguments; run by `sandbox-doors.test.ts`, over the build. Says `{ tried, foreign }`. */
+/** Calls every function of the realm that could lead into Node, with hostile arguments; run by `sandbox-doors.test.ts`, over the build. Says `{ tried, foreign }`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import vm from 'node:vm';
@@ -9,7 +9,7 @@ const realm = new CodeRealm();
 const inside = await realm.evaluate(join(import.meta.dirname, '../../dist/sandbox/code-interpreter/child/realm.js'));
 if (prepared) inside.prepare(JSON.stringify({ wasmBytes: 2 ** 28 }));
 
-// In the realm itself, as code that got out of Python would be.
+// Runs in the realm itself, like code that has escaped from Python.
 const text = readFileSync(join(import.meta.dirname, 'realm-doors-inside.mjs'), 'utf8');
 const attack = new vm.SourceTextModule(text, { context: realm.context });
 await attack.link(() => {});

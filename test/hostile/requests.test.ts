@@ -1,4 +1,4 @@
-/** Hostile requests and hostile model servers: a clean answer in the envelope, and the process lives. */
+/** Hostile requests and hostile model servers: a clean answer in the envelope, and the process survives. */
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([app.close(), fake.close()]));
 
-/** Whatever came before, the process serves and its objects are as they were. */
+/** After each attack, the process serves, and its objects are unchanged. */
 afterEach(async () => {
   expect([(await askJson(app.url)).status, Object.keys(Object.prototype), 'polluted' in {}]).toEqual([
     'completed',
@@ -56,7 +56,7 @@ function nested(depth: number, open: string, close: string): string {
   return open.repeat(depth) + close.repeat(depth);
 }
 
-/** Words for a person: no markup, no dump of a schema. */
+/** A sentence for people: no markup, no dump of a schema. */
 const SENTENCE = /^(?!.*(<[a-z!/]|[{}\n])).{5,300}$/is;
 
 const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
@@ -315,7 +315,7 @@ describe('a hostile body', () => {
     expect(grown).toBeLessThan(200);
   });
 
-  it('[P-11] that is gzip and fits is taken', async () => {
+  it('[P-11] is accepted as gzip within the limit', async () => {
     const body = gzipSync(JSON.stringify({ model: 'm', input: 'Hi' }));
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
     const { status } = await fetch(`${app.url}/responses`, { method: 'POST', headers, body });
@@ -346,7 +346,7 @@ describe('a hostile body', () => {
   it.each([
     ['numbers as tools', '{"model":"m","input":"Hi","tools":[', '1,'],
     ['numbers as an input', '{"model":"m","input":[', '1,'],
-  ])('[P-14] of 32 MiB that holds millions of %s neither ends nor stops the process', async (_, head, piece) => {
+  ])('[P-14] of 32 MiB with millions of %s neither ends nor blocks the process', async (_, head, piece) => {
     const body = `${head}${piece.repeat(Math.floor((32 * 1024 * 1024 - 100) / piece.length))}1]}`;
     const hit = await startMemoryProcess(fake.baseURL, ['--max-old-space-size=2048']);
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
@@ -366,7 +366,7 @@ describe('a hostile body', () => {
     ['hosted calls', many.map((id) => ({ type: 'mcp_call', id, name: 'f', arguments: '{}', output: 'x' })), 200],
     ['references', many.map((id) => ({ type: 'item_reference', id })), 200],
     ['unknown items', many.map((id) => ({ type: 'unknown', id })), 200],
-  ])('[P-14] of 40,000 items takes time in proportion: %s', async (_, input, status) => {
+  ])('[P-14] of 40,000 items takes linear time: %s', async (_, input, status) => {
     const began = process.cpuUsage();
     const response = await ask(app.url, { input });
     await response.text();
@@ -435,7 +435,7 @@ const VALID: Fields = {
 
 type Path = readonly (string | number)[];
 
-/** Every place in a JSON value. */
+/** The path of every place in a JSON value. */
 function pathsOf(value: unknown, path: Path = []): readonly Path[] {
   if (typeof value !== 'object' || value === null) return [path];
   const below = Object.entries(value).flatMap(([key, child]) =>
@@ -475,7 +475,7 @@ const odd = fc.oneof(
 
 const ALLOWED: ReadonlySet<number> = new Set([200, 400, 413, 415]);
 
-/** Throws unless the answer is a response or an error in the envelope, with a status that a client's mistake may have. */
+/** Throws unless the answer is a response or an error in the envelope, with the status of a client's mistake. */
 async function expectCleanAnswer(response: Response): Promise<void> {
   tried('a valid body that was changed, or any bytes');
   if (!ALLOWED.has(response.status)) throw new Error(`status ${response.status}: ${await response.text()}`);
@@ -486,7 +486,7 @@ async function expectCleanAnswer(response: Response): Promise<void> {
     throw new Error(`${message}`);
 }
 
-/** Whether the strict reader of frames, for which U+2028 and U+2029 end a line, takes the text. */
+/** Whether the strict reader of frames, for which U+2028 and U+2029 end a line, accepts the text. */
 function isOneLine(text: string): boolean {
   return !/[\u2028\u2029]/.test(text);
 }
@@ -501,7 +501,7 @@ function expectWhole(text: string): void {
 describe('any change to a valid body', () => {
   const paths = pathsOf(VALID);
 
-  it('[P-11] begins from one that is taken', async () => {
+  it('[P-11] begins with an accepted one', async () => {
     expect((await ask(app.url, VALID)).status).toBe(200);
   });
 
@@ -514,7 +514,7 @@ describe('any change to a valid body', () => {
     30_000,
   );
 
-  it('[P-11][P-14][Q-06] is answered in the envelope: anything in up to three places, streamed or not', async () => {
+  it('[P-11][P-14][Q-06] is answered in the envelope: any values in up to three places, streamed or not', async () => {
     const changes = fc.array(fc.tuple(fc.constantFrom(...paths), odd), { minLength: 1, maxLength: 3 });
     const law = fc.asyncProperty(changes, fc.boolean(), async (list, stream) => {
       const body = list.reduce<unknown>(
@@ -609,7 +609,7 @@ describe('a hostile model server', () => {
     expect(await outputOf([entry(0, 'f'), entry(1e9, 'g')])).toEqual([done('f'), done('g')]);
   });
 
-  it('[P-05] may leave out the arguments of several calls, none of which is lost', async () => {
+  it('[P-05] may omit the arguments of several calls, none of which is lost', async () => {
     const none = (index: number, name: string) => [entry(index, name, '')];
     const empty = (name: string) => done(name, '{}');
     expect(await outputOf(none(0, 'f'), none(1, 'g'), none(2, 'h'))).toEqual([empty('f'), empty('g'), empty('h')]);
@@ -635,13 +635,13 @@ describe('a hostile model server', () => {
     ['a function that is null', [{ index: 0, id: 'c', function: null }]],
     ['a name that is a number', [{ index: 0, id: 'c', function: { name: 7, arguments: '{}' } }]],
     ['a name that is empty', [entry(0, '')]],
-  ])('[P-14] cannot make a call that has no name, and so cannot be answered or replayed: %s', async (_, entries) => {
+  ])('[P-14] cannot make a call without a name, which could not be answered or replayed: %s', async (_, entries) => {
     fake.reply({ body: chatChunk({ tool_calls: entries }) + FINISH }, GOOD);
     const { output } = await askJson(app.url);
     expect((output as readonly Fields[]).filter(({ type }) => type === 'function_call')).toEqual([]);
   });
 
-  it('[P-14] may send 20,000 calls, and takes time in proportion', async () => {
+  it('[P-14] may send 20,000 calls, which take linear time', async () => {
     const chunks = Array.from({ length: 20_000 }, (_, index) => chatChunk({ tool_calls: [entry(index, `f${index}`)] }));
     fake.reply({ body: chunks.join('') + FINISH }, GOOD);
     const began = process.cpuUsage();
@@ -650,14 +650,14 @@ describe('a hostile model server', () => {
     expect([(output as readonly Fields[]).length, (user + system) / 1000 < 4000]).toEqual([20_000, true]);
   });
 
-  it('[P-14] cannot break out of a frame with what it writes', async () => {
+  it('[P-14] cannot break out of a frame by its text', async () => {
     const text = '\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\u2028\u2029\0</script>';
     fake.reply({ body: chatChunk({ content: text }, { finish_reason: 'stop', model: 'a\nb' }) }, GOOD);
     const stream = await askStream(app.url);
     expect([typesOf(stream.events).at(-1), answerTextIn(lastResponse(stream))]).toEqual(['completed', text]);
   });
 
-  it('[P-14][Q-06] may send any chunk: one clean outcome that keeps every law', async () => {
+  it('[P-14][Q-06] may send any chunk: the outcome is clean and keeps every law', async () => {
     const value = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme-ascii' });
     const text = fc.oneof(fc.string({ unit: 'grapheme' }).filter(isOneLine), value);
     const named = { name: fc.string({ minLength: 1 }), arguments: text };

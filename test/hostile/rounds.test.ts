@@ -1,4 +1,4 @@
-/** As many calls as one answer may hold, each told in a chunk of its own: what is looked through for each is not all before it. */
+/** As many calls as one answer may contain, each in a chunk of its own: no chunk may search through all calls before it. */
 import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
 import { newRound } from '../../src/apis/chat-completions/round-state.ts';
@@ -6,7 +6,7 @@ import { tally } from './tally.ts';
 
 const { tried } = tally('rounds');
 
-/** What `outputBytes` lets through by default, more or less. */
+/** About as many as `outputBytes` allows by default. */
 const CALLS = 40_000;
 const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
 
@@ -31,10 +31,10 @@ it.each<[string, CallAt]>([
   ['of the client, each whole', () => ({ name: 'f', arguments: '{}' })],
   ['of ours and of the client', (index) => ({ name: index % 2 ? 'f' : 'ours', arguments: '' })],
 ])(
-  '[F-14] forty thousand calls %s take time in proportion',
+  '[F-14] forty thousand calls %s take linear time',
   (_, callAt) => {
     const few = secondsOf(CALLS / 8, callAt);
-    // Eight times as much to do; what is quadratic takes 64 times as long.
+    // Eight times the work: a quadratic algorithm takes 64 times as long.
     expect([few, secondsOf(CALLS, callAt) < few * 16 + 0.5]).toEqual([few, true]);
     tried('calls in one round', CALLS);
   },

@@ -1,4 +1,4 @@
-/** The filter of system calls around a sandboxed process, tried by programs of bare machine code. */
+/** The filter of system calls around a sandboxed process, tested by programs in plain machine code. */
 import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
 import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
 import { describeSandboxed, type Extra, outcomeOf, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
@@ -14,7 +14,7 @@ const machineCode = process.arch === 'x64' ? describeSandboxed : describeWhere(f
 
 machineCode('threads of a program of its own', () => {
   it(
-    '[F-01] end it where they are too many, though they take neither memory nor descriptors',
+    '[F-01] end the program if they are too many, though they take neither memory nor descriptors',
     async () => {
       const { file, remove } = scriptFile(threadsProgram(5000), 0o755);
       const limits = { memoryBytes: 2 ** 40, answer: { bytes: 1000, textBytes: 1000, files: 1 }, startMs: PATIENCE };
@@ -44,13 +44,13 @@ machineCode('the filter of system calls', () => {
   }
 
   it(
-    '[F-01] denies each call that Node does not need, and the kernel would not have by itself',
+    '[F-01] denies each call that Node does not need and that the kernel would otherwise allow',
     async () => {
       const calls = DENIED_CALLS.map(([, ...call]) => call);
       const errors = await errorsOf(calls, true);
       const passed = DENIED_CALLS.filter(([, number], index) => errors[index] !== (number >= 424 ? 38 : 1));
       expect(passed.map(([name], index) => [name, errors[index]])).toEqual([]);
-      // Without the filter these succeed or fail for reasons of their own, so that what denies is the filter.
+      // Without the filter these succeed or fail for other reasons, which shows that the filter denies them.
       const harmless = DENIED_CALLS.filter(([name]) =>
         /^(socket|memfd|inotify|shm|msg|sem|personality|keyctl|io_uring)/.test(name),
       );
@@ -65,14 +65,14 @@ machineCode('the filter of system calls', () => {
   );
 
   it(
-    '[F-01] denies calls by the numbers of other kinds of programs',
+    '[F-01] denies calls by the numbers of other program types',
     async () => {
       const x32 = [0, 1, 2, 9, 41, 42, 56, 57, 59, 101].map((number): SystemCall => [0x40000000 + number]);
       expect(await errorsOf(x32, true)).toEqual(x32.map(() => 38));
       const { file, remove } = scriptFile(oldDoorProgram(), 0o755);
       const { code } = await outcomeOf(startChild(await outerLaunch(['/calls'], [[file, '/calls']])));
       remove();
-      // EPERM, or the end where the kernel has no such door.
+      // EPERM, or a crash if the kernel has no 32-bit entry.
       expect([1, 128 + 11]).toContain(code);
       tried('calls by other numbers', x32.length + 1);
     },
@@ -80,7 +80,7 @@ machineCode('the filter of system calls', () => {
   );
 
   it(
-    '[F-01] lets threads begin and no process, whatever the flags say',
+    '[F-01] allows new threads and no new process, whatever the flags say',
     async () => {
       const [THREAD, VM, SIGHAND, NEWUSER, NEWNS, NEWNET] = [0x10000, 0x100, 0x800, 0x10000000, 0x20000, 0x40000000];
       const flags = [0, 17, VM | 17, 0x4000 | VM | 17, NEWUSER | 17, NEWNS | 17, NEWNET | 17, 0x7e020000 | 17];

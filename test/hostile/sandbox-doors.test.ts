@@ -1,4 +1,4 @@
-/** Every way between the realm of the code and Node, called by code that wants an object of Node's, or the end of the host. */
+/** Every way between the realm of the code and Node, called by code that tries to get an object of Node's or to crash the host. */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const count = tally('the doors of the sandbox');
 const HERE = import.meta.dirname;
 const REALM_FLAGS = ['--no-warnings', '--experimental-vm-modules', '--disallow-code-generation-from-strings'];
 
-/** What a script of this folder says. */
+/** The output of a script of this folder. */
 function written(flags: readonly string[], script: string, argument: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const done = (error: ExecFileException | null, stdout: string) => (error ? reject(error) : resolve(stdout));
@@ -28,7 +28,7 @@ async function hostSays(...cells: readonly string[]): Promise<readonly string[]>
 
 describe('the doors of the realm', () => {
   it(
-    '[F-01] let nothing of Node in, whatever they are called with and however full the stack is',
+    '[F-01] let no object of Node in, whatever the arguments and however full the stack',
     async () => {
       const { tried, open, foreign } = JSON.parse(await written(REALM_FLAGS, 'realm-doors.mjs', 'prepared'));
       expect([open, foreign]).toEqual([0, []]);
@@ -38,7 +38,7 @@ describe('the doors of the realm', () => {
   );
 
   it(
-    '[F-01] would let it in if they were as Node makes them, which shows that the search finds it',
+    '[F-01] would let objects in if they were Node’s plain functions, which shows that the search finds them',
     async () => {
       const { foreign } = JSON.parse(await written(REALM_FLAGS, 'realm-doors.mjs', 'raw'));
       expect(foreign).toEqual(expect.arrayContaining(['silent 0', 'WebAssembly.compileStreaming, settled']));
@@ -77,7 +77,7 @@ except BaseException as error:
 
 describe('a container of pyodideRuntime', () => {
   it(
-    "[F-01] gives the code no object of Node's, and so no pipe to bind in the host's files",
+    "[F-01] gives the code no object of Node's, and so no pipe to bind in the host's file system",
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'doors-'));
       const path = join(folder, 'socket');
@@ -90,7 +90,7 @@ describe('a container of pyodideRuntime', () => {
   );
 
   it(
-    '[F-03] cannot make its host read millions of files out of one answer',
+    '[F-03] cannot make its host read millions of files from one answer',
     async () => {
       const forged = `${JUDGE}files = to_js([])
 files.length = 5500000
@@ -107,7 +107,7 @@ O.prototype.toJSON = create_proxy(lambda this, key='', *_: forged if key == '' e
 
 describe('the frames of a container', () => {
   it(
-    '[F-03] are read in linear time, whatever the bytes are',
+    '[F-03] are read in linear time, whatever their bytes',
     () => {
       const runs = 2000;
       fc.assert(

@@ -1,6 +1,6 @@
-/** What a program can try that has all of Node, and no walls but the sandbox of the system; each with what must come of it. */
+/** The attempts of a program with all of Node, inside the system's sandbox only; each with its expected outcome. */
 
-/** Where the bait lies. */
+/** Where the bait is. */
 export interface OuterBait {
   /** A file of the host's. */
   readonly file: string;
@@ -19,7 +19,7 @@ export interface OuterBait {
 export type OuterAttempt = readonly [name: string, code: string, outcome: RegExp];
 
 const ABSENT = /^REFUSED ENOENT/;
-/** `ETXTBSY`: a program that runs. */
+/** `ETXTBSY`: the program is running. */
 const READ_ONLY = /^REFUSED (EROFS|EPERM|ETXTBSY)/;
 const FORBIDDEN = /^REFUSED (EPERM|EACCES)/;
 
@@ -283,7 +283,7 @@ const PROCESSES: readonly OuterAttempt[] = [
   ],
 ];
 
-/** All of them; none ends the process. */
+/** All attempts; none ends the process. */
 export const OUTER_ATTEMPTS: Readonly<Record<string, readonly OuterAttempt[]>> = {
   'reading of files': FILES,
   'writing of files': WRITES,

@@ -1,5 +1,5 @@
 /**
- * The sandbox of the system, as if everything inside it had been got through: any Node program, and any Python with all of
+ * The system's sandbox alone, as if all layers inside it had been broken: any Node program, and any Python with all of
  * Node's objects.
  */
 import { randomUUID } from 'node:crypto';
@@ -39,7 +39,7 @@ const datagrams = createSocket('udp4').on('message', () => {
   reached += 1;
 });
 
-/** What nobody could try before Python had Node: each must be refused by the sandbox. */
+/** Attempts that need Node's objects in Python: the sandbox must refuse each. */
 const NAKED: readonly ((bait: OuterBait) => string)[] = [
   () => `import js\njs.require('node:child_process').execSync('id').toString()`,
   () => `import js\njs.require('node:fs').readFileSync('/etc/passwd', 'utf8')`,
@@ -57,7 +57,7 @@ const NAKED: readonly ((bait: OuterBait) => string)[] = [
 describeSandboxed('the sandbox of the system', () => {
   beforeAll(async () => {
     process.env.CANARY = canary;
-    // Whatever a host may be careless with: everybody may read, write, connect and run.
+    // A careless host: everybody may read, write, connect and run.
     writeFileSync(bait.file, canary, { mode: 0o666 });
     writeFileSync(bait.program, `#!/bin/sh\necho ${canary}\n`, { mode: 0o777 });
     chmodSync(folder, 0o777);
@@ -78,7 +78,7 @@ describeSandboxed('the sandbox of the system', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Nothing of the host's was reached, whatever the outcome says. */
+  /** Asserts that nothing of the host was reached, whatever the outcome says. */
   function untouched(text: string): void {
     expect([text.includes(canary), reached, readFileSync(bait.file, 'utf8'), existsSync(`${bait.file}.new`)]).toEqual([
       false,
@@ -89,7 +89,7 @@ describeSandboxed('the sandbox of the system', () => {
   }
 
   it.each(Object.keys(OUTER_ATTEMPTS))(
-    '[F-01] holds a program with all of Node: %s',
+    '[F-01] confines a program with all of Node: %s',
     async (group) => {
       const attempts = OUTER_ATTEMPTS[group] ?? [];
       const codes = JSON.stringify(attempts.map(([, code]) => code));
@@ -108,9 +108,9 @@ describeSandboxed('the sandbox of the system', () => {
   );
 
   it(
-    '[F-01] holds Python that has all of Node’s objects, in every known escape from the inner layers',
+    '[F-01] confines Python with all of Node’s objects, in every known escape from the inner layers',
     async () => {
-      // Those that only take too much, or end the process, say nothing of the walls.
+      // Attempts that only use too much, or end the process, prove nothing about the sandbox.
       const escapes = ATTEMPTS.filter(
         ([name, , outcome]) =>
           !/lost|MemoryError|OverflowError|SystemExit/.test(outcome.source) && !name.includes('flood'),
@@ -120,7 +120,7 @@ describeSandboxed('the sandbox of the system', () => {
       untouched(JSON.stringify(outcomes));
       expect(outcomes.length).toBe(codes.length);
       expect(outcomes.slice(-NAKED.length).filter((outcome) => !outcome.startsWith('REFUSED'))).toEqual([]);
-      // Otherwise nothing was tried: the inner layers must be gone, and Python there.
+      // Otherwise nothing was tried: the inner layers must be missing, and Python must run.
       expect(outcomes.filter((outcome) => outcome.startsWith('DONE')).length).toBeGreaterThan(10);
       tried('known escapes from the inner layers', outcomes.length);
     },

@@ -1,4 +1,4 @@
-/** A process of the sandbox: what the kernel says of it, and how it ends where it takes too much. */
+/** A process of the sandbox: its properties as the kernel reports them, and its end if it uses too much. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const canary = `canary-${randomUUID()}`;
 
 const root = join(import.meta.dirname, '../..');
 
-/** A folder with the files of src, compiled one by one: the package's own build has bundled what is inside of it. */
+/** A folder with the files of src, compiled one by one: the package's own build has bundled them. */
 function compiledInside(): string {
   // In dist, where the scripts of the sandbox are found.
   const folder = mkdtempSync(join(root, 'dist/inside-'));
@@ -31,7 +31,7 @@ function compiledInside(): string {
 
 describeSandboxed('a process of the sandbox', () => {
   it(
-    '[F-01] has the filter, no powers, nobody’s user, and namespaces of its own',
+    '[F-01] has the filter, no capabilities, the user nobody, and its own namespaces',
     async () => {
       const { file, remove } = scriptFile('setInterval(() => {}, 1000); console.log("up")');
       const started = startChild(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]));
@@ -54,7 +54,7 @@ describeSandboxed('a process of the sandbox', () => {
   );
 
   it(
-    '[F-01] gets no descriptor that the host’s own parent left open',
+    '[F-01] inherits no descriptor that the host’s parent left open',
     async () => {
       const secret = scriptFile(canary);
       const requested = `import { readSync } from 'node:fs'; let text = '';
@@ -96,7 +96,7 @@ describeSandboxed('a process of the sandbox that takes too much', () => {
     startMs: PATIENCE,
   };
 
-  /** Why it was ended, and whether anything of it is left. */
+  /** The reason of its end, and whether anything of it is left. */
   async function ended(text: string, more: Partial<typeof limits> = {}): Promise<unknown> {
     const { file, remove } = scriptFile(text);
     const sandbox = sandboxProcess(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]), {

@@ -1,4 +1,4 @@
-/** An app in a process of its own with little memory, over a SQLite file that a test has filled. */
+/** An app in a process of its own with little memory, over an SQLite file that a test has filled. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ const HEAP_MIB = 768;
 /** The app. */
 export interface SmallApp {
   readonly url: string;
-  /** Fails where it took more memory than its heap and as much again. */
+  /** Fails if it has used more than twice the memory of its heap. */
   expectSmall(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts it over what `seed` has put into the store. */
+/** Starts it over a store that `seed` has filled. */
 export async function startSmallApp(seed: (store: ResponseStore) => void): Promise<SmallApp> {
   const file = databaseFile();
   fill(file.file, seed);
@@ -64,7 +64,7 @@ export function codeIn({ error }: Readonly<Record<string, unknown>>): unknown {
   return (error as { readonly code?: unknown } | null | undefined)?.code;
 }
 
-/** How often each outcome came. */
+/** The count of each outcome. */
 export function counted(outcomes: readonly string[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** A host of one container with a small heap, which runs Python given as JSON and says what came; run by `sandbox-doors.test.ts`, over the build. */
+/** A host of one container with a small heap, which runs Python given as JSON and prints the result; run by `sandbox-doors.test.ts`, over the build. */
 import { pyodideRuntime } from '../../dist/esm/code-interpreter/index.js';
 
 const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', onWarning: () => {} });

@@ -1,4 +1,4 @@
-/** Streams of events that are very long, that nobody reads, or that everybody reads: each ends, and none fills the memory. */
+/** Streams of events that are very long, unread, or read by very many: each ends, and none fills the memory. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -21,7 +21,7 @@ const MIB = 1024 * 1024;
 let model: FakeUpstream;
 let app: App;
 
-/** As `textStream`, of more pieces than a call has arguments. */
+/** Like `textStream`, for more pieces than a function call may have arguments. */
 function textStreamOf(pieces: readonly string[]): string {
   return pieces.map((content) => chatChunk({ content })).join('') + textStream('');
 }
@@ -40,7 +40,7 @@ afterEach(() => Promise.all([app.close(), model.close()]));
 
 const IN_BACKGROUND = { background: true, stream: true };
 
-/** How a stream ended: the type of its last event, whether it said that it is over, and how much text its deltas held. */
+/** How a stream ended: the type of its last event, whether `[DONE]` followed, and how much text its deltas had. */
 function endOf(text: string): readonly unknown[] {
   const { events, done } = parseStream(text);
   const written = events.reduce(
@@ -50,7 +50,7 @@ function endOf(text: string): readonly unknown[] {
   return [events.at(-1)?.type, done, written];
 }
 
-/** The whole answer, or what is known where it does not come to an end. */
+/** The whole answer, or a note if it does not end in time. */
 async function readWhole(response: Response, ms = 20_000): Promise<string> {
   const late = sleep(ms, 'SILENT: the stream stays open', { ref: false });
   return Promise.race([response.text(), late]);
@@ -78,7 +78,7 @@ async function left(): Promise<string> {
   return id;
 }
 
-/** How the response stands, once it is over. */
+/** The status of the response, once it has ended. */
 async function statusOf(id: string): Promise<unknown> {
   for (;;) {
     const { status } = (await (await fetch(`${app.url}/responses/${id}`)).json()) as Fields;
@@ -102,7 +102,7 @@ describe('a response in the background that is very long', () => {
     [100_000, 10],
     [10, 1_000_000],
   ])(
-    '[F-07] is read to its end by a client that reads as fast as it can: %d pieces of %d',
+    '[F-07] is read to its end by a fast client: %d pieces of %d',
     async (count, length) => {
       await start(pieces(count, length));
       const text = await readWhole(await ask(app.url, IN_BACKGROUND));
@@ -112,7 +112,7 @@ describe('a response in the background that is very long', () => {
     60_000,
   );
 
-  it('[F-07] tells a client that stopped reading for too long, and is whole all the same', async () => {
+  it('[F-07] reports to a client that it stopped reading for too long, and is complete all the same', async () => {
     await start(pieces(100_000, 100));
     const answer = await unread('/responses', IN_BACKGROUND);
     const first = await new Promise<Buffer>((resolve) =>
@@ -132,7 +132,7 @@ describe('a response in the background that is very long', () => {
 describe('followers that do not read', () => {
   const FOLLOWERS = 50;
 
-  /** Followers of a response that has ended, each of which was sent what its socket takes; and the server's own sockets of theirs. */
+  /** Followers of a response that has ended, whose sockets are full; and the server's sockets of them. */
   async function unreadFollowers(options: AppSetup['options'] = {}) {
     await start(pieces(6000, 1000), options);
     const id = await left();
@@ -145,7 +145,7 @@ describe('followers that do not read', () => {
     return { followers, closed: Promise.all(closed), own };
   }
 
-  /** Only by reading does a socket notice its end; all of the events are 31 MB, of which the kernel holds some. */
+  /** Reads, since a socket notices its end only by reading; all events are 31 MB, of which the kernel buffers some. */
   async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof unreadFollowers>>): Promise<void> {
     for (const follower of followers) follower.resume();
     await closed;
@@ -153,14 +153,14 @@ describe('followers that do not read', () => {
     tried('followers cut off', FOLLOWERS);
   }
 
-  it('[F-15] are given no more than they read', async () => {
+  it('[F-15] are sent no more than they read', async () => {
     const { own } = await unreadFollowers();
     await sleep(500);
     expect(Math.max(...own.map(({ writableLength }) => writableLength))).toBeLessThan(MIB / 2);
     tried('followers that read nothing', FOLLOWERS);
   });
 
-  it('[F-15] are cut off when their time is up, though the response has ended', async () => {
+  it('[F-15] are cut off when their time is up, even if the response has ended', async () => {
     const followers = await unreadFollowers({ limits: { durationMs: 4000 } });
     while (followers.own.some(({ destroyed }) => !destroyed)) await sleep(50);
     await expectCutOff(followers);
@@ -174,10 +174,10 @@ describe('followers that do not read', () => {
 });
 
 describe('10,000 clients that follow one response', () => {
-  it('[F-15] are as many as may, and the others are told so; places that are left are free again', async () => {
+  it('[F-15] are limited, and the others refused; the places of those that leave are free again', async () => {
     await startOver(ENDLESS, { heartbeat: { intervalMs: 100 }, limits: { idleTimeoutMs: 600_000 } });
     const id = await left();
-    // Held: an answer that nobody holds is left.
+    // Kept in a list, since an answer that is garbage-collected closes its connection.
     const followed: Response[] = [];
     const statuses = new Map<number, number>();
     const follow = async () => {

@@ -1,4 +1,4 @@
-/** System calls of x86-64 that a sandbox has no use for and that have been used against kernels and hosts. */
+/** System calls of x86-64 that a sandbox does not need and that have been used against kernels and hosts. */
 import { allowedCalls, CLONE, GETSOCKOPT } from '../../src/code-interpreter/sandbox/allowed-system-calls.ts';
 import type { SystemCall } from './elf.ts';
 
@@ -126,13 +126,13 @@ const NAMED: readonly NamedCall[] = [
   ['nfsservctl', 180],
 ];
 
-/** Beyond the last call that there is, or may be for a while. */
+/** A number beyond all present and near-future calls. */
 const LAST = 600;
 
-/** `uretprobe` and `uprobe` pass every filter by the kernel's own will, and end a program that was not probed. */
+/** The kernel lets `uretprobe` and `uprobe` pass every filter, and they end a program that is not probed. */
 const PROBES = [335, 336];
 
-/** Those above, and every other number that is not allowed, without arguments. */
+/** The calls above, and every other number that is not allowed, without arguments. */
 export const DENIED_CALLS: readonly NamedCall[] = [...NAMED, ...others()];
 
 function others(): readonly NamedCall[] {

@@ -1,6 +1,6 @@
-/** Counts the attacks of one file of the hostile suite and prints what was tried, so that a suite that tried nothing is seen. */
+/** Counts the attacks of one file of the hostile suite and prints what was tried, so that a suite that tried nothing fails. */
 
-/** Call at the top of a test file. `tried` adds attempts that held; the sum is printed when the file has run. */
+/** Call at the top of a test file. `tried` adds attacks that were withstood; the sum is printed when the file has run. */
 export function tally(subject: string): { tried(what: string, attempts?: number): void } {
   const counts = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-/** Tenants without the option `scope`: whatever they are told apart by, one never reaches what another was answered. */
+/** Tenants without the option `scope`: whichever header identifies them, none reaches another's data. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,10 +26,10 @@ type Headers = Readonly<Record<string, string>>;
 
 const { tried } = tally('tenants');
 
-/** A hundred and more characters of one key must not make it another. */
+/** A long key, whose last character alone makes a difference. */
 const LONG = 'k'.repeat(4000);
 
-/** Every tenant is somebody else, also where the same secret is sent in another header. */
+/** Each is a different tenant, even if the same secret is sent in another header. */
 const TENANTS: Readonly<Record<string, Headers>> = {
   'authorization a': { authorization: 'Bearer a' },
   'authorization b': { authorization: 'Bearer b' },
@@ -52,7 +52,7 @@ const TENANTS: Readonly<Record<string, Headers>> = {
   nobody: {},
 };
 
-/** Those that come next, the last followed by the first: the names stand so that these are easily taken for each other. */
+/** The next tenants in the list, which is a ring: neighbours are the ones that are most easily confused. */
 function neighboursOf(owner: string, many: number): readonly (readonly [string, Headers])[] {
   const all = Object.entries(TENANTS);
   const at = Object.keys(TENANTS).indexOf(owner);
@@ -126,7 +126,7 @@ interface Owned {
   readonly conversationItem: string;
 }
 
-/** What a tenant has made: a stored response, and a conversation with an item in it. */
+/** The data of a tenant: a stored response, and a conversation with an item in it. */
 async function owned(url: string, headers: Headers): Promise<Owned> {
   const input = `Remember: ${SECRET}`;
   const made = await send(url, 'POST', '/responses', headers, { model: 'm', input });
@@ -185,7 +185,7 @@ function attacks(of: Owned): readonly (readonly [method: string, path: string, b
 }
 
 describe.each(Object.keys(HOSTS))('on %s', (host) => {
-  it('[F-08] no tenant reaches anything of another’s on any path, and each reaches its own', async () => {
+  it('[F-08] no tenant reaches another’s data on any path, and each reaches its own', async () => {
     const url = await (HOSTS[host] as () => Promise<string>)();
     const made = new Map<string, Owned>();
     for (const [name, headers] of Object.entries(TENANTS)) made.set(name, await owned(url, headers));
@@ -255,7 +255,7 @@ describe('middlewares in front of a proxy that deletes or replaces Authorization
   });
 });
 
-/** One connection that asks once, and the last message that it gets. */
+/** Sends one request on a connection; returns its last message. */
 async function askOverSocket(url: string, headers: Headers, body: Fields): Promise<Fields> {
   const socket = new WebSocket(`ws://${url}/responses`, { headers });
   const last = new Promise<Fields>((resolve) => {
@@ -270,7 +270,7 @@ async function askOverSocket(url: string, headers: Headers, body: Fields): Promi
 }
 
 describe('over WebSocket', () => {
-  it('[F-08] no connection continues what another tenant’s connection was answered', async () => {
+  it('[F-08] no connection continues a response of another tenant’s connection', async () => {
     const options = coreOptions();
     const server = createServer(express().use('/v1', responsesRouter(options)));
     const attached = attachResponsesWebSocket(server, { ...options });

@@ -1,4 +1,4 @@
-/** Texts that are made to take long to count, many at a time, whose clients leave: none takes more than its share. */
+/** Texts that take long to count, many at a time, and clients that leave: none takes more than its share. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { gzipSync } from 'node:zlib';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
@@ -14,7 +14,7 @@ let app: App;
 beforeAll(async () => {
   model = await startFakeUpstream();
   app = await startApp({ upstream: model, options: { limits: { concurrentTurns: 100 } } });
-  // The encoding is loaded once.
+  // Loads the encoding before the measurement.
   await count(zipped('Hi'));
 });
 
@@ -27,7 +27,7 @@ function count(body: Uint8Array, signal: AbortSignal | null = null): Promise<Res
   return fetch(`${app.url}/responses/input_tokens`, { method: 'POST', headers, body, signal });
 }
 
-/** CPU seconds of the whole process, and the longest time in which nothing else ran, in seconds. */
+/** CPU seconds of the whole process, and the longest time for which the event loop was blocked, in seconds. */
 async function costOf(work: () => Promise<unknown>): Promise<{ readonly cpu: number; readonly delay: number }> {
   const delays = monitorEventLoopDelay({ resolution: 10 });
   const before = process.cpuUsage();
@@ -53,7 +53,7 @@ describe('a text that is made to take long', () => {
     ['digits and letters', 'Zm9vYmFyQmF6Ug8s'],
     ['lines without words', ' \n'],
   ])(
-    '[F-12] is counted in bounded time, and holds nobody up: %s',
+    '[F-12] is counted in bounded time, and blocks nobody: %s',
     async (_, unit) => {
       const body = zipped(repeated(unit));
       const { cpu, delay } = await costOf(async () => {
@@ -68,7 +68,7 @@ describe('a text that is made to take long', () => {
 });
 
 describe('many texts', () => {
-  it('[F-12] whose clients leave are not counted to their end', async () => {
+  it('[F-12] is not counted to its end if its client leaves', async () => {
     const body = zipped(repeated('龘靐齉爩鱻麤灪').slice(0, 500_000));
     const { cpu } = await costOf(async () => {
       for (let round = 0; round < 10; round += 1) {
@@ -85,7 +85,7 @@ describe('many texts', () => {
     tried('texts whose clients left', 100);
   });
 
-  it('[F-12] are counted as far as there is room, and the others refused; a short one comes in between', async () => {
+  it('[F-12] is counted if there is room, and refused otherwise; a short one is served in between', async () => {
     const body = zipped('word '.repeat(200_000));
     const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await count(body)).status));
     const kinds = new Set(statuses);

@@ -1,4 +1,4 @@
-/** Very many deferred tools, and models and clients that make the most of them. */
+/** Very many deferred tools, and models and clients that exploit them. */
 import type { ToolProvider } from '../../src/index.ts';
 import { findTools } from '../../src/tools/find-tools.ts';
 import { post } from '../support/responses-client.ts';
@@ -20,7 +20,7 @@ const many: ToolProvider = {
 };
 
 describe('ten thousand deferred tools', () => {
-  it('[F-04] are searched fifty times in one turn, in little time, and only what was found is sent', async () => {
+  it('[F-04] are searched fifty times in one turn, quickly, and only the found ones are sent', async () => {
     const searches = Array.from(
       { length: 50 },
       (_, n) => [`s${n}`, 'tool_search', `{"query":"${n}th","limit":20}`] as const,

@@ -1,4 +1,4 @@
-/** Pages that are made to use up whoever reads them: each ends in time, and the process goes on meanwhile. */
+/** Pages that are made to exhaust their reader: each ends in time, and the process continues meanwhile. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PageThreads } from '../../src/web-search/pages/page-threads.ts';
@@ -33,7 +33,7 @@ const PAGES: readonly (readonly [string, string])[] = [
 ];
 
 describeWhere(existsSync(WORKER), 'needs `npm run build`')('a page', () => {
-  it.each(PAGES)('[B-41] of %s is read or given up in time, and the process goes on', async (name, html) => {
+  it.each(PAGES)('[B-41] of %s is read or given up in time, and the process continues', async (name, html) => {
     const threads = new PageThreads(MOST_MS);
     let turns = 0;
     const timer = setInterval(() => {
@@ -50,7 +50,7 @@ describeWhere(existsSync(WORKER), 'needs `npm run build`')('a page', () => {
     expect([tookMs < 10 * MOST_MS, turns > tookMs / 200]).toEqual([true, true]);
   });
 
-  it('[B-41] waits for a thread, and none is left over', async () => {
+  it('[B-41] waits for a thread, and leaves none behind', async () => {
     const threads = new PageThreads(30 * MOST_MS);
     const read = await Promise.all(Array.from({ length: 12 }, (_, at) => threads.read(`<p>Page ${at}.</p>`, NEVER)));
     tried('pages at once', read.length);
@@ -75,7 +75,7 @@ describe('a text in a page', () => {
     [`${'a'.repeat(1000)}b`, 'a'.repeat(5_000_000)],
     ['İ', 'İ'.repeat(1_000_000)],
     [' ', ' '.repeat(1_000_000)],
-  ])('[B-41] is found in little time', (find, text) => {
+  ])('[B-41] is found quickly', (find, text) => {
     let found = '';
     const seconds = cpuSeconds(() => {
       found = passagesIn(text, find, 16_000);

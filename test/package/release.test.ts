@@ -1,5 +1,5 @@
 /** What stands between the package and the registry. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notesOf, obstacles } from '../../scripts/release.mjs';
 
@@ -14,6 +14,16 @@ const ready = {
 };
 const changelog = '# Changelog\n\n## [1.2.3] - 2026-12-01\n\n- New.\n\n## [1.2.2] - 2026-11-01\n\n- Old.\n';
 const files = { changelog, versionFile: "export const VERSION = '1.2.3';\n" };
+
+describe('the workflows', () => {
+  it('name the actions of others by commit, since a tag can be moved', () => {
+    const folder = '.github/workflows';
+    const lines = readdirSync(join(root, folder)).flatMap((file) => read(join(folder, file)).split('\n'));
+    const uses = lines.flatMap((line) => line.split('uses: ').slice(1)).filter((action) => !action.startsWith('./'));
+    const unpinned = uses.filter((action) => !/^[\w-]+\/[\w-]+@[\da-f]{40} # v\d/.test(action));
+    expect([uses.length > 0, unpinned]).toEqual([true, []]);
+  });
+});
 
 describe('a release', () => {
   it('[Q-05] is refused while the repository is a placeholder', () => {

@@ -114,7 +114,7 @@ describe('a file that is not the skill’s', () => {
       'There is no such skill.',
       'There is no such skill.',
       'The file has more than 100 bytes.',
-      'The file is not a text.',
+      'The file is not text.',
     ]);
   });
 

@@ -12,7 +12,7 @@ import { listening } from './listening.ts';
 
 /** What the app is made of. */
 export interface AppSetup {
-  /** The model server, such as a fake one; asked through `chatCompletionsUpstream`. */
+  /** The model server, such as a fake one; called through `chatCompletionsUpstream`. */
   readonly upstream?: { readonly baseURL: string };
   /** The router's options, over a memory store of its own and `upstream`. */
   readonly options?: RouterOptions;

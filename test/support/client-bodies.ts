@@ -1,4 +1,4 @@
-/** The recorded request bodies of real clients, and a summary of what becomes of them that holds none of their long texts. */
+/** The recorded request bodies of real clients, and a summary of the resulting model requests without their long texts. */
 import type { Item, StoredResponse } from '../../src/index.ts';
 import { listShared, readShared } from './shared.ts';
 
@@ -18,13 +18,13 @@ export function clientRequests(): readonly ClientRequest[] {
   return listShared('clients', '.json').map((name) => ({ name, ...JSON.parse(readShared(`clients/${name}`)) }));
 }
 
-/** The body as it would be posted: a WebSocket's frame says a little more. */
+/** The body as it would be posted: a WebSocket's frame has a few more fields. */
 export function postedBody({ body }: ClientRequest): Fields {
   const { type, generate, ...posted } = body;
   return posted;
 }
 
-/** A response, kept before, that the body may continue: it made every call that the body answers. */
+/** A stored response that the body may continue: it contains every call that the body answers. */
 export function continuedBy(body: Fields): StoredResponse | undefined {
   const id = body.previous_response_id;
   if (typeof id !== 'string') return undefined;
@@ -37,7 +37,7 @@ function callOf({ call_id: id }: Item): Item {
   return { type: 'function_call', id: `fc_${id}`, call_id: id, name: 'seeded', arguments: '{}', status: 'completed' };
 }
 
-/** Texts up to this length are told as they are. */
+/** Texts up to this length are shown as they are. */
 const SHORT = 32;
 
 /** A chat request with long texts as their lengths, messages as one line each and tools as their names. */

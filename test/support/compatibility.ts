@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** One line of a table. */
 export interface CompatibilityRow {
-  /** What stands in the first cell. */
+  /** The text of the first cell. */
   readonly name: string;
   /** The words of the cells before the note, cell by cell. */
   readonly claims: readonly (readonly string[])[];

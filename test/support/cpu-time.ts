@@ -1,8 +1,8 @@
-/** How long something takes, whatever else the machine does. */
+/** Measures the CPU time of work, which the load of the machine does not lengthen. */
 
 /**
- * The least seconds of CPU of up to three tries, no more of them than it takes to be quicker than `enough`: the time
- * holds that of the garbage collector's threads too.
+ * The least seconds of CPU of up to three tries; stops at a try that is quicker than `enough`. The time includes that of the
+ * garbage collector's threads.
  */
 export function leastCpuSeconds(enough: number, run: () => void): number {
   let least = cpuSeconds(run);
@@ -18,7 +18,7 @@ export function cpuSeconds(run: () => void): number {
   return (user + system) / 1e6;
 }
 
-/** The same of what takes several turns of the event loop. */
+/** The same for work over several turns of the event loop. */
 export async function cpuSecondsOf(run: () => Promise<unknown>): Promise<number> {
   const began = process.cpuUsage();
   await run();
@@ -26,7 +26,7 @@ export async function cpuSecondsOf(run: () => Promise<unknown>): Promise<number>
   return (user + system) / 1e6;
 }
 
-/** Eight times the size takes no more than thrice its share of CPU: quadratic time would be 64 times as much. */
+/** Asserts that eight times the size takes no more than three times its share of CPU: quadratic time would be 64 times as much. */
 export async function expectProportion(size: number, run: (size: number) => Promise<unknown>): Promise<void> {
   const few = await cpuSecondsOf(() => run(size / 8));
   expect(await cpuSecondsOf(() => run(size))).toBeLessThan(24 * Math.max(few, 0.05));

@@ -1,7 +1,7 @@
-/** A request as an endpoint gets it from a host. */
+/** A request as an endpoint receives it from a host. */
 import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
 
-/** A request of the tenant `s` with an empty body, which nobody aborts; `given` goes over it. */
+/** A request of the tenant `s` with an empty body, which nobody aborts; `given` overrides its fields. */
 export function endpointRequest(given: Partial<EndpointRequest> = {}): EndpointRequest {
   return {
     body: {},

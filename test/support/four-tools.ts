@@ -1,9 +1,9 @@
-/** The hosted tools that are items of their own, all in one talk: this server runs two, and the client answers two. */
+/** The hosted tools that are items of their own, all in one conversation: this server runs two, and the client answers two. */
 import { imageGeneration } from 'express-open-responses/image-generation';
 import { type ImagesServer, KEY, startImages } from '../image-generation/images-server.ts';
 import { PAGES, searching, TOLD } from '../web-search/support.ts';
 
-/** What the client asks for. */
+/** The tools of the client's request. */
 export const FOUR_TOOLS = [
   { type: 'web_search' },
   { type: 'image_generation' },
@@ -26,7 +26,7 @@ export const CLIENT_CALLS: readonly Call[] = [
   ['call_patch', 'apply_patch', '{"type":"delete_file","path":"a.md"}'],
 ];
 
-/** Its output, as `shape` tells it. */
+/** The output of that response, as `shape` summarises it. */
 export const FOUR_CALLS = [
   'web_search_call completed',
   'image_generation_call completed',
@@ -44,7 +44,7 @@ export const CLIENT_OUTPUTS = [
   { type: 'apply_patch_call_output', call_id: 'call_patch', status: 'completed' },
 ];
 
-/** What the model is told of all four, in order. */
+/** The results of all four that the model receives, in order. */
 export const FOUR_RESULTS = [
   TOLD,
   'The image was made and shown to the user.',

@@ -1,4 +1,4 @@
-/** What one side of a test waits for until the other side lets it go on. */
+/** A gate: one side of a test waits at it until the other side opens it. */
 
 /** A promise and what resolves it. */
 export interface Gate<Value = void> {

@@ -1,4 +1,4 @@
-/** JSON that is cheap to send and meant to be dear to read: shapes of values, and the places of each body that they can stand in. */
+/** JSON that is cheap to send and expensive to read: shapes of values, and the places of each body that they can be put in. */
 
 import { type CoreOptions, memoryStore } from '../../src/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
@@ -7,12 +7,12 @@ import { toChatBody } from '../../src/upstreams/chat-completions/chat-body.ts';
 /** Makes the text of one JSON value of about so many bytes. */
 type Shape = (bytes: number) => string;
 
-/** A body that stands for one attack. */
+/** The body of one attack. */
 export interface HostileBody {
   /** Such as `POST /responses: zeros in tools`. */
   readonly name: string;
   readonly endpoint: EndpointName;
-  /** Made when it is asked for. */
+  /** Made on demand. */
   readonly text: () => string;
 }
 
@@ -155,7 +155,7 @@ const CONTENT = [...LIST, 'parts', 'images', 'one string of commas', 'one string
 const PAIRS = [...LIST, 'many long keys', 'pairs of texts', 'one huge string'] as const;
 const SCHEMA = ['a schema', 'many keys', 'many long keys', 'deep nests'] as const;
 
-/** A place is a body with `@` where the shape goes. */
+/** A place is a body with `@` in place of the shape. */
 type Places = Readonly<Record<string, readonly ShapeName[]>>;
 
 const ITEM_PLACES: Places = {
@@ -231,7 +231,7 @@ const MESSAGES_PLACES: Places = {
 };
 const CONVERSATION_ITEMS: Places = { '{"items":@}': INPUT, '{"items":[{"role":"user","content":@}]}': CONTENT };
 
-/** The endpoints that take a body, and where in it a stranger may put what he likes. */
+/** The endpoints that take a body, and the places in it where an attacker may put any value. */
 export const ENDPOINTS = {
   'POST /responses': RESPONSE_PLACES,
   'POST /responses/input_tokens': RESPONSE_PLACES,
@@ -263,7 +263,7 @@ export function* hostileBodies(endpoint: EndpointName, bytes: number): Generator
       };
 }
 
-/** The milliseconds of processor time that it takes, and what comes of it. */
+/** Runs the work; returns its milliseconds of processor time, and its result. */
 export async function processorTime<Value>(
   run: () => Value,
 ): Promise<{ readonly ms: number; readonly value: Awaited<Value> }> {
@@ -273,13 +273,13 @@ export async function processorTime<Value>(
   return { ms: (user + system) / 1000, value };
 }
 
-/** Parsing may be repeated so often. */
+/** How many times the cost of parsing a request may take. */
 const TIMES = 10;
-/** A valid item gets an id, is copied, written for the model and kept, however little it says. */
+/** A valid item gets an id, is copied, written for the model and stored, however small it is. */
 const MS_PER_ITEM = 0.012;
-/** Carrying and inflating the bytes, and writing them again for the model and the store. */
+/** For receiving and inflating the bytes, and writing them again for the model and the store. */
 const MS_PER_MIB = 20;
-/** Sockets, timers and the collection of garbage that others have left. */
+/** For sockets, timers and the garbage of earlier requests. */
 const SPARE_MS = 100;
 
 /** The milliseconds of processor time that a request may take whose body is so many times this one. */
@@ -305,7 +305,7 @@ const COMPLETION = {
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
 };
 
-/** A model without a server: it writes each request for the wire, and drops it. It calls the tool `call` where there is one. */
+/** A model without a server: it writes each request for the wire, and drops it. It calls the tool `call` if there is one. */
 export const silentModel: Upstream = {
   name: 'silent',
   async *stream(request) {
@@ -323,6 +323,6 @@ export const silentModel: Upstream = {
 
 /** What the attacked servers have in common. */
 export function attackedOptions(): CoreOptions {
-  // A tokenizer takes its own time, which it bounds itself.
+  // Not a real tokenizer, which bounds its own time.
   return { upstream: silentModel, store: memoryStore(), tokens: { count: (text) => text.length } };
 }

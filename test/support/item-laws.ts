@@ -36,7 +36,7 @@ interface SeenItem {
   argumentsEnded: boolean;
   /** The states of a run on the server, or of a listing of its tools, in order. */
   readonly run: string[];
-  /** The unfinished pictures so far. */
+  /** How many unfinished pictures there were so far. */
   partials: number;
   end: OutputItem | undefined;
 }

@@ -1,4 +1,4 @@
-/** Puts a server on a free port, and takes it away again. */
+/** Starts a server on a free port, and stops it again. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,6 +25,6 @@ export async function listening(app: Server | RequestListener): Promise<Listenin
     await closed;
   }
 
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, close };
 }

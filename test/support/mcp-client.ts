@@ -1,4 +1,4 @@
-/** Uses `mcpTools` as a turn does, and sees to it that what a test opened is closed. */
+/** Uses `mcpTools` as a turn does, and closes everything that a test has opened. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
@@ -6,18 +6,18 @@ import { type McpHttpOptions, type McpHttpServer, type SeenRequest, startMcpServ
 
 const closers: (() => Promise<unknown>)[] = [];
 
-/** Fakes only the timers of this package; sockets and processes go on. `closeAll` brings the real ones back. */
+/** Fakes only the timers of this package; sockets and processes are real. `closeAll` restores the real timers. */
 export function useFakeTimers(): void {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'hrtime', 'performance'] });
 }
 
-/** Closes everything that was opened; for `afterEach`. The last opened goes first. */
+/** Closes everything that was opened, in reverse order; for `afterEach`. */
 export async function closeAll(): Promise<void> {
   jest.useRealTimers();
   for (const close of closers.splice(0).reverse()) await close();
 }
 
-/** Has `closeAll` close it, too. */
+/** Registers something for `closeAll`. */
 export function closeLater(close: () => Promise<unknown>): void {
   closers.push(close);
 }
@@ -50,7 +50,7 @@ export function openTools(
   return { ...tools, warnings };
 }
 
-/** How long a server may take where the machine has much else to do. */
+/** How long a server may take on a busy machine. */
 const BUSY_MACHINE_MS = 60_000;
 
 /** The test server as a child process. */
@@ -82,24 +82,24 @@ export function callTool(
   return tools.call({ server, name, arguments: args, scope: 'anonymous', requestId: 'req', request: {} }, signal);
 }
 
-/** The process that answers. */
+/** The id of the server's process. */
 export async function pidOf(tools: McpTools): Promise<number> {
   return Number((await callTool(tools, 'a/pid')).content);
 }
 
-/** How far the slow calls are. */
+/** The progress of the slow calls. */
 export async function progressOf(tools: McpTools): Promise<unknown> {
   return (await callTool(tools, 'a/progress')).content;
 }
 
-/** How often a client has introduced itself. */
+/** How often a client has initialized a session. */
 export function sessionsOpened({ requests }: McpHttpServer): number {
   const isFirst = ({ method, headers }: SeenRequest) =>
     method === 'POST' && !headers['mcp-session-id'] && !headers['mcp-method'];
   return requests.filter(isFirst).length;
 }
 
-/** The names on offer, as `server/tool`. */
+/** The names of the listed tools, as `server/tool`. */
 export async function toolNames(tools: McpTools): Promise<readonly string[]> {
   return (await tools.list(never())).map(({ server, name }) => `${server}/${name}`);
 }
@@ -118,11 +118,11 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   return outcome as Error;
 }
 
-/** Waits for something that tells nobody: looks again after each round of the event loop, for fifty seconds at most. */
+/** Waits for a condition without an event: checks it after each round of the event loop, for at most fifty seconds. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const start = process.hrtime()[0];
   while (!(await isSo())) {
-    if (process.hrtime()[0] - start > 50) throw new Error(`It never came true: ${isSo}`);
+    if (process.hrtime()[0] - start > 50) throw new Error(`The condition was never met: ${isSo}`);
     await nextTurn();
   }
 }

@@ -15,9 +15,9 @@ const SCRIPT = 'node_modules/@modelcontextprotocol/server-everything/dist/index.
 /** How to reach the server, and how to kill it. */
 export interface Everything {
   readonly config: McpServerConfig;
-  /** Ends it at once, as a crash does; resolves when it is gone. */
+  /** Kills it, as a crash does; resolves when it has ended. */
   kill(): Promise<void>;
-  /** Starts it again at the same place, where it is not started by its client. */
+  /** Starts it again at the same address, unless its client starts it. */
   restart(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export function everything(transport: string): Promise<Everything> {
   return transport === 'stdio' ? overStdio() : overHttp(transport);
 }
 
-/** The shell writes down its process id and becomes the server. */
+/** The shell writes its process id to a file and becomes the server. */
 async function overStdio(): Promise<Everything> {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-everything-'));
   closeLater(async () => rmSync(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-/** MCP servers over stdio that go wrong, each in its way: node mcp-faulty.mjs <fault>. */
+/** MCP servers over stdio with one fault each: node mcp-faulty.mjs <fault>. */
 import { createInterface } from 'node:readline';
 
 const [, , fault] = process.argv;

@@ -16,7 +16,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { type ServerEvents, toolServer } from './mcp-tool-set.mjs';
 
-/** One request as it came in. */
+/** One request as it was received. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
@@ -46,14 +46,14 @@ export interface McpHttpServer {
   readonly sessions: ReadonlyMap<string, Transport>;
   /** How many sockets are open, and how many were at most. */
   readonly sockets: { readonly open: number; readonly most: number };
-  /** Set to answer every request so. */
+  /** If set, every request is answered with this status and body. */
   refuseWith: { readonly status: number; readonly body: string } | undefined;
   /** Never answers these requests. */
   ignoreWhere: (request: SeenRequest) => boolean;
   /** Answers these requests with 401, and with the challenge if there is one. */
   refuseWhere: (request: SeenRequest) => boolean;
   challenge: string | undefined;
-  /** Forgets all sessions, as after a restart. */
+  /** Drops all sessions, as after a restart. */
   forgetSessions(): void;
   /** Cuts every socket, as a broken network does. */
   cut(): void;

@@ -18,15 +18,15 @@ export interface ModernServer {
   readonly requests: readonly SeenRequest[];
   /** How many streams of changes are open. */
   readonly streams: number;
-  /** Answers every request so, if it is set. */
+  /** If set, every request is answered with this status. */
   refuseWith: { readonly status: number; readonly headers?: Readonly<Record<string, string>> } | undefined;
-  /** Adds a tool, and tells those who listen. */
+  /** Adds a tool, and notifies the listening clients. */
   addTool(name: string): void;
   /** Cuts every socket. */
   cut(): void;
 }
 
-/** Starts a server that speaks the modern era alone, or both. */
+/** Starts a server of the modern protocol era only, or of both. */
 export async function startModern({ both = false } = {}): Promise<ModernServer> {
   const events: ServerEvents = new EventEmitter();
   const extra = new Map<string, string>();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const text = (line) => ({ content: [{ type: 'text', text: line }] });
 
-/** `events` is told of calls (`call:<name>`), of cancellations (`cancelled:<name>`) and of lists (`list`). */
+/** `events` emits calls (`call:<name>`), cancellations (`cancelled:<name>`) and lists (`list`). */
 export function modernServer(events, extra = new Map()) {
   const server = new McpServer(
     { name: 'modern', version: '1.0.0' },

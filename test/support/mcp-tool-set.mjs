@@ -23,8 +23,8 @@ const listed = (name) => ({
 });
 
 /**
- * A server with tools for every case. `events` is told of calls (`call:<name>`), of cancellations
- * (`cancelled:<name>`) and of lists (`list`), which wait for `events.hold`.
+ * A server with tools for every case. `events` emits calls (`call:<name>`), cancellations
+ * (`cancelled:<name>`) and lists (`list`), which wait for `events.hold`.
  */
 export function toolServer(events, exit = () => process.exit(3)) {
   const server = new Server(

@@ -1,4 +1,4 @@
-/** An app alone in its process, so that its memory and what it leaves behind can be measured; run by `memory-process.ts`. */
+/** An app alone in its process, so that its memory and its leaks can be measured; run by `memory-process.ts`. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { queryObjects } from 'node:v8';
@@ -24,7 +24,7 @@ process.on('message', () => process.send?.(report()));
 process.send?.(app.url);
 
 function report(): MemoryReport {
-  // What a finalizer releases is only found by the next collection.
+  // Only the next collection frees what a finalizer releases.
   for (let round = 0; round < 3; round += 1) globalThis.gc?.();
   const { rss, heapUsed, external } = process.memoryUsage();
   return {

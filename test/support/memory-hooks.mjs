@@ -1,4 +1,4 @@
-/** Lets plain Node run the TypeScript sources, for the scripts that must have a process of their own; as Jest does it. */
+/** Lets plain Node run the TypeScript sources, as Jest does, for scripts that need a process of their own. */
 import { readFile } from 'node:fs/promises';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -1,9 +1,9 @@
-/** Starts an app in a process of its own and asks it what it holds. */
+/** Starts an app in a process of its own and reads its memory report. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** What the process holds after a garbage collection. */
+/** The memory and live objects of the process after a garbage collection. */
 export interface MemoryReport {
   /** Bytes. */
   readonly rss: number;
@@ -19,9 +19,9 @@ export interface MemoryReport {
 export interface MemoryProcess {
   /** The app's origin and mount path. */
   readonly url: string;
-  /** Collects garbage and tells. */
+  /** Collects garbage and returns the report. */
   report(): Promise<MemoryReport>;
-  /** May be called where the process has died. */
+  /** May be called even if the process has died. */
   stop(): Promise<void>;
 }
 

@@ -3,12 +3,12 @@
  * reader: everything is in memory, nothing is streamed, and nothing of `src` is used.
  */
 
-/** What is said, in order. Neighbours of one kind are one segment; each call is a segment of its own. */
+/** The content, in order. Neighbours of one kind are one segment; each call is a segment of its own. */
 export type Segment =
   | { readonly reasoning: string }
   | { readonly text: string }
   | { readonly refusal: string }
-  /** What the model's own server looked for in the web, or the page that it read; no Chat recording does. */
+  /** A search of the model's own server, or the page that it read; no Chat recording has one. */
   | { readonly search: string }
   | { readonly image: string }
   | { readonly call: { readonly id: string; readonly name: string; readonly arguments: string } };
@@ -109,7 +109,7 @@ function addContent(segments: Open[], content: unknown): void {
   }
 }
 
-/** In every recording a call begins with its name, and what has no name goes on with the call of its index. */
+/** In every recording a call begins with its name; a delta without a name continues the call of its index. */
 function addCall(segments: Open[], call: Json): void {
   const { id, index, function: called, custom } = call as { [key: string]: Json | undefined };
   const name = called?.name ?? custom?.name;
@@ -137,7 +137,7 @@ function segment({ kind, value, id, name }: Open, status: Reading['status']): Se
   return { call: { id, name, arguments: status === 'completed' ? value || '{}' : value } };
 }
 
-/** Counts are cumulative in every recording that repeats them, so the last ones hold. */
+/** Counts are cumulative in every recording that repeats them, so the last ones are valid. */
 function countsOf(chunks: readonly Json[]): Counts {
   const usage = chunks.map((chunk) => chunk.usage ?? chunk.x_groq?.usage).findLast(Boolean);
   const number = (...found: readonly unknown[]) => Number(found.find((value) => typeof value === 'number') ?? 0);

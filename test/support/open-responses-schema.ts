@@ -1,4 +1,4 @@
-/** Holds what we send against the published Open Responses schema, where that file is on this machine. */
+/** Checks our output against the published Open Responses schema, if that file is on this machine. */
 import { inspect } from 'node:util';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { hasShared, readShared } from './shared.ts';
@@ -11,17 +11,17 @@ const BEYOND_THE_SPEC =
 
 const schema = hasShared ? openResponses() : undefined;
 
-/** Throws where Open Responses would refuse the resource; says nothing where the schema is not on this machine. */
+/** Throws if Open Responses would refuse the resource; does nothing if the schema is not on this machine. */
 export function expectValidResponse(response: unknown): void {
   schema?.('ResponseResource', conforming(withoutFiles(response as Fields)));
 }
 
-/** Throws where Open Responses would refuse the compaction; says nothing where the schema is not on this machine. */
+/** Throws if Open Responses would refuse the compaction; does nothing if the schema is not on this machine. */
 export function expectValidCompaction(compaction: unknown): void {
   schema?.('CompactResource', compaction);
 }
 
-/** Throws where Open Responses would refuse the event; says nothing where the schema is not on this machine. */
+/** Throws if Open Responses would refuse the event; does nothing if the schema is not on this machine. */
 export function expectValidEvent(given: { readonly type: string }): void {
   const event = withoutFiles(given);
   const { response, item } = event as { readonly response?: Fields; readonly item?: { readonly type: string } };
@@ -90,7 +90,7 @@ function conforming(response: Fields): Fields {
     // OpenAI's own kinds of tools may be chosen too.
     ...(/code_interpreter|"type":"tool_search"/.test(String(JSON.stringify(choice))) ? { tool_choice: 'auto' } : {}),
     ...(namesServer(choice) ? { tool_choice: 'auto' } : {}),
-    // Model servers have efforts and summaries that the specification's lists lack; they are echoed as they were asked.
+    // Model servers have efforts and summaries that the specification's lists lack; they are echoed as requested.
     ...(reasoning
       ? { reasoning: { ...reasoning, effort: unlessNamed(reasoning.effort), summary: unlessNamed(reasoning.summary) } }
       : {}),

@@ -7,5 +7,5 @@ export function optionNames(create: (options: object) => unknown): readonly stri
   } catch (error) {
     return String(error).split('known are ')[1]?.split(', ') ?? [];
   }
-  throw new Error('An unknown option was taken.');
+  throw new Error('An unknown option was accepted.');
 }

@@ -9,7 +9,7 @@ import { describeWith, findProgram, freePort, type Service, startService } from 
 
 const execute = promisify(execFile);
 
-/** Where Debian puts the programs, newest first: not on the PATH. */
+/** Debian's folder of the programs, which is not on the PATH; newest version first. */
 const DEBIAN = '/usr/lib/postgresql';
 const folders = versions().map((version) => join(DEBIAN, version, 'bin'));
 const program = findProgram('postgres', folders);
@@ -20,7 +20,7 @@ export const describePostgres = describeWith(program && initdb, 'PostgreSQL serv
 
 /** How the server is run. */
 export interface PostgresSetup {
-  /** Whether a commit reaches the disk before it is answered; false by default. */
+  /** Whether a commit reaches the disk before it is acknowledged; false by default. */
   readonly durable?: boolean;
 }
 
@@ -60,7 +60,7 @@ function versions(): readonly string[] {
   }
 }
 
-/** PostgreSQL refuses to run as root: then its own user, or nobody. */
+/** The user to run as if this process is root, which PostgreSQL refuses: its own user, or nobody. */
 async function serverUser(): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const idOf = (name: string, kind: '-u' | '-g') => execute('id', [kind, name]).then(({ stdout }) => Number(stdout));

@@ -1,4 +1,4 @@
-/** An app whose host listens: what an answer of a model server becomes, and what the host is told of it. */
+/** An app that shows the response to an answer of a model server, and the notes for the host. */
 import fc from 'fast-check';
 import { type ApiError, type ChatCompletionsOptions, chatCompletionsUpstream, type Note } from '../../src/index.ts';
 import { type FakeAnswer, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
@@ -7,22 +7,22 @@ import { eventStream, UPSTREAM_KEY } from './replay.ts';
 import { askForStream, type HttpReply, post, withoutIdentity } from './responses-client.ts';
 import type { WireResponse } from './wire-schemas.ts';
 
-/** What became of one answer. */
+/** The result of one answer of the model server. */
 export interface Became {
   readonly response: WireResponse;
-  /** The notes that the host was told. */
+  /** The notes that the host received. */
   readonly notes: readonly Note[];
 }
 
-/** The app, and what its host was told since the last question. */
+/** The app, which collects the host's notes of each request. */
 export interface ProviderApp {
   readonly fake: FakeUpstream;
   readonly app: App;
   readonly notes: Note[];
   readonly errors: ApiError[];
-  /** Streams the answer. Throws where it is refused. */
+  /** Streams the answer. Throws if it is refused. */
   of(answer: FakeAnswer): Promise<Became>;
-  /** Asks for it as JSON, refused or not. */
+  /** Requests it as JSON, refused or not. */
   requested(answer: FakeAnswer, body?: object): Promise<HttpReply>;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ const SEED = 20_260_424;
 /** Longer answers come byte by byte where the decoder is tested by itself: over HTTP each byte is a turn of the event loop. */
 const MOST_BYTES = 4096;
 
-/** The answer whole, byte by byte where it is short, and three times in random pieces. */
+/** The answer whole, byte by byte if it is short, and three times in random pieces. */
 export function waysOf(answer: FakeAnswer): readonly FakeAnswer[] {
   const length = Buffer.byteLength(String(answer.body));
   const cuts = fc.array(fc.integer({ min: 1, max: length - 1 }), { minLength: 24, maxLength: 24 });
@@ -78,7 +78,7 @@ export function waysOf(answer: FakeAnswer): readonly FakeAnswer[] {
   return [answer, ...(length > MOST_BYTES ? [] : [{ ...answer, split: 'byte' } as const]), ...random];
 }
 
-/** What became of the answer, which is the same however it is cut. Throws where it is not. */
+/** The result of the answer. Throws unless it is the same however the bytes are cut. */
 export async function becameOf(app: ProviderApp, answer: FakeAnswer): Promise<Became> {
   const [first, ...others] = waysOf(answer);
   const became = await app.of(first as FakeAnswer);
@@ -89,7 +89,7 @@ export async function becameOf(app: ProviderApp, answer: FakeAnswer): Promise<Be
   return became;
 }
 
-/** A body of bytes that says it is JSON. */
+/** A body with the content type of JSON. */
 export function jsonBody(body: unknown): FakeAnswer {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return { body: text, headers: { 'content-type': 'application/json' } };

@@ -1,4 +1,4 @@
-/** Packages of PyPI, each in an environment of its own under build/, made when a test first needs it. */
+/** Packages of PyPI, each in an environment of its own under build/, created when a test first needs it. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface PythonPackage {
   readonly describe: typeof describe;
 }
 
-/** What is imported, where it is not the package's name, and versions of packages that it needs, as `name==version`. */
+/** The imported module, if it is not named like the package, and versions of packages that it needs, as `name==version`. */
 export interface PythonPackageOptions {
   readonly imported?: string;
   readonly along?: readonly string[];
@@ -49,7 +49,7 @@ async function whyMissing(
   imported: string,
   wanted: readonly string[],
 ): Promise<string | undefined> {
-  // Written last: without it the environment is not whole.
+  // Written last: without it the environment is incomplete.
   const whole = join(folder, 'lib-is-whole');
   if (existsSync(whole)) return undefined;
   const python = findProgram('python3');

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { bytesOf } from '../../src/streams/bytes.ts';
 import { openInbox, type SseOptions } from '../../src/streams/sse-reader.ts';
 
-/** Yields until the body ends; throws what the reading throws. */
+/** Yields until the body ends; throws errors of reading. */
 export async function* readEvents(body: Readable, options: SseOptions): AsyncGenerator<readonly string[]> {
   const inbox = openInbox(bytesOf(body), options);
   try {

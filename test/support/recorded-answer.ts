@@ -1,4 +1,4 @@
-/** What holds for every recorded answer that goes through an app, streamed by its model server or not. */
+/** Tests that every recorded answer must pass on its way through an app, streamed by its model server or not. */
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import type { Replay } from './replay.ts';
 import {
@@ -11,7 +11,7 @@ import {
   withoutIdentity,
 } from './responses-client.ts';
 
-/** Asks once for a stream before the tests; returns the way to what came. */
+/** Requests a stream once before the tests; returns a function that returns it. */
 export function itIsOneAnswer(replay: () => Replay, answer: () => FakeAnswer): () => StreamedResponse {
   let streamed: StreamedResponse;
 
@@ -20,13 +20,13 @@ export function itIsOneAnswer(replay: () => Replay, answer: () => FakeAnswer): (
     streamed = await askForStream(replay().url);
   });
 
-  it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from its deltas alone', () => {
+  it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from only its deltas', () => {
     const { events, response } = streamed;
     expect(accumulatedOutput(events)).toEqual(response.output);
     expect(outputOfDeltas(events)).toEqual(response.output.map(reported));
   });
 
-  it('[Q-03] says the same in JSON', async () => {
+  it('[Q-03] has the same content in JSON', async () => {
     replay().fake.reply(answer());
     expect(withoutIdentity(await askForJson(replay().url))).toEqual(withoutIdentity(streamed.response));
   });

@@ -1,8 +1,8 @@
-/** What a response says, in the words of the naive reading, so that the two can be compared. */
+/** The content of a response in the form of the naive reading, so that the two can be compared. */
 import type { Counts, Reading, Segment } from './naive-chat.ts';
 import type { WireItem, WireResponse } from './wire-schemas.ts';
 
-/** What the naive reading and the response have in common; a call id of our own making counts as none. */
+/** The parts that the naive reading and the response have in common; a call id that we generated counts as none. */
 export function readingOf(response: WireResponse): Omit<Reading, 'status'> & { readonly status: string } {
   const seed = response.id.slice('resp_'.length);
   return {

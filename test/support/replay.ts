@@ -7,7 +7,7 @@ import { readSharedBytes } from './shared.ts';
 /** The key that the app sends to its model server, and that no client may ever see. */
 export const UPSTREAM_KEY = 'sk-test-1234567890abcdef';
 
-/** Where to ask, and what answers behind it. */
+/** The address of the app, and the model server behind it. */
 export interface Replay {
   readonly url: string;
   readonly fake: FakeUpstream;
@@ -15,7 +15,7 @@ export interface Replay {
   close(): Promise<void>;
 }
 
-/** Starts both. Nothing is tried twice, so that each request is one request to the model server. */
+/** Starts both. Nothing is retried, so that each request is one request to the model server. */
 export async function startReplay(): Promise<Replay> {
   const fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: UPSTREAM_KEY, retries: 0 });
@@ -35,7 +35,7 @@ export function recordedStream(name: string): FakeAnswer {
   return eventStream(readSharedBytes(`corpus/chat-stream/${name}.sse`));
 }
 
-/** Any bytes, as a reply that says it is an event stream. */
+/** Any bytes, as a reply with the content type of an event stream. */
 export function eventStream(body: FakeAnswer['body']): FakeAnswer {
   return { body, headers: { 'content-type': 'text/event-stream' } };
 }

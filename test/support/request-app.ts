@@ -1,4 +1,4 @@
-/** An app over a fake model server, and short ways to ask both sides what was sent. */
+/** An app over a fake model server, and shortcuts that show what both sides received. */
 import {
   type ChatCompletionsOptions,
   chatCompletionsUpstream,
@@ -40,16 +40,16 @@ export interface RequestAppSetup extends Omit<RouterOptions, 'hooks'> {
 /** A running app and its model server. */
 export interface RequestApp extends App {
   readonly upstream: FakeUpstream;
-  /** What the app left out so far. */
+  /** The app's notes so far. */
   readonly notes: readonly Note[];
   /** Posts to `/responses`; `model` is filled in. */
   create(body: Fields): Promise<Answer>;
   /** The raw text of the answer to the same with `stream: true`. */
   streamed(body: Fields): Promise<string>;
-  /** Asks for a path below the mount. */
+  /** Sends a GET request below the mount path. */
   get(path: string): Promise<Answer>;
   remove(path: string): Promise<Answer>;
-  /** The body of the last request that the model server got. */
+  /** The body of the last request that the model server received. */
   requested(): Fields & { readonly messages: readonly Fields[] };
 }
 

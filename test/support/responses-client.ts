@@ -1,4 +1,4 @@
-/** Asks an app for responses as clients do: a bare fetch whose answer is read strictly, and openai-node with its accumulator. */
+/** Requests responses from an app as clients do: a bare fetch whose answer is read strictly, and openai-node with its accumulator. */
 import OpenAI from 'openai';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
@@ -8,7 +8,7 @@ import { expectWireResponse, type WireEvent, type WireItem, type WireResponse } 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The question of a test that is only after the answer. */
+/** The request of a test that checks only the answer. */
 const QUESTION = { model: 'recorded-model', input: 'Go.' } as const;
 
 /** A whole stream: its text, its events, and the response in the last one. */
@@ -26,7 +26,7 @@ export interface HttpReply {
   readonly text: string;
 }
 
-/** `POST {url}/responses`; `body` goes over the default question. */
+/** `POST {url}/responses`; `body` overrides the default request. */
 export async function post(url: string, body: Fields = {}): Promise<HttpReply> {
   const answer = await fetch(`${url}/responses`, {
     method: 'POST',
@@ -37,7 +37,7 @@ export async function post(url: string, body: Fields = {}): Promise<HttpReply> {
   return { status, contentType: headers.get('content-type') ?? '', headers, text: await answer.text() };
 }
 
-/** Asks for JSON. Throws unless the answer is a 200 that holds a resource. */
+/** Asks for JSON. Throws unless the answer is a 200 with a response resource. */
 export async function askForJson(url: string, body: Fields = {}): Promise<WireResponse> {
   const reply = await post(url, body);
   expectOk(reply, 'application/json');
@@ -73,19 +73,19 @@ export async function askOpenai(url: string, body: Fields = {}): Promise<{ final
   return { final: withoutHelpers(await stream.finalResponse()), reported };
 }
 
-/** The client adds its helpers' results to what came over the wire. */
+/** Removes the results of helpers that the client adds to the response. */
 function withoutHelpers(response: object): unknown {
   return JSON.parse(JSON.stringify(response), (key, value) => (HELPERS.has(key) ? undefined : value));
 }
 
 const HELPERS: ReadonlySet<string> = new Set(['output_text', 'output_parsed', 'parsed', 'parsed_arguments']);
 
-/** The output that openai-node's accumulator has built when all but the terminal event has come. */
+/** The output that openai-node's accumulator builds from all but the terminal event. */
 export function accumulatedOutput(events: readonly WireEvent[]): unknown {
   return accumulated(events.slice(0, -1)).output;
 }
 
-/** The same of deltas alone, where the client would learn nothing from the `done` events. */
+/** The same from deltas only, without the `done` events. */
 export function outputOfDeltas(events: readonly WireEvent[]): readonly unknown[] {
   const deltas = events.slice(0, -1).filter(({ type }) => !type.endsWith('.done'));
   return (accumulated(deltas).output as readonly WireItem[]).map(reported);
@@ -99,14 +99,14 @@ function accumulated(events: readonly WireEvent[]): Fields & { readonly output: 
   return snapshot as unknown as Fields & { readonly output: unknown };
 }
 
-/** What deltas tell of an item: neither how it ended nor what leads back to it nor, to this client, its log probabilities. */
+/** The parts of an item that deltas report: not its status, its encrypted content or, for this client, its log probabilities. */
 export function reported(item: WireItem): unknown {
   const { status, encrypted_content, ...rest } = { status: undefined, encrypted_content: undefined, ...item };
   if (rest.type !== 'message') return rest;
   return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
 }
 
-/** The response without what differs from one answer to the next: ids of our own making, and times. */
+/** The response without the parts that differ between answers: ids that we generated, and times. */
 export function withoutIdentity(response: WireResponse): unknown {
   const seed = response.id.slice('resp_'.length);
   const reported = { ...response, created_at: 0, completed_at: response.completed_at && 0 };

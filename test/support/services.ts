@@ -1,4 +1,4 @@
-/** Real servers for tests: found on this machine, run in a temporary folder, gone with the process that started them. */
+/** Real servers for tests: found on this machine, run in a temporary folder, ended with the process that started them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describeWhere } from './skipping.ts';
 
-/** A server that a test may take away and give back. */
+/** A server that a test may stop and start again. */
 export interface Service {
   /** The same for the whole life of the service. */
   readonly url: string;
-  /** Starts it again on the same port, with what it kept. */
+  /** Starts it again on the same port, with its data. */
   start(): Promise<void>;
-  /** Ends it in good order. */
+  /** Stops it regularly. */
   stop(): Promise<void>;
   /** Ends it as a power cut would. */
   kill(): Promise<void>;
@@ -32,17 +32,17 @@ export interface ServiceSpec {
   readonly folder: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** What it prints when it can be asked. */
+  /** The text that it prints when it is ready. */
   readonly ready: string;
-  /** The signal that ends it in good order. */
+  /** The signal that stops it regularly. */
   readonly stopSignal: NodeJS.Signals;
-  /** The user to run as, where this process is root and the server refuses root. */
+  /** The user to run as, if this process is root and the server refuses root. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 const STARTS_WITHIN_MS = 30_000;
 
-/** The first of these programs that is there, on the PATH or in one of the folders. */
+/** The path of the program, on the PATH or in one of the folders. */
 export function findProgram(name: string, folders: readonly string[] = []): string | undefined {
   const path = (process.env.PATH ?? '').split(':').filter(Boolean);
   return [...folders, ...path].map((folder) => join(folder, name)).find(isExecutable);
@@ -57,7 +57,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** `describe` where the program is there; otherwise a skip whose name says why. CI must have it. */
+/** `describe` if the program is installed; otherwise a skip whose name says why. CI must have it. */
 export function describeWith(program: string | undefined, name: string): (name: string, body: () => void) => void {
   if (!program && process.env.CI === 'true') throw new Error(`CI needs ${name}, and there is none on this machine`);
   return describeWhere(program !== undefined, `there is no ${name} on this machine`);
@@ -67,14 +67,14 @@ export function describeWith(program: string | undefined, name: string): (name: 
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
   return port;
 }
 
-/** Starts the server and waits until it can be asked. */
+/** Starts the server and waits until it is ready. */
 export async function startService(spec: ServiceSpec): Promise<Service> {
   let running: ChildProcess | undefined;
 
@@ -128,8 +128,8 @@ async function launch(spec: ServiceSpec): Promise<ChildProcess> {
 }
 
 /**
- * Ends the child, and removes the folder where one is given, when this process is killed: then it runs no handler, but
- * its end of the pipe closes, and the shell sees that.
+ * Ends the child, and removes the folder if one is given, when this process is killed: a killed process runs no handler, but
+ * its end of the pipe closes, which the shell notices.
  */
 export function endWithParent(child: ChildProcess, folder?: string): void {
   const script = 'read -r _; kill -9 "$0" 2>/dev/null; sleep 1; [ -z "$1" ] || rm -rf "$1"';

@@ -9,10 +9,10 @@ export const hasShared = existsSync(join(root, 'corpus'));
 
 if (!hasShared && process.env.CI === 'true') throw new Error(`CI needs the recordings, and there are none at ${root}`);
 
-/** `describe` where the recordings are present; otherwise a skip whose name says why. */
+/** `describe` if the recordings are present; otherwise a skip whose name says why. */
 export const describeShared: (name: string, body: () => void) => void = hasShared
   ? describe
-  : // Not the body: a table of no recordings is an error.
+  : // Without the body: an empty table of recordings would be an error.
     (name) =>
       describe.skip(`${name} (skipped: the recordings are not on this machine)`, () => it.skip('is not run', () => {}));
 
@@ -26,7 +26,7 @@ export function readSharedBytes(path: string): Buffer {
   return readFileSync(join(root, path));
 }
 
-/** The names in a folder that end so; none where the recordings are absent. */
+/** The names in a folder with this ending; none if the recordings are absent. */
 export function listShared(folder: string, ending: string): readonly string[] {
   if (!hasShared) return [];
   return readdirSync(join(root, folder))

@@ -1,4 +1,4 @@
-/** Bytes as a network may cut them. */
+/** Cuts bytes as a network may. */
 
 /** The bytes in pieces that end at these offsets, in any order. */
 export function* splitBytes(bytes: Buffer, offsets: readonly number[]): Iterable<Buffer> {

@@ -7,14 +7,14 @@ const PIECE = 'x'.repeat(64 * 1024);
 const DEADLINE_MS = 5000;
 const HI = { model: 'm', input: 'Hi', stream: true };
 
-/** A model that never stops, and how much of it was taken. */
+/** A model that never stops, and how many batches were taken from it. */
 export interface EndlessModel {
   readonly upstream: Upstream;
   readonly taken: number;
   readonly isOpen: boolean;
 }
 
-/** The model: 64 KiB of text in each batch, for as long as somebody asks for the next. */
+/** The model: 64 KiB of text in each batch, for as long as it is read. */
 export function endlessModel(): EndlessModel {
   let taken = 0;
   let isOpen = false;
@@ -25,7 +25,7 @@ export function endlessModel(): EndlessModel {
       for (;;) {
         yield [{ type: 'text-delta' as const, text: PIECE }];
         taken += 1;
-        // A network would come between two batches.
+        // Yields to the event loop between two batches, as a network would.
         await new Promise(setImmediate);
       }
     } finally {
@@ -53,7 +53,7 @@ export function unreadClient(url: string, path = '/v1/responses', body: object =
   return socket;
 }
 
-/** How many batches were taken when none had been for a quarter of a second. Throws where that never happens. */
+/** How many batches were taken, once none has been for a quarter of a second. Throws if that never happens. */
 export async function takenInAll(model: EndlessModel): Promise<number> {
   const deadline = performance.now() + DEADLINE_MS;
   for (let quiet = 0, last = -1; performance.now() < deadline; ) {
@@ -65,7 +65,7 @@ export async function takenInAll(model: EndlessModel): Promise<number> {
   throw new Error(`The model still wrote after ${DEADLINE_MS} ms: ${model.taken} batches.`);
 }
 
-/** Resolves when the condition holds. Throws where it never does. */
+/** Resolves when the condition holds. Throws if it never does. */
 export async function until(condition: () => boolean): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS;
   while (!condition()) {

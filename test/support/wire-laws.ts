@@ -1,4 +1,4 @@
-/** The laws of a stream as a client sees it: framing read strictly, then every event held to the laws of a turn. */
+/** The laws of a stream as a client sees it: reads the framing strictly, then checks every event against the laws of a turn. */
 import { broken, law, same } from './law.ts';
 import { expectLaws } from './laws.ts';
 import { expectValidEvent } from './open-responses-schema.ts';
@@ -8,8 +8,8 @@ import { turnEventsOf } from './wire-turn.ts';
 type Lifecycle = Extract<WireEvent, { response: unknown }>;
 
 /**
- * The events of a whole event stream. Throws where a frame is not one `event:` line and one `data:` line of the same
- * type, where a line ends otherwise than in LF, where `[DONE]` is not last, or where a schema refuses an event.
+ * The events of a whole event stream. Throws if a frame is not one `event:` line and one `data:` line of the same
+ * type, if a line does not end in LF, if `[DONE]` is not last, or if a schema refuses an event.
  */
 export function readWire(stream: string): readonly WireEvent[] {
   law(!stream.includes('\r'), 'lines end in LF only', stream.slice(0, 200));
@@ -29,7 +29,7 @@ function readFrame(frame: string): WireEvent {
 
 /**
  * The response in the terminal event. Throws, naming the law, unless the events are one whole stream that keeps every
- * law of a turn, and those of its responses: what the first one settles stays so, and none reports anything ahead.
+ * law of a turn, and those of its responses: fields that are settled in the first one do not change, and none reports anything too early.
  */
 export function expectWireLaws(events: readonly WireEvent[]): WireResponse {
   expectLaws(turnEventsOf(events));
@@ -42,7 +42,7 @@ export function expectWireLaws(events: readonly WireEvent[]): WireResponse {
   return last;
 }
 
-/** What a response is from its first event on; who answered is known at its end. */
+/** The fields that are settled from the first event on; the answering model is known only at the end. */
 function settled(response: WireResponse): unknown {
   const { status, completed_at, error, incomplete_details, output, usage, model, service_tier, ...rest } = response;
   return rest;
@@ -54,7 +54,7 @@ function open({ completed_at, error, incomplete_details, output, usage }: WireRe
 
 const UNKNOWN = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
 
-/** Each client reads the form that it knows. */
+/** The error has both forms, since each client reads the one that it knows. */
 function expectNestedError({ code, message, param, error }: Extract<WireEvent, { type: 'error' }>): void {
   same({ ...error }, { type: error.type, code, message, param }, 'the error is nested and flat alike');
 }

@@ -1,4 +1,4 @@
-/** The Responses wire as PROTOCOL.md tells it, as zod schemas: every key of everything this package sends, and no other. */
+/** The wire format of the Responses API as zod schemas: every key of everything that this package sends, and no other. */
 import { inspect } from 'node:util';
 import { z } from 'zod';
 
@@ -27,7 +27,7 @@ const foundFunction = z.strictObject({
   defer_loading: z.literal(true),
 });
 
-/** A tool that the client brought, as it brought it. */
+/** A tool that the client has sent, unchanged. */
 const broughtTool = z.looseObject({ type: name, name, defer_loading: z.literal(true) });
 
 const fileCitation = z.strictObject({ type: z.literal('file_citation'), file_id: name, filename: text, index: count });
@@ -101,7 +101,7 @@ const item = z.discriminatedUnion('type', [
     status: z.enum([...itemStatus.options, 'failed']),
     approval_request_id: name.nullable(),
     arguments: text,
-    // OpenAI's types say text, its wire an object.
+    // A string in OpenAI's types, and an object on its wire.
     error: z.union([text, z.looseObject({ type: name })]).nullable(),
     name,
     output: text.nullable(),
@@ -239,7 +239,7 @@ const item = z.discriminatedUnion('type', [
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: text }),
 ]);
 
-/** OpenAI's enum, and what its wire has besides; the finer code of this package stands beside it. */
+/** The codes of OpenAI's enum and of its wire; the more exact code of this package is in another field. */
 const responseError = z.strictObject({
   code: z.enum([
     'server_error',
@@ -298,7 +298,7 @@ const textFormat = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** OpenAI's two, and what ends the rounds of tools that the server runs. */
+/** OpenAI's two reasons, and those that end the rounds of server tools. */
 const REASONS = [
   'max_output_tokens',
   'content_filter',
@@ -309,7 +309,7 @@ const REASONS = [
 
 const STATUSES = ['queued', 'in_progress', 'completed', 'incomplete', 'failed'] as const;
 
-/** All 31 keys, with `status` narrowed to what stands at this place; `user` is OpenAI's own and optional. */
+/** All 31 keys, with `status` narrowed to the values allowed here; `user` is OpenAI's own and optional. */
 function resource<const Status extends readonly [string, ...string[]]>(...status: Status) {
   return z.strictObject({
     id: z.string().regex(/^resp_/),
@@ -442,17 +442,17 @@ export type WireItem = WireResponse['output'][number];
 /** The body of an HTTP error. */
 export type WireError = z.infer<typeof wireError>;
 
-/** The event, whose type is now known; throws where a key is missing, wrong or not of the wire. */
+/** The event, whose type is now known; throws if a key is missing, wrong or unknown. */
 export function expectWire(event: unknown): WireEvent {
   return parsed(wireEvent, event, 'an event');
 }
 
-/** The resource, whose type is now known; throws where one of its 31 keys is missing or anything is wrong. */
+/** The resource, whose type is now known; throws if one of its 31 keys is missing or anything is wrong. */
 export function expectWireResponse(response: unknown): WireResponse {
   return parsed(wireResponse, response, 'a response');
 }
 
-/** The error envelope, whose type is now known; throws where it is anything else. */
+/** The error envelope, whose type is now known; throws if it is anything else. */
 export function expectWireError(body: unknown): WireError {
   return parsed(wireError, body, 'an error');
 }

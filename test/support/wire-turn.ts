@@ -1,4 +1,4 @@
-/** The events of a stream, read back into the events of the turn that it reports, so that both are held to the same laws. */
+/** The events of a stream, converted back into the events of its turn, so that both are checked by the same laws. */
 import type { TurnEnd, TurnEvent } from '../../src/protocol/events.ts';
 import type { OutputItem, Part, PartType, ToolCallType } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
@@ -12,7 +12,7 @@ type InPart = Extract<
 >;
 type InItem = Extract<WireEvent, { item_id: string }>;
 
-/** The turn's events, one for each of the stream's. Throws where an event reports what no turn does. */
+/** The turn's events, one for each of the stream's. Throws if an event reports something that no turn does. */
 export function turnEventsOf(events: readonly WireEvent[]): readonly TurnEvent[] {
   const names = new Map<string, string>();
   return events.map((event) => {
@@ -144,7 +144,7 @@ function turnEnd(response: WireResponse, status: TurnEnd['status'], sequence: nu
   };
 }
 
-/** A response has a code that clients know, and the finer one of the event as its reason. */
+/** A response has a code that clients know, and the more exact code of the event as its reason. */
 function turnError(error: WireResponse['error']): TurnEnd['error'] {
   if (!error) return null;
   const { reason, code, type, message, param } = error;

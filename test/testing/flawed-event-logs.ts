@@ -85,7 +85,7 @@ export const EVENT_FLAWS: readonly (readonly [
 ])[] = [
   [
     'have no fencing',
-    '[F-10] refuses the earlier writer once another has claimed the log, which goes on',
+    '[F-10] refuses the earlier writer once another has claimed the log and continues it',
     appendsAnyway((append, { epoch }) => ({ ...append, epoch })),
   ],
   [
@@ -100,10 +100,10 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'check no position without events',
-    'replaces the state alone where there are no events',
+    'replaces only the state if there are no events',
     appendsAnyway((append, { next }) => ({ ...append, from: append.events.length === 0 ? next : append.from })),
   ],
-  ['look and then append', '[F-10] lets one of many succeed that append at one position at the same time', looksFirst],
+  ['look and then append', '[F-10] lets one of many concurrent appends at one position succeed', looksFirst],
   [
     'keep the first state',
     'appends events in order, and keeps the newest state',
@@ -111,7 +111,7 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'never end',
-    'ends with its last events, and takes no more',
+    'ends with its last events, and accepts no more',
     ({ append }) => ({ append: (key, { endsUntil: _, ...given }) => append(key, given) }),
   ],
   [
@@ -131,12 +131,12 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'are kept when they begin anew',
-    'begins a log in the place of another, of which nothing is left',
+    'begins a log in place of another, of which nothing is left',
     ({ begin, heads }) => ({ begin: async (key, made) => ((await heads([key]))[0] ? undefined : begin(key, made)) }),
   ],
   [
     'let anybody claim them',
-    '[F-10] lets nobody claim a log with its own epoch or a lower one',
+    '[F-10] refuses a claim with the log’s own epoch or a lower one',
     ({ claim, heads }) => ({
       async claim(key, epoch) {
         const [head] = await heads([key]);
@@ -147,7 +147,7 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'let two claim one epoch',
-    '[F-10] lets one of many succeed that claim with one epoch at the same time',
+    '[F-10] lets one of many concurrent claims with one epoch succeed',
     ({ claim }) => {
       const claims = new Map<string, ReturnType<typeof claim>>();
       return {
@@ -171,7 +171,7 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'end for the writer’s own epoch',
-    '[F-10] ends without further events, for a higher epoch alone',
+    '[F-10] ends without further events only for a higher epoch',
     ({ end, heads }) => ({
       async end(key, epoch, until) {
         const [head] = await heads([key]);
@@ -197,17 +197,17 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'read from the beginning of a batch',
-    'reads from every position, in the middle of what was appended together too',
+    'reads from every position, even within events that were appended together',
     (log) => ({ read: (key, after, maxBytes) => log.read(key, after - ((after + 1) % 4), maxBytes) }),
   ],
   [
     'give a page from its second event',
-    'reads from every position, in the middle of what was appended together too',
+    'reads from every position, even within events that were appended together',
     pages((events) => events.slice(1)),
   ],
   [
     'read nothing where nothing fits',
-    'reads page by page without gap or repeat, one event where not even that fits',
+    'reads page by page without gap or repeat, and always at least one event',
     (log) => ({
       async read(key, after, maxBytes) {
         const page = await log.read(key, after, maxBytes);
@@ -238,12 +238,12 @@ export const EVENT_FLAWS: readonly (readonly [
   ],
   [
     'give positions without the missing ones',
-    'gives the positions of many logs in the order of the question, nothing for a missing one',
+    'returns the positions of many logs in the order of the keys, and undefined for a missing one',
     ({ heads }) => ({ heads: async (keys) => (await heads(keys)).filter((head) => head !== undefined) }),
   ],
   [
     'give the positions of a hundred',
-    'gives the positions of many logs in the order of the question, nothing for a missing one',
+    'returns the positions of many logs in the order of the keys, and undefined for a missing one',
     ({ heads }) => ({ heads: (keys) => heads(keys.slice(0, 100)) }),
   ],
   ['have no scopes', '[P-13] keeps another scope’s log from every method', spelt(({ id }) => ({ scope: '', id }))],
@@ -253,17 +253,17 @@ export const EVENT_FLAWS: readonly (readonly [
   ),
   [
     'join scope and id by a colon',
-    '[P-13] keeps logs apart whose scopes and ids only look alike',
+    '[P-13] keeps logs apart if their scopes and ids only look alike',
     spelt(({ scope, id }) => ({ scope: '', id: `${scope}:${id}` })),
   ],
   [
     'ignore case',
-    '[P-13] keeps logs apart whose scopes and ids only look alike',
+    '[P-13] keeps logs apart if their scopes and ids only look alike',
     spelt(({ scope, id }) => ({ scope, id: id.toLowerCase() })),
   ],
   [
     'never expire',
-    '[P-16] forgets a log that does not end in its time, and no method brings it back',
+    '[P-16] drops a log that does not end before it expires, and no method restores it',
     ({ begin }) => ({ begin: (key, made) => begin(key, { ...made, expiresAt: Number.MAX_SAFE_INTEGER }) }),
   ],
 ];

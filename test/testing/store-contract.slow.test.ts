@@ -112,7 +112,7 @@ function linksAcrossScopes(store: ResponseStore): Partial<ResponseStore> {
 const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
   [
     'replaces whatever the version',
-    '[F-10] replaces a response of the version that is expected, and refuses any other',
+    '[F-10] replaces a response with the expected version, and refuses any other',
     (store) => ({
       async replace(response) {
         const found = await store.get(response);
@@ -123,7 +123,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'looks and then replaces',
-    '[F-10] lets one of ten succeed that replace one version at the same time',
+    '[F-10] lets one of ten concurrent replacements of one version succeed',
     (store) => ({
       async replace(response, version) {
         const found = await store.get(response);
@@ -135,7 +135,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'makes what it replaces',
-    '[F-10] makes no response that was never put, or was deleted',
+    '[F-10] creates no response that was never put, or was deleted',
     (store) => ({
       async replace(response, version) {
         const found = await store.get(response);
@@ -152,7 +152,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'looks ids up in an object',
-    'answers undefined to an id that was never put, however odd',
+    'returns undefined for an id that was never put, however odd',
     (store) => ({ get: async (key) => (await store.get(key)) ?? ({} as Record<string, never>)[key.id] }),
   ],
   [
@@ -162,12 +162,12 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'always says that it deleted',
-    'answers true to a delete, and false when nothing is left to delete',
+    'returns true for a delete, and false when nothing is left to delete',
     (store) => ({ delete: async (key) => (await store.delete(key)) || true }),
   ],
   [
     'deletes nothing',
-    'ends a chain where an ancestor was deleted, and lets what is left be continued',
+    'ends a chain where an ancestor was deleted, and lets the rest be continued',
     (store) => ({ delete: async (key) => (await store.get(key)) !== undefined }),
   ],
   [
@@ -175,11 +175,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
     '[P-12] keeps all of 100 responses that are put at the same time',
     (store) => ({ put: (response) => (response.id === 'resp_57' ? undefined : store.put(response)) }),
   ],
-  [
-    'mixes two puts of one id',
-    'keeps one whole response where several are put under one id at the same time',
-    mixesPuts,
-  ],
+  ['mixes two puts of one id', 'keeps one whole response if several are put under one id at the same time', mixesPuts],
   [
     'drops the output of a long turn',
     '[P-12] keeps a turn of 5 MB',
@@ -217,52 +213,48 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'links across scopes',
-    '[P-13] gives no chain of another scope’s response, and ends a chain before one',
+    '[P-13] returns no chain of another scope’s response, and ends a chain before one',
     linksAcrossScopes,
   ],
   [
     'joins scope and id by a colon',
-    '[P-13] keeps scopes and ids apart whatever separators they hold',
+    '[P-13] keeps scopes and ids apart whatever separators they contain',
     spells(({ scope, id }) => ({ scope: '', id: `${scope}:${id}` })),
   ],
   [
     'joins scope and id by NUL',
-    '[P-13] keeps scopes and ids apart whatever separators they hold',
+    '[P-13] keeps scopes and ids apart whatever separators they contain',
     spells(({ scope, id }) => ({ scope: '', id: `${scope}\u0000${id}` })),
   ],
   [
     'finds by pattern',
-    '[P-13] takes wildcards in ids and scopes for plain characters',
+    '[P-13] treats wildcards in ids and scopes as plain characters',
     spells(({ scope, id }) => ({ scope, id: id.replace(/[-_.?]/g, '-') })),
   ],
   [
     'ignores case',
-    '[P-13] keeps ids and scopes apart that only look alike',
+    '[P-13] keeps ids and scopes apart if they only look alike',
     spells(({ scope, id }) => ({ scope, id: id.toLowerCase() })),
   ],
   [
     'normalises scopes',
-    '[P-13] keeps ids and scopes apart that only look alike',
+    '[P-13] keeps ids and scopes apart if they only look alike',
     spells(({ scope, id }) => ({ scope: scope.normalize(), id })),
   ],
   [
     'gives chains oldest first',
-    'gives a response and its ancestors whole, newest first',
+    'returns a response and its ancestors whole, newest first',
     chains(async (find, limit) => (await find(limit)).toReversed()),
   ],
-  [
-    'ignores the limit',
-    'gives a chain of 1,000 in order, and no more of it than the limit',
-    chains((find) => find(2000)),
-  ],
+  ['ignores the limit', 'returns a chain of 1,000 in order, and no more than the limit', chains((find) => find(2000))],
   [
     'gives the oldest where the limit cuts',
-    'gives a chain of 1,000 in order, and no more of it than the limit',
+    'returns a chain of 1,000 in order, and no more than the limit',
     chains(async (find, limit) => (await find(2000)).slice(-limit)),
   ],
   [
     'leaves out the response itself',
-    'starts a chain at the response that is asked for, not at the newest',
+    'starts a chain at the requested response, not at the newest',
     chains(async (find, limit) => (await find(limit)).slice(1)),
   ],
   [
@@ -317,7 +309,7 @@ const CONVERSATION_FLAWS: readonly (readonly [
 ])[] = [
   [
     'make what is updated',
-    '[F-10] makes no conversation that was never put, was deleted, or is another scope’s',
+    '[F-10] creates no conversation that was never put, was deleted, or is another scope’s',
     ({ put }) => ({
       async update(conversation) {
         await put(conversation);
@@ -327,17 +319,17 @@ const CONVERSATION_FLAWS: readonly (readonly [
   ],
   [
     'give one page for all',
-    '[F-05] gives every page that is asked for, in either order',
+    '[F-05] returns every requested page, in either order',
     ({ items }) => ({ page: async (key) => ({ items: await items(key), hasMore: false }) }),
   ],
   [
     'find what was removed',
-    '[F-05] finds items by their ids, however odd, and none that are not there',
+    '[F-05] finds items by their ids, however odd, and no missing ones',
     () => ({ find: (_key, ids) => ids.map((id) => ({ type: 'message', id })) }),
   ],
   [
     'make what is appended to',
-    '[S-17] answers whether there is a conversation to append to, even where there is nothing to add',
+    '[S-17] returns whether there is a conversation to append to, even if there is nothing to add',
     ({ append, put }) => ({
       async append({ scope, id }, items) {
         await put({ scope, id, createdAt: 0, metadata: {} });
@@ -347,7 +339,7 @@ const CONVERSATION_FLAWS: readonly (readonly [
   ],
   [
     'always say that they appended',
-    '[S-17] answers whether there is a conversation to append to, even where there is nothing to add',
+    '[S-17] returns whether there is a conversation to append to, even if there is nothing to add',
     ({ append }) => ({ append: async (key, items) => (await append(key, items)) || true }),
   ],
   ['append one by one', '[S-17] neither loses nor interleaves 50 appends at the same time', appendsOneByOne],
@@ -369,7 +361,7 @@ const CONVERSATION_FLAWS: readonly (readonly [
   ],
   [
     'leave items behind',
-    '[S-17] deletes the items with the conversation, and answers whether there was one',
+    '[S-17] deletes the items with the conversation, and returns whether there was one',
     keepsItemsElsewhere(({ scope, id }) => ({ scope, id: `${id} items` })),
   ],
   [
@@ -396,12 +388,12 @@ const CONVERSATION_FLAWS: readonly (readonly [
   ],
   [
     'join scope and id by a colon',
-    '[P-13] keeps conversations apart whose scopes and ids only look alike',
+    '[P-13] keeps conversations apart if their scopes and ids only look alike',
     (store) => keyed(store, ({ scope, id }) => ({ scope: '', id: `${scope}:${id}` })),
   ],
   [
     'ignore case',
-    '[P-13] keeps conversations apart whose scopes and ids only look alike',
+    '[P-13] keeps conversations apart if their scopes and ids only look alike',
     (store) => keyed(store, ({ scope, id }) => ({ scope, id: id.toLowerCase() })),
   ],
   [
@@ -512,20 +504,20 @@ describe('storeContract', () => {
         () => ({}),
       ),
     ).toEqual([
-      '[F-10] [P-16] does not bring back a response that expired',
-      '[P-16] [B-34] forgets a response when the store’s time to live is over',
+      '[F-10] [P-16] does not restore a response that has expired',
+      '[P-16] [B-34] drops a response when the store’s time to live is over',
       '[P-16] keeps a response no longer than the store’s time to live, whatever its expiresAt',
-      '[P-16] forgets a conversation and its items when the store’s time to live is over',
-      '[P-16] gives a conversation its time anew at each put and append',
-      '[F-10] [P-16] brings back no conversation that expired',
+      '[P-16] drops a conversation and its items when the store’s time to live is over',
+      '[P-16] renews a conversation’s time to live at each put and append',
+      '[F-10] [P-16] does not restore a conversation that has expired',
     ]);
   });
 
   it('[X-05] fails a store that ignores expiresAt', async () => {
     const ignores: Flaw = (store) => ({ put: ({ expiresAt: _, ...response }) => store.put(response) });
     expect(await failures(ignores)).toEqual([
-      '[P-16] forgets a response at its own expiresAt, where that is earlier',
-      '[P-16] gives a response that is put again its time anew',
+      '[P-16] drops a response at its own expiresAt if that is earlier',
+      '[P-16] renews the time to live of a response that is put again',
       '[P-16] ends a chain where an ancestor expired',
     ]);
   });

@@ -100,7 +100,7 @@ function batches(change: (batch: readonly ModelEvent[], index: number) => Iterab
     };
 }
 
-/** Does something else with what is thrown. */
+/** Replaces the thrown error. */
 function throws(change: (error: unknown) => unknown): Flaw {
   return (stream) =>
     async function* (request, call) {
@@ -118,7 +118,7 @@ function without(type: ModelEvent['type']): Flaw {
 
 const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
 
-/** Tells of every failure as an end. */
+/** Reports every failure as a regular end. */
 const finishesAlways: Flaw = (stream) =>
   async function* (request, call) {
     try {
@@ -129,22 +129,18 @@ const finishesAlways: Flaw = (stream) =>
   };
 
 const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
-  ['says it backwards', 'tells the text in order', batches((batch) => [batch.toReversed()])],
-  ['hands on each event alone', 'hands on together', batches((batch) => batch.map((event) => [event]))],
-  ['never finishes', 'tells once that the model has finished', without('finish')],
-  [
-    'finishes first',
-    'tells once that the model has finished',
-    batches((batch, index) => (index ? [batch] : [[FINISH], batch])),
-  ],
-  ['keeps the usage to itself', 'tells the usage, whole', without('usage')],
+  ['reverses the text', 'emits the text in order', batches((batch) => [batch.toReversed()])],
+  ['passes on each event alone', 'passes on together', batches((batch) => batch.map((event) => [event]))],
+  ['never finishes', 'emits one finish event', without('finish')],
+  ['finishes first', 'emits one finish event', batches((batch, index) => (index ? [batch] : [[FINISH], batch]))],
+  ['drops the usage', 'emits the complete usage', without('usage')],
   [
     'mixes the calls',
     'keeps parallel tool calls apart',
     batches((batch) => [batch.map((event) => (event.type === 'tool-call-delta' ? { ...event, call: 0 } : event))]),
   ],
-  ['tells what was cut as finished', 'where the connection is cut', finishesAlways],
-  ['tells what lacks its end as finished', 'where the answer lacks its end', finishesAlways],
+  ['reports a cut answer as finished', 'if the connection is cut', finishesAlways],
+  ['reports an answer without its end as finished', 'if the answer lacks its end', finishesAlways],
   [
     'throws errors of its own',
     'throws an ApiError with the status of a refusal',
@@ -152,17 +148,17 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'throws errors of its own in a stream',
-    'throws the error in a stream',
+    'throws an error in a stream',
     throws((thrown) => new Error(String(thrown))),
   ],
   [
-    'tells secrets',
-    'tells neither key nor address',
+    'reveals secrets',
+    'reveals neither key nor address',
     throws(() => new ApiError('invalid_api_key', `The key ${KEY} is wrong.`, { status: 401 })),
   ],
   [
     'repeats what was refused',
-    'does not repeat what was refused',
+    'does not retry a refused request',
     (stream) =>
       async function* (request, call) {
         try {
@@ -174,23 +170,23 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'has no patience limit for the first byte',
-    'where nothing is answered',
+    'if the server never answers',
     throws(() => new ApiError('upstream_unavailable', 'No.')),
   ],
-  ['takes silence for a cut', 'where the server falls silent', throws(() => new ApiError('upstream_truncated', 'No.'))],
+  ['reports silence as a cut', 'if the server stops sending', throws(() => new ApiError('upstream_truncated', 'No.'))],
   [
-    'does not know of the abort',
+    'ignores the abort',
     'closes the connection when the call is aborted',
     throws(() => new ApiError('upstream_truncated', 'No.')),
   ],
   [
-    'asks although nobody waits',
+    'sends a request although nobody waits',
     'sends nothing for a call that was aborted before',
     (stream) => (request, call) => stream(request, { ...call, signal: new AbortController().signal }),
   ],
   [
     'splits characters',
-    'tells the same text byte by byte',
+    'emits the same text byte by byte',
     (stream) =>
       async function* (request, call) {
         let reported = 0;
@@ -202,18 +198,18 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
 ];
 
-/** Asks something else. */
-function asks(change: (items: readonly Item[]) => readonly Item[]): Flaw {
+/** Sends other items. */
+function sends(change: (items: readonly Item[]) => readonly Item[]): Flaw {
   return (stream) => (request, call) => stream({ ...request, items: change(request.items) }, call);
 }
 
 const EXTRA_FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
-  ['keeps its state to itself', 'gives a thought back in its place', without('reasoning-end')],
-  ['gives thoughts back in another place', 'gives a thought back in its place', asks((items) => items.toReversed())],
+  ['drops its state', 'sends a thought back in its place', without('reasoning-end')],
+  ['sends thoughts back in another place', 'sends a thought back in its place', sends((items) => items.toReversed())],
   [
-    'gives the thoughts of others back',
-    'gives back no thought that another upstream wrote',
-    asks((items) =>
+    'sends the thoughts of others back',
+    'sends back no thought that another upstream wrote',
+    sends((items) =>
       items.map((item) =>
         item.encrypted_content ? { type: 'message', role: 'user', content: JSON.stringify(item) } : item,
       ),
@@ -222,13 +218,13 @@ const EXTRA_FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw
   ['joins messages', 'keeps messages apart', without('message-start')],
   [
     'forgets the phases',
-    'gives messages back apart',
-    asks((items) => items.map(({ phase: _, ...item }): Item => ({ ...item, type: item.type }))),
+    'sends messages back apart',
+    sends((items) => items.map(({ phase: _, ...item }): Item => ({ ...item, type: item.type }))),
   ],
-  ['cites nothing', 'tells what was cited', without('annotation')],
+  ['cites nothing', 'emits citations', without('annotation')],
   [
     'cites another place',
-    'tells what was cited',
+    'emits citations',
     batches((batch) => [
       batch.map((event) =>
         event.type === 'annotation' ? { ...event, annotation: { ...event.annotation, start_index: 3 } } : event,
@@ -267,15 +263,15 @@ describe('the upstream contract', () => {
     expect(failed).toEqual([expect.stringContaining(failing)]);
   });
 
-  it('[X-05] [X-07] fails one that leaves out what was said', async () => {
-    const silent = asks((items) => items.filter(({ phase }) => phase !== 'commentary'));
-    const failing = 'gives all messages back';
+  it('[X-05] [X-07] fails one that leaves messages out of the next request', async () => {
+    const silent = sends((items) => items.filter(({ phase }) => phase !== 'commentary'));
+    const failing = 'sends all messages back';
     expect(await failures(silent, new RegExp(failing))).toEqual([expect.stringContaining(failing)]);
   });
 
-  it('[X-05] [X-07] fails one that does not ask again', async () => {
-    expect(await failures((stream) => stream, /asks again/, { retries: 0 })).toEqual([
-      expect.stringContaining('asks again'),
+  it('[X-05] [X-07] fails one that does not retry', async () => {
+    expect(await failures((stream) => stream, /retries if/, { retries: 0 })).toEqual([
+      expect.stringContaining('retries if'),
     ]);
   });
 

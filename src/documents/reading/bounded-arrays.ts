@@ -1,11 +1,11 @@
-/** Bounds the arrays of bytes of a thread: they lie outside the heap that `resourceLimits` bound. */
+/** Bounds the byte arrays of a thread: they are outside the heap that `resourceLimits` bounds. */
 
-/** Smaller ones are not worth asking for the memory in use. */
+/** Smaller arrays are not checked: measuring the memory in use would cost more. */
 const SMALL = 65_536;
 
 /**
- * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result says * whether
- that happened. Decompressors that allocate outside of it are removed, so that libraries use arrays.
+ * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result says whether
+ * that happened. Decompressors that allocate outside of it are removed, so that libraries use arrays.
  */
 export function boundArrays(most: number): () => boolean {
   let isExceeded = false;

@@ -23,7 +23,7 @@ export type DocumentResult =
   | { readonly text: string }
   | { readonly code: DocumentFault; readonly reason: string; readonly missing?: string | undefined };
 
-/** Why there is no text: `reason` goes behind the document's name. */
+/** Why there is no text: `reason` follows the document's name in the message. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
   readonly code: DocumentFault;

@@ -33,7 +33,7 @@ function readOffice(bytes: Uint8Array<ArrayBuffer>, output: TextOutput, limits: 
   else throw unsupported();
 }
 
-/** Office wraps what it encrypts in the container of its older formats. */
+/** The error for the container of Office's older formats, in which it also wraps encrypted documents. */
 function oldOffice(bytes: Uint8Array): DocumentError {
   const isEncrypted = Buffer.from(bytes).includes(Buffer.from('EncryptedPackage', 'utf16le'));
   return isEncrypted ? new DocumentError('invalid_file', 'is protected by a password') : unsupported();

@@ -27,7 +27,7 @@ const LINES = new Set(
 const CELLS = new Set(['td', 'th']);
 const BLANKS = /\s+/g;
 
-/** A line for each block, without what is not shown. */
+/** A line for each block, without elements that a browser does not show. */
 export function readHtml(html: string, output: TextOutput): void {
   let silent = 0;
   let preformatted = 0;

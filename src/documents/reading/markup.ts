@@ -6,7 +6,7 @@ const PACKAGE = 'htmlparser2';
 
 /** Receives the tags and texts of a document, in document order. */
 export interface MarkupHandler {
-  /** XML's names are without their prefix. */
+  /** Names of XML are without their prefix. */
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   text(text: string): void;
   close(name: string): void;

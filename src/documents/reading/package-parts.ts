@@ -9,7 +9,7 @@ export function readPart(zip: Zip, name: string, handler: Partial<MarkupHandler>
   if (xml) readMarkup(xml, true, { open() {}, text() {}, close() {}, ...handler });
 }
 
-/** The parts that `name` lists in these elements, in their order: their paths, and the elements' attributes. */
+/** The parts that the part `name` lists in these elements, in order: their paths, and the elements' attributes. */
 export function partsIn(zip: Zip, name: string, element: string, most: number) {
   const targets = relations(zip, name);
   const parts: { readonly path: string; readonly attributes: Readonly<Record<string, string>> }[] = [];

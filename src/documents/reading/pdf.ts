@@ -6,7 +6,7 @@ import type { TextOutput } from './text-output.ts';
 
 const PACKAGE = 'unpdf';
 
-/** Page by page. */
+/** Reads page by page. */
 export async function readPdf(
   bytes: Uint8Array,
   output: TextOutput,
@@ -18,7 +18,7 @@ export async function readPdf(
   } catch (error) {
     if (!isTooLarge()) throw error;
   }
-  // The package goes on without what it could not read.
+  // The package skips parts that it cannot read, and throws nothing.
   if (isTooLarge()) throw new DocumentError('file_too_large', `takes more than ${maxUnpackedBytes} bytes unpacked`);
 }
 

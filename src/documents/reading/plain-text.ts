@@ -3,7 +3,7 @@ import { textOfBytes } from '../../protocol/file-data.ts';
 import { unsupported } from './document-job.ts';
 import { tooLong } from './text-output.ts';
 
-/** By its byte order mark, or as UTF-8. Throws `unsupported_file` for what is no text, and `file_too_large`. */
+/** Decodes by the byte order mark, or as UTF-8. Throws `unsupported_file` for bytes that are no text, and `file_too_large`. */
 export function decoded(bytes: Uint8Array, most: number): string {
   const text = anyLength(bytes);
   if (text.length > most) throw tooLong(most);
@@ -27,7 +27,7 @@ function utf16(bytes: Uint8Array): string {
   throw unsupported();
 }
 
-/** Node without all of ICU decodes little endian only. */
+/** Swaps the bytes of UTF-16 in big endian: Node without full ICU decodes little endian only. */
 function swapped(bytes: Uint8Array): Uint8Array {
   return bytes.length % 2 === 0 ? Buffer.from(bytes).swap16() : bytes;
 }

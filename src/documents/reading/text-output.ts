@@ -1,7 +1,7 @@
 /** Collects the text of a document, up to its limit. */
 import { DocumentError } from './document-job.ts';
 
-/** For a text of more characters. */
+/** The error for a text with more characters. */
 export function tooLong(most: number): DocumentError {
   return new DocumentError('file_too_large', `has more than ${most} characters of text`);
 }
@@ -27,7 +27,7 @@ export class TextOutput {
     this.pieces.push(whole);
   }
 
-  /** A blank, a tab, a line break or two: of several in a row the strongest stays. */
+  /** Adds white space; of several in a row, the strongest stays. */
   break(space: ' ' | '\t' | '\n' | '\n\n'): void {
     if (STRENGTH.indexOf(space) > STRENGTH.indexOf(this.space)) this.space = space;
   }

@@ -54,7 +54,7 @@ function readSheet(zip: Zip, path: string, book: Book, output: TextOutput): void
 
 const WIDEST = 16_384;
 
-/** From 1; undefined if the cell does not say where it is. */
+/** The column's number from 1; undefined if the cell does not name its position. */
 function columnOf(reference = ''): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
   if (!letters) return undefined;
@@ -91,7 +91,7 @@ function stringsOf(zip: Zip): readonly string[] {
   const strings: string[] = [];
   let text = '';
   let isText = false;
-  // How a Japanese text is pronounced stands beside it.
+  // The pronunciation of a Japanese text stands beside it.
   let isPhonetic = false;
   readPart(zip, 'xl/sharedStrings.xml', {
     open(name) {
@@ -113,7 +113,7 @@ function stringsOf(zip: Zip): readonly string[] {
 
 const LONGEST_CODE = 1000;
 
-/** Whether a format shows a date or a time, in time in proportion to its code. */
+/** Whether a format shows a date or a time; runs in linear time. */
 function showsDate(code: string): boolean {
   const lastEnds: Readonly<Record<string, number>> = { '"': code.lastIndexOf('"'), '[': code.lastIndexOf(']') };
   for (let at = 0; at < code.length; at += 1) {
@@ -143,7 +143,7 @@ function dateStyles(zip: Zip): readonly boolean[] {
   return styles;
 }
 
-/** Of the formats that need no code. */
+/** Whether a built-in format, which needs no code, shows a date or a time. */
 function isDateFormat(id: number): boolean {
   return (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58);
 }

@@ -1,4 +1,4 @@
-/** Reads ZIP archives that strangers made: within a limit of unpacked bytes, which holds whatever they declare. */
+/** Reads untrusted ZIP archives within a limit of unpacked bytes, whatever sizes they declare. */
 import { crc32, inflateRawSync } from 'node:zlib';
 import { DocumentError } from './document-job.ts';
 
@@ -30,7 +30,7 @@ export class Zip {
   private readonly entries = new Map<string, Entry>();
   private left: number;
 
-  /** Throws `invalid_file` for what is no whole archive, and `file_too_large`. */
+  /** Throws `invalid_file` if it is no complete archive, and `file_too_large`. */
   constructor(bytes: Uint8Array<ArrayBuffer>, mostUnpacked: number) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     this.most = mostUnpacked;

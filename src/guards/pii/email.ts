@@ -4,12 +4,12 @@ import { isAlphanumeric, isDigit, isWordLetter, MORE, NONE, type Rule } from './
 const AT = 0x40;
 const DOT = 0x2e;
 const DASH = 0x2d;
-/** RFC 5321: of the part before the `@`. */
+/** RFC 5321: the longest part before the `@`. */
 const LONGEST_LOCAL = 64;
-/** RFC 1035: of a domain. */
+/** RFC 1035: the longest domain. */
 const LONGEST_DOMAIN = 253;
 
-/** The run of characters before an `@` that was looked at last: each of its characters is asked for. */
+/** Remembers the last run of characters before an `@`: the rule is tried at each character of the run. */
 class LocalRun {
   private text = '';
   private start = 0;
@@ -26,7 +26,7 @@ class LocalRun {
   }
 }
 
-/** A rule that remembers the run it is in, so that it is linear in the text. */
+/** A rule that remembers the run it is in, so that it runs in linear time. */
 export function emailRule(): Rule {
   const run = new LocalRun();
   return (text, at, isEnd) => {

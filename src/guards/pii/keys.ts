@@ -1,4 +1,4 @@
-/** Keys of known providers, which their first characters show. */
+/** Keys of known providers, recognised by their first characters. */
 import { isDigit, isLetter, isWordLetter, MORE, NONE } from './rule.ts';
 
 /** The prefix of a kind of key, and the minimum number of characters after it. */
@@ -42,7 +42,7 @@ function mayBegin(head: string): boolean {
   return KINDS.some(({ prefix }) => prefix.startsWith(head));
 }
 
-/** Without the full stop of a sentence. */
+/** The end of the key, without the full stop of a sentence. */
 function closed(text: string, from: number, to: number, least: number): number {
   let end = to;
   while (end > from && !isDigit(text.charCodeAt(end - 1)) && !isLetter(text.charCodeAt(end - 1))) end -= 1;

@@ -123,7 +123,7 @@ interface Written {
 
 /** ITU E.164. */
 const LONGEST_PHONE = 15;
-/** Of marks between two groups, such as `) `. */
+/** The most marks between two groups, such as `) `. */
 const LONGEST_GAP = 2;
 
 /**
@@ -143,7 +143,7 @@ export function phoneAt(text: string, at: number, isEnd: boolean): number {
   return count === 0 || end === undefined || isWordGoingOn(text, end) ? NONE : end;
 }
 
-/** Whether digits go on here: groups of another number, or decimals. */
+/** Whether the digits continue another number: its groups, or its decimals. */
 function isWithinNumber(text: string, at: number, first: number): boolean {
   const before = text.charCodeAt(at - 1);
   const isJoined = before === DOT || (isDigit(first) && (isGap(before) || before === SLASH));
@@ -218,7 +218,7 @@ function writtenAt(text: string, at: number, isEnd: boolean): Written | typeof M
     if (isMark && next > at) gap += text[next];
     if ((!isDigit(unit) && !isMark) || gap.length > LONGEST_GAP || digits.length > LONGEST_PHONE + 2) {
       if (size > 0) {
-        // Longer than any number: its last group is none of it.
+        // Longer than any telephone number: its last group does not belong to one.
         groups.push(LONGEST_PHONE + LONGEST_PHONE);
         ends.push(next);
       }

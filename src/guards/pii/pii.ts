@@ -10,12 +10,12 @@ import { MORE, type Rule } from './rule.ts';
 /** A kind of value that `pii` finds. */
 export type PiiKind = 'email' | 'phone' | 'iban' | 'card' | 'key';
 
-/** What is looked for, and what is done about it; `undefined` means omitted. */
+/** The kinds of values to find, and how to treat them; `undefined` means omitted. */
 export interface PiiOptions extends GuardSettingsOptions {
   /** Default: all. */
   readonly kinds?: readonly PiiKind[] | undefined;
   /**
-   * Whether the model receives numbered placeholders such as `[EMAIL_1]`, for which the answer has the values again. For
+   * Whether the model receives numbered placeholders such as `[EMAIL_1]`, which the answer shows as the values again. For
    * guards of `input`. Default: false.
    */
   readonly restore?: boolean | undefined;

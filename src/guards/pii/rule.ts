@@ -22,7 +22,7 @@ export function isLetter(unit: number): boolean {
   return lower >= 0x61 && lower <= 0x7a;
 }
 
-/** Letters of European names besides. */
+/** Also the letters of European names. */
 export function isWordLetter(unit: number): boolean {
   return isLetter(unit) || (unit >= 0xc0 && unit <= 0x24f && unit !== 0xd7 && unit !== 0xf7);
 }

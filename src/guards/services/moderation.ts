@@ -8,7 +8,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { isServiceKey, isServiceURL, postJson } from './post-json.ts';
 
-/** Who judges: an endpoint or a guard model, one of both; `undefined` means omitted. */
+/** The service that judges: either an endpoint or a guard model; `undefined` means omitted. */
 export interface ModerationOptions extends GuardSettingsOptions {
   /** The address up to and including `/v1`, below which `/moderations` is. */
   readonly url?: string | undefined;
@@ -18,7 +18,7 @@ export interface ModerationOptions extends GuardSettingsOptions {
   readonly upstream?: Upstream | undefined;
   /** The model's name. Default for `url`: the endpoint's own; required for `upstream`. */
   readonly model?: string | undefined;
-  /** The only categories of the endpoint that block. Default: whatever it flags. */
+  /** The only categories of the endpoint that block. Default: all that it flags. */
   readonly categories?: readonly string[] | undefined;
   /** The system prompt of the guard model. Default: none, as Llama Guard has its own. */
   readonly instructions?: string | undefined;

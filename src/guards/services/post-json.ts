@@ -5,7 +5,7 @@ import { limitedText } from '../../ports/host/limited-text.ts';
 import { isHeaderValue, type OptionCheck, secretly } from '../../ports/host/options-check.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 
-/** One request. The signal ends it, since each guard has its time. */
+/** One request. The signal ends it when the guard's time is up. */
 export interface ServiceRequest {
   /** The service's name in errors. */
   readonly service: string;
@@ -46,12 +46,12 @@ export async function postJson({ service, url, apiKey, body, signal }: ServiceRe
   }
 }
 
-/** What is wrong with an answer, in words. */
+/** What is wrong with an answer, in words that follow the service's name. */
 class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
 }
 
-/** Not the error's own message: it may have the address. */
+/** Without the error's own message, which may contain the address. */
 function faultOf(error: unknown): string {
   if (error instanceof ServiceFault) return error.message;
   const code = causeCodeOf(error);

@@ -16,7 +16,7 @@ export interface PresidioOptions extends GuardSettingsOptions {
   readonly language?: string | undefined;
   /** Such as `['PERSON', 'LOCATION']`. Default: all that the analyzer knows. */
   readonly entities?: readonly string[] | undefined;
-  /** The least certainty, from 0 to 1. Default: the analyzer's own. */
+  /** The lowest score of a finding, from 0 to 1. Default: the analyzer's own. */
   readonly scoreThreshold?: number | undefined;
   /** As for `pii`. Default: false. */
   readonly restore?: boolean | undefined;

@@ -6,7 +6,7 @@ import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 
-/** A longer URL is refused, and the longest that is held back. */
+/** The longest URL that is held back; a longer one is refused. */
 const LONGEST = 2048;
 /** RFC 3986 sets no limit; the longest that is in use has half as many. */
 const LONGEST_SCHEME = 32;
@@ -69,7 +69,7 @@ function scanUrls(text: string, from: number, isEnd: boolean, settings: EgressSe
   return { findings, settled: text.length };
 }
 
-/** Whether the marks after a scheme may still come. */
+/** Whether `://` may still follow the scheme once there is more text. */
 function isOpen(text: string, scheme: number): boolean {
   return '://'.startsWith(text.slice(scheme, scheme + 3)) && scheme + 3 > text.length;
 }

@@ -72,7 +72,7 @@ export class ChatAnswer {
     return JSON.stringify({ ...body, choices });
   }
 
-  /** Such as an error, which may repeat a text. */
+  /** Guards any other body, such as an error, which may repeat a text. */
   private async other(body: JsonObject): Promise<string> {
     return JSON.stringify(await mapTexts(body, '', { map: (text) => this.guards.output(text, 'text') }));
   }
@@ -276,7 +276,7 @@ export class ChatAnswer {
   }
 }
 
-/** Nothing of a body passes that is not a completion. */
+/** Replaces the whole body of a completion that is blocked. Rethrows any other error. */
 function blockedBody(error: unknown): string {
   if (!(error instanceof GuardBlocked)) throw error;
   const message = "This server's policy does not let the answer pass.";

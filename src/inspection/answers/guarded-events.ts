@@ -23,7 +23,7 @@ interface OpenText {
 /** One answer of the model. */
 export class GuardedEvents {
   private readonly guards: RequestGuards;
-  /** Whether a call of this name ends the text before it, as it does where it is shown at once. */
+  /** Whether a call of this name is shown at once, and so ends the text before it. */
   private readonly opensItem: (name: string) => boolean;
   private readonly calls = new Map<number, JsonTrack>();
   private text: OpenText | undefined;

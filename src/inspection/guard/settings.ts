@@ -42,7 +42,7 @@ function checkGuard(place: string, guard: unknown, list: string): void {
   checkOptions(place, { mode, timeoutMs, onFailure, lookahead }, GUARD_CHECKS);
   if (!restore) return;
   if (list !== 'input')
-    throw new TypeError(`${place}: restore belongs to the guards of input, from where values come back`);
+    throw new TypeError(`${place}: restore is for the guards of input only, whose values are restored in the answer`);
   if ((mode ?? 'redact') !== 'redact') throw new TypeError(`${place}: restore needs the mode 'redact', got '${mode}'`);
 }
 

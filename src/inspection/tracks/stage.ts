@@ -10,7 +10,7 @@ import { editsOf, scanned } from '../guard/run-guard.ts';
 export interface TextStage {
   write(text: string): MaybePromise<string>;
   end(): MaybePromise<string>;
-  /** Where a character of the text is in what is passed on. */
+  /** The index in the text passed on of a character of the original text. */
   placeOf(index: number): number;
   /** Whether characters are held back. */
   readonly holds: boolean;

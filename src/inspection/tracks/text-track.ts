@@ -23,7 +23,7 @@ export class TextTrack implements Track {
     return this.stages.some(({ holds }) => holds);
   }
 
-  /** Where the next character is in the text as it was written. */
+  /** The index of the next character in the original text. */
   get position(): number {
     return this.length;
   }
@@ -48,7 +48,7 @@ export class TextTrack implements Track {
     return passed;
   }
 
-  /** Where a character of the text is in what is passed on. */
+  /** The index in the text passed on of a character of the original text. */
   placeOf(index: number): number {
     return this.stages.reduce((place, stage) => stage.placeOf(place), index);
   }

@@ -1,4 +1,4 @@
-/** What upstreams and tools have done since the process began. */
+/** Counts the calls of upstreams and tools since the process began. */
 import type { ToolCallInfo } from '../../ports/hooks.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { RecordedError } from '../recording/entries.ts';
@@ -20,7 +20,7 @@ export interface UpstreamCount extends Count {
   retries: number;
   firstOutputMs: number;
   firstOutputs: number;
-  /** Calls by the host that was asked last. */
+  /** Calls by the host of their last attempt. */
   readonly hosts: Map<string, number>;
 }
 

@@ -1,7 +1,7 @@
 /** The host's hooks, each followed by the inspector's. */
 import { guarded, type Hooks, type ReceiveEvents } from '../../ports/hooks.ts';
 
-/** Calls the host's hook, if there is one, and then the inspector's. An error of the host's still reaches the router. */
+/** Calls the host's hook, if there is one, and then the inspector's. An error that the host's hook throws still reaches the router. */
 export function withHooks(host: Hooks, own: Hooks): Hooks {
   const both: Record<string, unknown> = {};
   for (const name of [

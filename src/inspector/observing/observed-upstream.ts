@@ -1,4 +1,4 @@
-/** The same upstream, whose calls are recorded. */
+/** Wraps an upstream so that its calls are recorded. */
 import { hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -9,7 +9,7 @@ import type { ModelCallRecord } from '../recording/model-call.ts';
 
 /** Where calls are recorded. */
 export interface CallSink {
-  /** Undefined for a call of no recorded request. */
+  /** Undefined if the call's request is not recorded. */
   begin(upstream: string, signal: AbortSignal): ModelCallRecord | undefined;
   /** The end of any call, recorded or not. */
   ended(upstream: Upstream, call: EndedCall): void;
@@ -42,7 +42,7 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
   };
   const chat: NonNullable<Upstream['chat']> = (body, call) => {
     const watch = new CallWatch(upstream, call, sink, body);
-    // The cast: only an upstream with `chat` is asked for it.
+    // The cast: this is called only if the upstream has `chat`.
     const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
     return mapped<ChatBatch, ChatBatch>(chatOf.call(upstream, body, watch.call), {
       map: (batch) => watch.batch(batch),
@@ -146,7 +146,7 @@ class CallWatch {
   }
 }
 
-/** Errors of others may have any message; upstreams have masked the secrets in theirs. */
+/** Only the message of an `ApiError` is kept: upstreams mask secrets in theirs, other errors may contain any text. */
 export function recordedError(error: unknown): RecordedError {
   if (error instanceof ApiError) return { code: error.code, message: error.message, status: error.status };
   return { code: 'server_error', message: 'An error of unknown origin.', status: 500 };

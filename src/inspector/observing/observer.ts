@@ -1,4 +1,4 @@
-/** Records what the hooks and the upstreams of the observed routers show. */
+/** Records the requests of the observed routers, by their hooks and upstreams. */
 
 import type { Hooks, ObservedTurn, ReceiveEvents, ResponseInfo } from '../../ports/hooks.ts';
 import { warnOfError } from '../../ports/host/error-warning.ts';
@@ -25,11 +25,11 @@ export interface ObservableOptions {
   readonly tools?: ToolProvider<never> | readonly ToolProvider<never>[] | ((request: never) => unknown) | undefined;
   /** The host's own hooks, which are called as before. */
   readonly hooks?: Hooks | undefined;
-  /** As the router's; read to know whether failures are warned of. */
+  /** The router's `logger`: without one, the router reports failures as process warnings. */
   readonly logger?: unknown;
 }
 
-/** Providers of tools and upstreams that are shown; a host has a handful of each. */
+/** The most providers of tools, and upstreams, that are shown; a host has a handful of each. */
 const MOST_PARTS = 256;
 
 /** The settings of what is kept. */
@@ -58,7 +58,7 @@ export class Observer implements CallSink {
     this.ring = ring;
     this.limit = bodyCharacters;
     this.redact = safely(redact);
-    // With `redact`, text that the host's function has not seen is not kept.
+    // With `redact`, only text that has passed through it is kept.
     this.keepsText = redact === undefined;
     this.items = { limit: bodyCharacters, redacted: this.redact, keepsGrowing: this.keepsText };
   }
@@ -95,7 +95,7 @@ export class Observer implements CallSink {
     if (known) return known;
     const proxy = observedUpstream(upstream, this);
     this.proxies.set(upstream, proxy);
-    // Options that are observed twice are recorded once.
+    // Options that are observed again already have the proxy, and are recorded once.
     this.proxies.set(proxy, proxy);
     this.upstreams.know(upstream);
     return proxy;
@@ -108,7 +108,7 @@ export class Observer implements CallSink {
     return both;
   }
 
-  /** Its own error hook would silence the warnings of a host that has neither a hook nor a logger, so it warns itself. */
+  /** The inspector's error hook would silence the warnings of a host that has neither a hook nor a logger, so it warns itself. */
   private hooks(warns: boolean): Hooks {
     return {
       onTurn: (turn) => this.onTurn(turn),
@@ -142,11 +142,11 @@ export class Observer implements CallSink {
     recording.isChat = isRecord(body) && body.messages !== undefined;
     recording.previousId = idIn(body, 'previous_response_id');
     recording.conversation = idIn(body, 'conversation');
-    // The cast: the routers are of this package and of this version.
+    // The cast: the routers are of this package and version.
     return (events) => takeEvents(recording, events as readonly TurnEvent[], this.items);
   }
 
-  /** Ends what has no events: a chat completion, or a compaction. */
+  /** Ends the recording of an answer without events: a chat completion, or a compaction. */
   private onResponse({ requestId, responseId, status, usage, cost, upstreamModel }: ResponseInfo): void {
     const recording = this.ring.ofRequest(requestId);
     if (recording?.info.responseId !== responseId || !recording.isRunning) return;

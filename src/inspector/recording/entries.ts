@@ -40,7 +40,7 @@ export interface LiveItem {
   deltas: number;
   /** The text so far, while it grows. */
   text: string;
-  /** The whole item, once it is there. */
+  /** The whole item, once it is complete. */
   json: Kept;
 }
 
@@ -56,7 +56,7 @@ export interface ModelCall {
   readonly start: number;
   readonly attempts: readonly Attempt[];
   readonly request: Kept;
-  /** Whether `request` and `answer` are what went over the wire; else they are what the upstream was given, and gave. */
+  /** Whether `request` and `answer` are what went over the wire; otherwise they are the arguments and the events of the upstream. */
   readonly isWire: boolean;
   /** The event stream, or one JSON body. */
   readonly answer: string;

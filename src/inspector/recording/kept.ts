@@ -1,4 +1,4 @@
-/** Values as bounded JSON text, without secrets: what the inspector keeps of them. */
+/** Turns values into bounded JSON text without secrets, which the inspector keeps. */
 import { SECRET_NAME } from '../../protocol/secrets/mask.ts';
 import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 
@@ -42,7 +42,7 @@ class KeptValue implements Kept {
   }
 }
 
-/** The same for a value that nobody changes; `characters` is what it takes, as it is or as text. */
+/** The same for a value that is never changed; `characters` is its size, kept as a value or as text. */
 export function keptValue(value: unknown, limit: number): { readonly kept: Kept; readonly characters: number } {
   const characters = charactersIn(value, limit, 0);
   if (characters <= limit) return { kept: new KeptValue(value), characters };
@@ -50,7 +50,7 @@ export function keptValue(value: unknown, limit: number): { readonly kept: Kept;
   return { kept, characters: kept.text.length };
 }
 
-/** What a value takes in memory beside its characters, as characters. */
+/** The memory that a value takes besides its characters, in characters. */
 const OF_VALUE = 24;
 
 /** About the size of the value; stops counting above the limit. */
@@ -59,7 +59,7 @@ function charactersIn(value: unknown, limit: number, depth: number): number {
   if (typeof value !== 'object' || value === null) return OF_VALUE;
   if (depth > DEEPEST) return limit + 1;
   let sum = OF_VALUE;
-  // The cast: the elements of a list have names, too.
+  // The cast: an array is read by its indexes as names.
   const fields = value as Readonly<Record<string, unknown>>;
   for (const name in fields) {
     sum += name.length + charactersIn(fields[name], limit - sum, depth + 1);
@@ -74,7 +74,7 @@ export function keptText(text: string, limit: number): Kept {
   return { text: Buffer.from(text.slice(0, limit)).toString(), cut: text.length - limit };
 }
 
-/** Text as it may be shown: JSON is masked field by field, other text by what keys look like. */
+/** Text as it may be shown: in JSON, fields with secret names are masked; in other text, whatever looks like a key. */
 export function shownText(text: string): string {
   if (!/^\s*[{[]/.test(text)) return withoutKeys(text);
   try {
@@ -137,7 +137,7 @@ class BoundedWriter {
     this.put('}');
   }
 
-  /** Closes what cannot be written to its end, so that the text stays JSON. */
+  /** Closes a value that cannot be written completely, so that the text stays JSON. */
   private endEarly(missing: number, follows: boolean, close: string, name = ''): void {
     this.cut += missing;
     const what = name === '' ? `… (${missing} more)` : 'more fields';

@@ -1,10 +1,10 @@
-/** The items of a response as its events build them: when each began, how its text grew, and what it became. */
+/** The items of a response as its events build them: when each began, how its text grew, and the whole item at its end. */
 import type { TurnEvent } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { NOTHING_KEPT } from './kept.ts';
 import type { Recording } from './recording.ts';
 
-/** Settings of what is kept of an item. */
+/** How much of an item is kept, and in which form. */
 export interface ItemSettings {
   /** Characters. */
   readonly limit: number;
@@ -14,7 +14,7 @@ export interface ItemSettings {
   readonly keepsGrowing: boolean;
 }
 
-/** Items whose times and types are kept; the texts have a limit of their own. */
+/** The most items whose times and types are kept; texts have a limit of their own. */
 const MOST_ITEMS = 10_000;
 const ITEM_BYTES = 256;
 

@@ -54,7 +54,7 @@ export class ModelCallRecord implements ModelCall {
     this.isWire = true;
   }
 
-  /** The request of an upstream whose text is not seen. */
+  /** The request of an upstream whose wire text is not recorded. */
   given(request: unknown): void {
     this.request = this.recording.keepJson(request, this.limit);
   }
@@ -69,7 +69,7 @@ export class ModelCallRecord implements ModelCall {
     recording.countBytes(kept.size - before);
   }
 
-  /** The output of an upstream whose text is not seen, as JSON. */
+  /** The output of an upstream whose wire text is not recorded, as JSON. */
   spoke(lines: readonly string[]): void {
     if (!this.isWire && lines.length > 0) this.received(Buffer.from(`${lines.join('\n')}\n`));
   }

@@ -5,7 +5,7 @@ import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun 
 import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
 import { preview } from './request-text.ts';
 
-/** What is known of a request when its recording begins. */
+/** The data that a recording begins with. */
 export type Beginning = RequestInfo & Partial<Pick<ObservedTurn, 'signal'>>;
 
 /** Called for each change, with the bytes that it added. */
@@ -13,14 +13,14 @@ export type OnChange = (recording: Recording, bytes: number) => void;
 
 /** Characters of an error or a note. */
 const LONGEST_TEXT = 2000;
-/** Marks, tool runs and model calls of one response that are kept. */
+/** The most marks, tool runs and model calls that are kept of one response. */
 const MOST_ENTRIES = 1000;
-/** What a recording takes beside its texts, and an entry in it, in bytes. */
+/** The bytes that a recording takes besides its texts, and those of an entry in it. */
 const OWN_BYTES = 2048;
 const ENTRY_BYTES = 160;
 const BYTES_PER_CHARACTER = 2;
 
-/** The record of one response. Its lists are read by the pages, and grow by its methods only. */
+/** The record of one response. The pages read its lists; only its methods add to them. */
 export class Recording {
   readonly number: number;
   readonly info: RequestInfo;
@@ -71,7 +71,7 @@ export class Recording {
     return this.askedLine;
   }
 
-  /** Shortened to a line only when it is viewed. */
+  /** Kept as it is, and shortened to a line only when it is viewed. */
   set asked(text: string) {
     this.askedText = keptText(text, LONGEST_TEXT).text;
     this.askedLine = undefined;
@@ -86,12 +86,12 @@ export class Recording {
     return Math.round((performance.now() - this.began) * 10) / 10;
   }
 
-  /** Bounds the text by what is left for this response, and counts it. */
+  /** Bounds the text by the remaining room of this response, and counts it. */
   keepText(text: string, limit: number): Kept {
     return this.counted(keptText(text, Math.min(limit, this.room)));
   }
 
-  /** The same for a value that nobody changes, as JSON. */
+  /** The same for a value that is never changed, as JSON. */
   keepJson(value: unknown, limit: number): Kept {
     const { kept, characters } = keptValue(value, Math.min(limit, this.room));
     this.count(characters);

@@ -6,7 +6,7 @@ import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 export type Redact = (item: JsonObject) => unknown;
 
 const LONGEST_PREVIEW = 160;
-/** The last items in which a text is looked for: a request may bring a hundred thousand. */
+/** How many of the last items are searched for a text: a request may have a hundred thousand. */
 const MOST_SEARCHED = 100;
 /** Lists of the APIs that hold items or messages. */
 const LISTS = ['input', 'messages'] as const;

@@ -1,4 +1,4 @@
-/** The recordings of the last responses: bounded in number and in bytes, found by what the hooks know of them. */
+/** The recordings of the last responses: bounded in number and in bytes, found by their number, signal or request id. */
 import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
 import { Recording } from './recording.ts';
 
@@ -8,15 +8,15 @@ export interface RingLimits {
   readonly maxBytes: number;
 }
 
-/** One response may take this part of all bytes. */
+/** One response may take one part in so many of all bytes. */
 const SHARE = 8;
 const BYTES_PER_CHARACTER = 2;
 
-/** Holds the newest recordings; the oldest goes first. */
+/** Holds the newest recordings; the oldest is dropped first. */
 export class Ring {
   bytes = 0;
   evicted = 0;
-  /** Grows with every change, so that a page knows when to ask again. */
+  /** Grows with every change, so that a page knows when to load its data again. */
   version = 0;
   private readonly limits: RingLimits;
   /** In the order of their numbers. */
@@ -65,7 +65,7 @@ export class Ring {
     return [...this.kept.values()].reverse();
   }
 
-  /** A turn whose client left ends without an event. */
+  /** Ends the recordings of aborted turns: a turn whose client left has no last event. */
   endAborted(): void {
     for (const recording of this.kept.values())
       if (recording.isRunning && recording.signal?.aborted) recording.end('cancelled');
@@ -82,7 +82,7 @@ export class Ring {
     if (this.isFull) this.evictOldest(recording);
   }
 
-  /** Keeps the one that has just grown: its own share bounds it. */
+  /** Keeps the recording that has just grown: its share bounds it. */
   private evictOldest(growing: Recording): void {
     // By number: iterating over a map would first skip the holes of deleted entries.
     for (let number = this.oldest; this.isFull && number <= this.last; number += 1) {

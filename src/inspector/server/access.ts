@@ -26,7 +26,7 @@ loopback.addAddress('::1', 'ipv6');
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 /**
- * By the socket, since a client may write any header; and by the name that the browser believes it talks to, since another site's
+ * By the socket's address, since a client may write any header; and by the name that the browser uses for the server, since another site's
  * domain may resolve to this machine (DNS rebinding).
  */
 function isOfThisMachine({ socket, headers }: IncomingMessage): boolean {
@@ -50,7 +50,7 @@ function isLocalName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || isLoopback(name);
 }
 
-/** Without the port, in lower case; an address of IPv6 without its brackets. */
+/** The name without the port, in lower case; an IPv6 address without its brackets. */
 function hostName(host: string): string {
   const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.toLowerCase()) ?? [];
   return address ?? name;

@@ -1,4 +1,4 @@
-/** The files of the page, as the build has made them. */
+/** The files of the page, which the build creates. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

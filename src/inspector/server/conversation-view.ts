@@ -22,7 +22,7 @@ export function conversationView(ring: Ring, query: URLSearchParams) {
   return { version: ring.version, found: shown.length, trees: shown.slice(0, MOST_TREES).map(treeView) };
 }
 
-/** Within one tenant: another's response with the same id is another response. */
+/** Links responses within one tenant: another tenant's response with the same id is a different one. */
 function treesOf(newestFirst: readonly Recording[]): readonly Turn[] {
   const byId = new Map<string, Turn>();
   const last = new Map<string, Turn>();
@@ -49,7 +49,7 @@ function holds(root: Turn, number: number): boolean {
   return turnsOf(root).some(({ turn }) => turn.recording.number === number);
 }
 
-/** Depth first, without recursion: a chain may be as long as the ring. `branch` is how often the line has parted. */
+/** Depth first, without recursion: a chain may be as long as the ring. `branch` is the number of branches on the way from the root. */
 function turnsOf(root: Turn): readonly { readonly turn: Turn; readonly branch: number; readonly parent: number }[] {
   const found: { turn: Turn; branch: number; parent: number }[] = [];
   const open = [{ turn: root, branch: 0, parent: 0 }];
@@ -61,7 +61,7 @@ function turnsOf(root: Turn): readonly { readonly turn: Turn; readonly branch: n
       branch: branch + (at === 0 ? 0 : 1),
       parent: turn.recording.number,
     }));
-    // The first reply goes on with the line, so it comes out of the stack first.
+    // Reversed, so that the first reply leaves the stack first and continues the line.
     open.push(...replies.slice(0, MOST_TURNS).reverse());
   }
   return found;
@@ -73,7 +73,7 @@ function treeView(root: Turn) {
   return {
     number: recording.number,
     conversation: recording.conversation ?? null,
-    /** What the first turn continues, where that is not in the ring. */
+    /** The id that the first turn continues, if that response is not in the ring. */
     continues: recording.previousId ?? null,
     tenant: recording.info.scope,
     count: turns.length,

@@ -50,9 +50,9 @@ async function answer(req: IncomingMessage, res: ServerResponse, parts: Inspecto
   if (refusal !== undefined) return send(res, 403, 'text/plain; charset=utf-8', `${refusal}\n`);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     res.setHeader('allow', 'GET, HEAD');
-    return send(res, 405, 'text/plain; charset=utf-8', 'The inspector only shows; it takes no other requests.\n');
+    return send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
   }
-  // Without the base, a path of two slashes would be a host.
+  // Joined as text: resolved against a base, a path that begins with two slashes would name a host.
   const url = `http://inspector${req.url ?? '/'}`;
   if (!URL.canParse(url)) return notFound(res);
   const { pathname, searchParams } = new URL(url);
@@ -63,13 +63,13 @@ async function answer(req: IncomingMessage, res: ServerResponse, parts: Inspecto
   send(res, 200, asset.type, asset.content);
 }
 
-/** Express and Connect show the handler the same path with and without the last slash; the page's own links need it. */
+/** Express and Connect pass the same path with and without the last slash; the page's relative links need the slash. */
 function lacksSlash(req: IncomingMessage & { readonly originalUrl?: string }, pathname: string): boolean {
   const path = (req.originalUrl ?? req.url ?? '/').split('?', 1)[0] ?? '';
   return pathname === '/' && !path.endsWith('/');
 }
 
-/** Relative, so that it holds behind a proxy that changes the path. */
+/** Redirects to a relative path, which also works behind a proxy that changes the path. */
 function toFolder(req: IncomingMessage & { readonly originalUrl?: string }, res: ServerResponse): void {
   const last = (req.originalUrl ?? '').split('?', 1)[0]?.split('/').at(-1) ?? '';
   res.setHeader('location', `./${last}/`);

@@ -27,7 +27,7 @@ export function rowOf(recording: Recording) {
     toolFailures: tools.filter((tool) => tool.error !== undefined).length,
     items: items.length,
     error: error?.code ?? null,
-    /** The beginning of its message. */
+    /** The beginning of the error's message. */
     problem: error ? preview(error.message) : null,
   };
 }
@@ -49,7 +49,7 @@ const USUAL_PAGE = 50;
 /** The maximum number of values that a filter offers. */
 const MOST_CHOICES = 200;
 
-/** A page of the list. `q` is found anywhere in what a line shows; `before` is the number of the last line that is known. */
+/** A page of the list. `q` is searched in all that a line shows; `before` is the number of the last line of the page before. */
 export function listView(ring: Ring, query: URLSearchParams) {
   const all = ring.newestFirst();
   const matches = filterOf(query);

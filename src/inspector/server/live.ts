@@ -1,14 +1,14 @@
-/** Tells open pages that something has changed, as server-sent events; they ask for what they show. */
+/** Notifies open pages of changes by server-sent events; the pages then load their data again. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ring } from '../recording/ring.ts';
 
-/** Milliseconds between two checks for changes, and between two heartbeats. */
+/** Milliseconds between two checks for changes. */
 const LOOK_MS = 250;
 const HEARTBEAT_MS = 15_000;
-/** Pages that may be open at the same time. */
+/** The most pages that may be open at the same time. */
 const MOST_PAGES = 32;
 
-/** The open pages. While there are none, nothing runs. */
+/** The open pages. No timer runs while there are none. */
 export class LivePages {
   private readonly ring: Ring;
   private readonly open = new Set<ServerResponse>();

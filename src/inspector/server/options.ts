@@ -17,20 +17,20 @@ export interface PlaygroundOptions {
   readonly path: string;
 }
 
-/** How much the inspector keeps, and who may see it. `Req` is the host framework's request. */
+/** How much the inspector keeps, and who may see it. `Req` is the request type of the host's framework. */
 export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage> {
-  /** How many responses are kept; the oldest goes first. Default: 1,000. */
+  /** How many responses are kept; the oldest is dropped first. Default: 1,000. */
   readonly maxResponses?: number | undefined;
   /** How much memory they take together, in bytes, at two bytes a character; answers of model servers in blocks of 4 KiB. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
-  /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages say what is missing. Default: 65,536. */
+  /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages say how much is missing. Default: 65,536. */
   readonly bodyCharacters?: number | undefined;
   /**
    * Admits a request, or refuses it with 403. Default: only requests from this machine are admitted, by the address of the socket,
    * whose `Host` is a name of this machine.
    */
   readonly authorize?: ((request: Req) => MaybePromise<boolean>) | undefined;
-  /** Whether an authentication middleware stands in front, so that every request that arrives is admitted. Default: false. */
+  /** Whether an authentication middleware runs before the inspector, so that every request that arrives is admitted. Default: false. */
   readonly behindAuth?: boolean | undefined;
   /**
    * Whether the page can send requests to the API of this app, which answers them as it would any client; true for an API at
@@ -38,8 +38,8 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
    */
   readonly playground?: boolean | PlaygroundOptions | undefined;
   /**
-   * Returns what is kept in place of an item of a request or an answer, or of a message. With it, the text of model calls is not kept, since
-   * it holds the same. Default: items are kept as they are, without secrets.
+   * Returns the value to keep in place of an item of a request or an answer, or of a message. With it, the text of model calls is not kept,
+   * since it contains the same text. Default: items are kept as they are, without secrets.
    */
   readonly redact?: Redact | undefined;
 }
@@ -69,7 +69,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     maxResponses: options.maxResponses ?? 1000,
     maxBytes: options.maxBytes ?? 64 * SMALLEST_BYTES,
     bodyCharacters: options.bodyCharacters ?? 65_536,
-    // The cast: the host states what its earlier handlers make of a request.
+    // The cast: the host states the type that its earlier handlers give a request.
     authorize: authorize as InspectorSettings['authorize'],
     behindAuth,
     apiPath: typeof playground === 'object' ? playground.path : playground ? '/v1' : undefined,

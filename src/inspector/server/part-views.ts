@@ -19,7 +19,7 @@ interface ToolParts {
   readonly choosesTools: boolean;
 }
 
-/** The servers of tools, each with its tools, and with the calls of them. */
+/** The servers of tools, each with its tools and their calls. */
 export async function toolView({ providers, toolCounts, choosesTools }: ToolParts) {
   const parts = await Promise.all([...providers].map(partsOf));
   const states = parts.flatMap(({ states }) => states);

@@ -59,7 +59,7 @@ function TreeView({ tree }: { readonly tree: Tree }) {
   );
 }
 
-/** Steps to the right that are drawn; deeper branches stand under one another. */
+/** The most levels of indentation; deeper branches are not indented further. */
 const DEEPEST = 6;
 
 function TurnView({ turn }: { readonly turn: Turn }) {

@@ -1,7 +1,7 @@
-/** What the server knows: asked when a page opens, and again when the server says that something has changed. */
+/** Loads the server's data when a page opens, and again when the server reports a change. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** The version of the server's data, and whether the connection stands. */
+/** The version of the server's data, and whether the page is connected. */
 export interface Live {
   readonly version: number;
   readonly isConnected: boolean;
@@ -19,13 +19,13 @@ export function useLive(): Live {
   return live;
 }
 
-/** An answer, or why there is none. */
+/** The data, or why there is none. */
 export interface Loaded<Data> {
   readonly data: Data | undefined;
   readonly error: string | undefined;
 }
 
-/** Asks for the path now and at each new version, one request at a time. */
+/** Requests the path now and at each new version, one request at a time. */
 export function useData<Data>(path: string, version: number): Loaded<Data> {
   const [loaded, setLoaded] = useState<Loaded<Data> & { readonly path: string }>();
   const wanted = useRef({ path, version, isBusy: false });
@@ -42,7 +42,7 @@ export function useData<Data>(path: string, version: number): Loaded<Data> {
       if (asked !== now.path || seen !== now.version) await load();
     }
   }, [path, version]);
-  // While another path is asked for, what was there stays: a page that flickers cannot be read.
+  // The old data stays while another path is loading: a page that flickers cannot be read.
   return loaded ?? NOTHING;
 }
 
@@ -67,7 +67,7 @@ function errorIn(text: string): string {
   }
 }
 
-/** The page of the address, such as `responses/17`, and its query. */
+/** The page in the address, such as `responses/17`, and its query. */
 export function usePlace(): { readonly page: string; readonly query: URLSearchParams } {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {

@@ -26,7 +26,7 @@ export function bytes(value: number): string {
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
-/** The time of today, or the day and the time. */
+/** The time, with the day unless it is today. */
 export function time(at: number): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -35,12 +35,12 @@ export function time(at: number): string {
 
 const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-/** The text with characters that turn or hide others made visible: they could make a text look like another. */
+/** The text with characters that reverse or hide others made visible: they could make one text look like another. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase()}⟩`);
 }
 
-/** A long id by its ends. */
+/** A long id, shortened in the middle. */
 export function short(id: string, length = 18): string {
   return visible(id.length <= length ? id : `${id.slice(0, length - 5)}…${id.slice(-4)}`);
 }

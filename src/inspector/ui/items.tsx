@@ -63,7 +63,7 @@ function ItemView({ item }: { readonly item: Item }) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Texts beyond this are in the JSON. */
+/** Longer texts are shown whole only in the JSON. */
 const SHOWN = 8000;
 
 function Content({ fields }: { readonly fields: Fields }) {

@@ -1,4 +1,4 @@
-/** The pages of the inspector, by the address. */
+/** Chooses the page of the inspector by the address. */
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Conversations } from './conversations.tsx';
@@ -8,7 +8,7 @@ import { Requests } from './requests.tsx';
 import { ResponsePage } from './response.tsx';
 import { ToolsPage, UpstreamsPage } from './servers.tsx';
 
-/** What the server says of itself. */
+/** The server's version and settings. */
 interface About {
   readonly version: string;
   readonly access: 'loopback' | 'authorize' | 'behindAuth';
@@ -18,7 +18,7 @@ interface About {
 const ACCESS = {
   loopback: 'Only this machine can see this page.',
   authorize: 'The host’s own check admits requests.',
-  behindAuth: 'The host’s authentication stands in front.',
+  behindAuth: 'The host’s authentication runs before this page.',
 };
 
 const PAGES = [
@@ -52,7 +52,7 @@ function App() {
   );
 }
 
-/** A new page is announced by its title, and read from its beginning. */
+/** Announces a new page by its title, and moves the focus to its beginning. */
 function useTitle(name: string, main: { readonly current: HTMLElement | null }): void {
   const isFirst = useRef(true);
   useEffect(() => {

@@ -28,7 +28,7 @@ export function Status({ of }: { readonly of: string }) {
   );
 }
 
-/** Text of others: it keeps its line breaks, and cannot change the direction or the width of the page. */
+/** Untrusted text: it keeps its line breaks, and cannot change the direction or the width of the page. */
 export function Text({ of, class: name = '' }: { readonly of: string; readonly class?: string }) {
   return (
     <bdi dir="auto" class={`text ${name}`}>
@@ -43,7 +43,7 @@ interface ScrollProps {
   readonly children: ComponentChildren;
 }
 
-/** A box of its own, which scrolls; the keyboard reaches it, too. */
+/** A box that scrolls, and that the keyboard can reach. */
 export function Scroll({ label, class: name = 'box', children }: ScrollProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reached by the keyboard.
@@ -53,10 +53,10 @@ export function Scroll({ label, class: name = 'box', children }: ScrollProps) {
   );
 }
 
-/** Characters that are shown until more are asked for. */
+/** Characters that are shown until the reader asks for all of them. */
 const SHOWN = 20_000;
 
-/** A long text in a box of its own, which scrolls. */
+/** A long text in a box that scrolls. */
 export function Box({ of, label, cut = 0 }: { readonly of: string; readonly label: string; readonly cut?: number }) {
   const [isWhole, setWhole] = useState(false);
   const text = isWhole || of.length <= SHOWN ? of : of.slice(0, SHOWN);
@@ -89,7 +89,7 @@ export function Facts({ of }: { readonly of: readonly (readonly [string, Compone
   );
 }
 
-/** Part of a page that is drawn when it is opened. */
+/** Part of a page that is rendered only when it is opened. */
 export function Fold({
   title,
   isOpen = false,
@@ -108,13 +108,13 @@ export function Fold({
   );
 }
 
-/** Copies a text, and says so. */
+/** Copies a text to the clipboard, and reports whether that worked. */
 export function Copy({ of, children }: { readonly of: () => string; readonly children: string }) {
-  const [said, setSaid] = useState('');
+  const [outcome, setOutcome] = useState('');
   const copy = () =>
     navigator.clipboard.writeText(of()).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser does not allow it.'),
+      () => setOutcome('Copied.'),
+      () => setOutcome('The browser does not allow it.'),
     );
   return (
     <>
@@ -122,13 +122,13 @@ export function Copy({ of, children }: { readonly of: () => string; readonly chi
         {children}
       </button>
       <span role="status" class="faint">
-        {said}
+        {outcome}
       </span>
     </>
   );
 }
 
-/** What a page shows while it has nothing to show. */
+/** What a page shows before its data arrives, or if it cannot be loaded. */
 export function Waiting({ error }: { readonly error: string | undefined }) {
   return (
     <p role={error ? 'alert' : undefined} class={error ? 'error' : 'faint'}>

@@ -65,7 +65,7 @@ export function Requests({ version }: { readonly version: number }) {
 
 function summary({ found, kept, evicted, bytes: size }: List, filter: object): string {
   const isFiltered = Object.values(filter).some(Boolean);
-  const gone = evicted > 0 ? `, ${count(evicted)} older ones gone` : '';
+  const gone = evicted > 0 ? `, ${count(evicted)} older ones dropped` : '';
   return `${isFiltered ? `${count(found)} of ` : ''}${count(kept)} kept (${bytes(size)})${gone}`;
 }
 
@@ -129,7 +129,7 @@ function Filters({ filter, list, onChange }: FilterProps) {
   );
 }
 
-/** The arrows go from line to line. */
+/** The arrow keys move from line to line. */
 function moveFocus(event: KeyboardEvent): void {
   const step =
     event.key === 'ArrowDown' || event.key === 'j' ? 1 : event.key === 'ArrowUp' || event.key === 'k' ? -1 : 0;

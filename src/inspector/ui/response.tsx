@@ -14,7 +14,7 @@ type Response = ReturnType<typeof responseView>;
 interface Props {
   readonly number: string;
   readonly version: number;
-  /** Where the API is, if the playground is on. */
+  /** The path of the API, if the playground is on. */
   readonly apiPath: string | null;
 }
 
@@ -101,7 +101,7 @@ function Summary({ response }: { readonly response: Response }) {
   );
 }
 
-/** In single quotes, in which a shell reads everything but a single quote as it is. */
+/** Quotes for a shell, which takes everything between single quotes literally except a single quote. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -173,8 +173,8 @@ interface CallTextProps {
 function CallText({ response, call, number }: CallTextProps) {
   const [view, setView] = useState<(typeof VIEWS)[number]>('side by side');
   if (call.request.text === '' && call.answer.text === '')
-    return <p class="faint">{call.end === null ? 'It is under way.' : 'Its text was not kept.'}</p>;
-  const kind = call.isWire ? 'on the wire' : 'as the upstream was given it';
+    return <p class="faint">{call.end === null ? 'It is still running.' : 'Its text was not kept.'}</p>;
+  const kind = call.isWire ? 'on the wire' : 'as given to the upstream';
   return (
     <>
       <fieldset class="choice">
@@ -210,7 +210,7 @@ function CallText({ response, call, number }: CallTextProps) {
   );
 }
 
-/** Objects by their names, so that only what differs is shown as different. */
+/** Sorts the members of objects by name, so that their order makes no difference. */
 function sorted(text: string): string {
   const value = parsed(text);
   if (!value) return text;

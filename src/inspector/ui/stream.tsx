@@ -1,7 +1,7 @@
 /** Reads an answer of the API: server-sent events, or one JSON body. */
 import { parsed, pretty } from './format.tsx';
 
-/** One event; `at` is milliseconds since the request, `text` what it adds to the answer's text. */
+/** One event; `at` is milliseconds since the request, `text` is its part of the answer's text. */
 export interface AnswerEvent {
   readonly at: number;
   readonly type: string;

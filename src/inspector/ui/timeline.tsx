@@ -1,4 +1,4 @@
-/** The life of a response, to scale: a table whose last column is drawn. */
+/** The timeline of a response: a table whose last column draws each span to scale. */
 import { useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
 import { ms, visible } from './format.tsx';
@@ -77,7 +77,7 @@ function Axis({ last }: { readonly last: number }) {
   );
 }
 
-/** A thousandth of the width, so that the shortest span is seen. */
+/** The units of the drawing's width, and the narrowest span in them, so that every span is visible. */
 const WIDTH = 1000;
 const NARROWEST = 3;
 

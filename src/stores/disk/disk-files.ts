@@ -1,4 +1,4 @@
-/** Keeps uploaded files in a folder: for one machine, over restarts. */
+/** Keeps uploaded files in a folder, for one machine; they survive restarts. */
 import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -21,18 +21,18 @@ import { OneAtATime } from '../shared/one-at-a-time.ts';
 import { Drafts } from './drafts.ts';
 import { bytesFrom, ifAbsent, syncFolder, writeWhole } from './file-bytes.ts';
 
-/** The folder and the store's habits; `undefined` means the default. */
+/** The folder and the store's settings; `undefined` means the default. */
 export interface DiskFilesOptions {
-  /** The folder, for this store alone; it is created. On one disk, since files are renamed within it. */
+  /** The folder, used by this store alone; it is created if missing. It must be on one disk, since files are renamed within it. */
   readonly folder: string;
-  /** How long an upload may rest before it counts as left over by a crash, in ms. Default: an hour. */
+  /** How long an upload may receive no data before it counts as left over from a crash, in ms. Default: an hour. */
   readonly staleMs?: number | undefined;
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-/** The time between two looks for what has expired or was left over. */
+/** The time between two sweeps for files that have expired or were left over. */
 const SWEEP_MS = 60_000;
 /** The most descriptions of files that are held in memory; others are read again. */
 const MAX_KNOWN = 10_000;
@@ -88,7 +88,7 @@ class DiskFiles implements FileStore {
     }
   }
 
-  /** The rename is the moment from which the file is there. */
+  /** The file exists from the rename on. */
   private async finish(upload: FileUpload, draft: string, bytes: number): Promise<StoredFile> {
     const file = finishedFile(upload, bytes, await this.usage(upload.scope));
     await writeWhole(join(draft, DESCRIPTION), [Buffer.from(JSON.stringify(file))]);
@@ -123,7 +123,7 @@ class DiskFiles implements FileStore {
     return file !== undefined && (await this.remove(this.folderOf(key)));
   }
 
-  /** Renamed away first: of several at the same time one can, and no reader sees half of it. */
+  /** Renames the folder away first: only one of several concurrent calls succeeds, and no reader sees half of it. */
   private async remove(folder: string): Promise<boolean> {
     this.known.delete(folder);
     const grave = await this.drafts.reserve();
@@ -143,7 +143,7 @@ class DiskFiles implements FileStore {
     return files;
   }
 
-  /** The description of a folder that is there, from memory if it was read before. */
+  /** The description in a folder, from memory if it was read before; undefined if there is none. */
   private async listed(folder: string): Promise<StoredFile | undefined> {
     const known = this.known.get(folder) ?? (await this.describe(folder));
     if (!known) return undefined;
@@ -166,7 +166,7 @@ class DiskFiles implements FileStore {
     return join(this.folderOfTenant(scope), digest(id));
   }
 
-  /** An empty file whose name says what expires when, so that nobody has to read every description to find out. */
+  /** Writes an empty file whose name has the file's expiry, so that a sweep need not read every description. */
   private async mark({ scope, id }: ResponseKey, expiresAt: number): Promise<void> {
     await mkdir(this.marks, { recursive: true, mode: 0o700 });
     await writeFile(join(this.marks, [Math.ceil(expiresAt), digest(scope), digest(id)].join('-')), '');
@@ -176,7 +176,7 @@ class DiskFiles implements FileStore {
     return join(this.root, 'expiring');
   }
 
-  /** Removes what has expired and what a crash left over. */
+  /** Removes files that have expired or that a crash left over. */
   private async sweep(): Promise<void> {
     const now = this.now();
     if (now - this.sweptAt < SWEEP_MS) return;

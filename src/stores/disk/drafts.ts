@@ -4,7 +4,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifAbsent } from './file-bytes.ts';
 
-/** Creates and removes them; what a process that crashed left there is removed once it has rested long enough. */
+/** Creates and removes such folders; those that a crashed process left are removed once they have been unchanged for long enough. */
 export class Drafts {
   private readonly root: string;
   private readonly staleMs: number;
@@ -42,7 +42,7 @@ export class Drafts {
     }
   }
 
-  /** Removes what was left over. */
+  /** Removes the folders that were left over. */
   async sweep(): Promise<void> {
     for (const name of await readdir(this.root).catch(ifAbsent([]))) {
       const draft = join(this.root, name);

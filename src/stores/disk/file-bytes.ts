@@ -4,7 +4,7 @@ import type { ByteRange } from '../../ports/files/file-store.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
-/** Creates the file with this content, which is on the disk when it resolves; returns its length. */
+/** Creates the file with this content, and resolves with its length once it is on the disk. */
 export async function writeWhole(
   path: string,
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -45,13 +45,13 @@ export async function syncFolder(path: string): Promise<void> {
   try {
     await handle?.sync();
   } catch {
-    // Windows has no such thing; the rename is then as durable as the system makes it.
+    // Windows cannot sync a folder; the rename is then as durable as the system makes it.
   } finally {
     await handle?.close();
   }
 }
 
-/** Answers `value` for what is not there; any other failure rises. */
+/** Returns a handler that answers `value` if the file is missing, and rethrows any other error. */
 export function ifAbsent<Value>(value: Value): (error: NodeJS.ErrnoException) => Value {
   return (error) => {
     if (error.code === 'ENOENT') return value;

@@ -1,4 +1,4 @@
-/** Event logs whose texts are encrypted, each for its own place in its own log. */
+/** Event logs whose texts are encrypted, each bound to its place in its log. */
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { type Seal, sealedBytes } from './seal.ts';
@@ -34,7 +34,7 @@ export function encryptedEvents(log: EventLog, seal: Seal): EventLog {
 /** Which text of a log it is: an event's sequence number, or a name. */
 type Part = number | 'request' | 'state';
 
-/** Sealed texts as JSON, which a log may rely on. */
+/** Sealed texts as JSON strings: a log may rely on its texts being JSON. */
 function sealedTexts(seal: Seal) {
   return {
     close: (text: string, key: ResponseKey, part: Part) => JSON.stringify(seal.close(text, placeOf(key, part))),
@@ -49,7 +49,7 @@ function placeOf({ scope, id }: ResponseKey, part: Part) {
   return [`${typeof part === 'number' ? 'event' : part} of event log`, scope, id, String(part)] as const;
 }
 
-/** Not parsed: of a text that somebody changed, the seal reports more than a parser. */
+/** Not parsed as JSON: for a text that somebody changed, the seal's error says more than a parser's. */
 function unquoted(sealed: string): string {
   return sealed.startsWith('"') && sealed.endsWith('"') ? sealed.slice(1, -1) : sealed;
 }

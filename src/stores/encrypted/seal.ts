@@ -1,4 +1,4 @@
-/** Turns values into ciphertext that decrypts in one place only, by the host's keys. */
+/** Turns values into ciphertext that decrypts in one place only, with the host's keys. */
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { inspect, types } from 'node:util';
@@ -52,12 +52,12 @@ export function sealWith(keyring: Keyring): Seal {
   return { close, open };
 }
 
-/** The maximum size in the store of so many bytes of JSON: base64 needs four for three, and each value has a frame. */
+/** The bytes that so many bytes of JSON take once they are encrypted: base64 needs four for three. Nonces and tags are not counted. */
 export function sealedBytes<Bytes extends number | undefined>(maxBytes: Bytes): Bytes | number {
   return maxBytes === undefined ? maxBytes : Math.ceil((maxBytes * 4) / 3);
 }
 
-/** Splits key id, and nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
+/** Splits off the key's id from nonce, ciphertext and tag. One pattern for the whole text could exhaust V8's stack over megabytes. */
 function partsOf(text: unknown): readonly string[] | undefined {
   if (typeof text !== 'string') return undefined;
   const [version, ...parts] = text.split('.', 4);

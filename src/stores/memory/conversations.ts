@@ -65,7 +65,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     const added = items.map(keptItem);
     const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0);
     if (found.items.bytes + addedBytes > maxBytes) return 'full';
-    // Checks that may throw come first.
+    // First, because it may throw.
     keep(key, { ...found, expiresAt: expiry() }, addedBytes);
     found.items.add(added);
     return true;

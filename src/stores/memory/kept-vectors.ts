@@ -100,7 +100,7 @@ function saturated({ words, size }: KeptChunk, word: string, average: number): n
   return (count * 2.2) / (count + 1.2 * (0.25 + (0.75 * size) / average));
 }
 
-/** Those with the best scores, as they are found. */
+/** The chunks with the best scores, best first. */
 function bestOf(scored: readonly (Candidate & { readonly score: number })[], limit: number): readonly FoundChunk[] {
   const best = scored.toSorted((one, other) => other.score - one.score).slice(0, limit);
   return best.map(({ file, place, chunk, score }) => {

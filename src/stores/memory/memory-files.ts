@@ -13,7 +13,7 @@ import type { ResponseKey } from '../../ports/store.ts';
 
 /** The limits of the store; `undefined` means the default. */
 export interface MemoryFilesOptions {
-  /** Bytes of all files of all tenants, and of the uploads under way. Default: 256 MiB. */
+  /** Bytes of all files of all tenants, including uploads in progress. Default: 256 MiB. */
   readonly maxBytes?: number | undefined;
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -47,7 +47,7 @@ class MemoryFiles implements FileStore {
   private readonly kept = new Map<string, KeptFile>();
   private readonly maxBytes: number;
   private readonly now: () => number;
-  /** Of the files, and of the uploads under way. */
+  /** The bytes of all files and of uploads in progress. */
   private bytes = 0;
 
   constructor(maxBytes: number, now: () => number) {
@@ -123,12 +123,12 @@ class MemoryFiles implements FileStore {
   }
 }
 
-/** No scope can be chosen so that it runs into an id. */
+/** JSON, so that different pairs of scope and id never give the same name. */
 function nameOf({ scope, id }: ResponseKey): string {
   return JSON.stringify([scope, id]);
 }
 
-/** A copy: the reader may change what it is given. */
+/** Yields a copy, since the reader may change it. */
 async function* onePiece(content: Uint8Array): AsyncIterable<Uint8Array> {
   if (content.byteLength > 0) yield new Uint8Array(content);
 }

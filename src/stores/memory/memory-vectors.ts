@@ -39,7 +39,7 @@ export interface MemoryVectorsOptions {
 const DEFAULTS = { maxStores: 1000, maxFiles: 20_000, maxChunks: 100_000, maxBytes: 256 * 1024 * 1024 };
 
 /**
- * Keeps vector stores until the process ends; searches compare with every chunk. Writes over a limit are refused. Throws a
+ * Keeps vector stores until the process ends; searches compare the query with every chunk. Writes over a limit are refused. Throws a
  * `TypeError` for a bad option.
  */
 export function memoryVectors(options: MemoryVectorsOptions = {}): VectorIndex {
@@ -56,7 +56,7 @@ export function memoryVectors(options: MemoryVectorsOptions = {}): VectorIndex {
 class MemoryVectors implements VectorIndex {
   readonly name = 'memory';
   private readonly stores = new Map<string, KeptStore>();
-  /** The files to index of each tenant, oldest first; the tenant that was served last is the last. */
+  /** The files to index by tenant, oldest first; the tenant that was served last comes last. */
   private readonly waiting = new Map<string, Set<KeptVectorFile>>();
   private readonly limits: Readonly<typeof DEFAULTS>;
   private readonly now: () => number;
@@ -80,7 +80,7 @@ class MemoryVectors implements VectorIndex {
       if (kept) kept.store = { ...store, createdAt: kept.store.createdAt };
       return kept !== undefined;
     }
-    if (kept) throw new Error('memoryVectors: there is such a vector store already');
+    if (kept) throw new Error('memoryVectors: the vector store exists already');
     if (this.stores.size >= this.limits.maxStores) throw noRoom('maxStores', this.limits.maxStores);
     this.stores.set(nameOf(store), { store: { ...store }, files: new Map(), batches: new Map() });
     return true;
@@ -124,7 +124,7 @@ class MemoryVectors implements VectorIndex {
     for (const file of files) {
       const old = kept.files.get(file.id);
       if (old) this.forget(old);
-      // The room was taken for those that are new.
+      // `forget` gives the old file's room back, and `takeRoom` has taken none for its replacement.
       if (old) this.used.maxFiles += 1;
       this.wait(kept, { file: { ...file, status: 'in_progress', bytes: 0 }, ...UNCLAIMED, chunks: [] });
     }
@@ -241,7 +241,7 @@ class MemoryVectors implements VectorIndex {
     return [...this.stores.values()].map(({ store }) => store).filter((store) => store.scope === scope);
   }
 
-  /** Those that are there and have not expired. */
+  /** The vector stores that exist and have not expired. */
   private searched({ scope, stores }: ChunkQuery): readonly KeptStore[] {
     const now = this.now();
     return [...new Set(stores)].flatMap((id) => {
@@ -300,7 +300,7 @@ function noRoom(name: string, limit: number): Error {
   return new Error(`memoryVectors: there is no room; ${name} is ${limit}`);
 }
 
-/** No scope can be chosen so that it runs into an id. */
+/** JSON, so that different pairs of scope and id never give the same name. */
 function nameOf({ scope, id }: ResponseKey): string {
   return JSON.stringify([scope, id]);
 }

@@ -146,7 +146,7 @@ function statements({ logs, events }: PostgresTables) {
     claim: `UPDATE ${logs} SET epoch = $4 WHERE ${living} AND epoch < $4 RETURNING ${head}, request, state`,
     end: `
       UPDATE ${logs} SET epoch = $4, ended = true, expires_at = $5 WHERE ${living} AND epoch < $4 RETURNING 1`,
-    // Row by row over the primary key, so that it costs what it returns; one statement, so that all of it is of one moment.
+    // Row by row over the primary key, so that its cost is that of the returned rows; one statement, so that all of it is one snapshot.
     read: `
       WITH RECURSIVE head AS (SELECT generation, ${head} FROM ${logs} WHERE ${living}),
       page (from_sequence, next_sequence, events, bytes) AS (

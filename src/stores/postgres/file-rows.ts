@@ -10,7 +10,7 @@ export interface FoundFile {
   readonly file: StoredFile;
 }
 
-/** The statements on the tables of files; the caller brings times and transactions. */
+/** The statements on the tables of files; the caller provides times and transactions. */
 export class FileRows {
   private readonly sql: ReturnType<typeof statements>;
   private readonly queries: PostgresQueries;
@@ -20,7 +20,7 @@ export class FileRows {
     this.sql = statements(tables);
   }
 
-  /** A file that nobody sees yet. */
+  /** Creates a file that no reader finds yet. */
   async begin({ scope, id }: ResponseKey, now: number): Promise<string> {
     return String(fieldOf(await this.rows(this.sql.begin, digestOf(scope), digestOf(id), orderOf(id), now), 'number'));
   }
@@ -29,7 +29,7 @@ export class FileRows {
     if ((await this.rows(this.sql.addPiece, number, place, data, now)).length === 0) throw lost();
   }
 
-  /** From here on, everybody sees it. */
+  /** From here on, readers find the file. */
   async finish(number: string, file: StoredFile): Promise<void> {
     const { createdAt, expiresAt = null, purpose, bytes } = file;
     const values = [createdAt, expiresAt, JSON.stringify(purpose), bytes, JSON.stringify(file)];
@@ -41,7 +41,7 @@ export class FileRows {
     return rows.length === 0 ? undefined : { number: String(fieldOf(rows, 'number')), file: fileFrom(rows[0]) };
   }
 
-  /** Undefined if it is gone. */
+  /** Undefined if the file was deleted. */
   async piece(number: string, place: number): Promise<Uint8Array | undefined> {
     // The cast: the column holds bytes.
     return fieldOf(await this.rows(this.sql.piece, number, place), 'data') as Uint8Array | undefined;
@@ -52,7 +52,7 @@ export class FileRows {
     if (after !== undefined && !cursor) return { files: [], hasMore: false, unknown: true };
     const only = purpose === undefined ? null : JSON.stringify(purpose);
     const place = cursor ? [cursor.createdAt, orderOf(cursor.id)] : [null, null];
-    // One more than is wanted shows whether others follow.
+    // One more row than requested shows whether others follow.
     const values = [digestOf(scope), now, only, ...place, limit + 1];
     const rows = await this.rows(order === 'asc' ? this.sql.pageUp : this.sql.pageDown, ...values);
     return { files: rows.slice(0, limit).map(fileFrom), hasMore: rows.length > limit };
@@ -76,7 +76,7 @@ export class FileRows {
     await this.rows(this.sql.remove, number);
   }
 
-  /** Removes what has expired, and uploads that have not gone on since. */
+  /** Removes expired files, and uploads that have received no data since `staleBefore`. */
   async sweep(now: number, staleBefore: number): Promise<void> {
     await this.rows(this.sql.sweep, now, staleBefore);
   }
@@ -90,7 +90,7 @@ function lost(): Error {
   return new Error('postgresFiles: the upload had no data for longer than staleMs');
 }
 
-/** Sorts as the id does, and holds any text. */
+/** Sorts as the id does, and can hold any text. */
 function orderOf(id: string): Buffer {
   return Buffer.from(JSON.stringify(id).slice(1, -1));
 }

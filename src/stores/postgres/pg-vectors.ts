@@ -45,7 +45,7 @@ const isLanguage: OptionCheck = (value) =>
   (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(value)) || 'the name of a text search configuration';
 
 /**
- * Compares with every embedding in the vector stores that are searched: results are exact. The database needs the extension
+ * Compares the query with every embedding of the searched vector stores, so results are exact. The database needs the extension
  * `vector`. Throws a `TypeError` for a bad option.
  */
 export function pgVectors(options: PgVectorsOptions): VectorIndex {
@@ -172,7 +172,7 @@ class PgVectors implements VectorIndex {
   }
 
   async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
-    // Not thrown within the transaction: that would cost a connection.
+    // Returned and thrown later: an error within the transaction closes its connection.
     const outcome = await this.change((client) => this.storeChunks(client, claim, from, chunks));
     if (outcome instanceof DimensionMismatch) throw outcome;
     return outcome;
@@ -207,7 +207,7 @@ class PgVectors implements VectorIndex {
 
   private async storeChunks(client: PostgresQueries, claim: IndexingClaim, from: number, chunks: readonly Chunk[]) {
     const { scope, store } = claim.file;
-    // The vector store first, as all others that lock both do.
+    // Locks the vector store first, as every transaction that locks both does, to avoid a deadlock.
     const [found] = await rowsOf(client, this.sql.lockStore, ...keyOf({ scope, id: store }));
     const [file] = await rowsOf(client, this.sql.lockFile, ...claimKeyOf(claim));
     if (!found || !file) return false;
@@ -312,7 +312,7 @@ function optionalDigest(text: string | undefined): Uint8Array | null {
   return text === undefined ? null : digestOf(text);
 }
 
-/** Sorts as the id does, and holds any text. */
+/** Sorts as the id does, and can hold any text. */
 function orderOf(id: string): Buffer {
   return Buffer.from(JSON.stringify(id).slice(1, -1));
 }
@@ -352,7 +352,7 @@ function claimFrom(row: Row): IndexingClaim {
 
 function foundFrom({ place, text, body, notes, score }: Row): FoundChunk {
   const { store, id, filename } = parsed<NewVectorFile>(body);
-  // Nothing is near to a vector without a direction.
+  // A vector of zeros has no direction: pgvector answers NaN.
   const near = Number.isNaN(Number(score)) ? 0 : Number(score);
   const where = { store, file: id, filename, attributes: parsed<Attributes>(notes) };
   return { ...where, place: Number(place), text: String(text), score: near };

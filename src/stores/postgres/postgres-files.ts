@@ -23,13 +23,13 @@ import {
   postgresTables,
 } from './schema.ts';
 
-/** The database and the store's habits; `undefined` means the default. */
+/** The database and the store's settings; `undefined` means the default. */
 export interface PostgresFilesOptions {
   /** A pool of the package `pg`; it may be that of `postgresStore`. The host listens to its `error` events and ends it. */
   readonly pool: PostgresPool;
   /** The prefix of every table's name, as for `postgresStore`. Default: `open_responses_`. */
   readonly tablePrefix?: string | undefined;
-  /** How long an upload may rest before it counts as left over by a crash, in ms. Default: an hour. */
+  /** How long an upload may receive no data before it counts as left over from a crash, in ms. Default: an hour. */
   readonly staleMs?: number | undefined;
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -127,7 +127,7 @@ class PostgresFiles implements FileStore {
     return (await this.rows()).usage(scope, this.now());
   }
 
-  /** Once the tables are there. */
+  /** Waits until the tables exist. */
   private rows(): Promise<FileRows> {
     this.ready ??= migrate(this.pool, this.tables).then(
       () => new FileRows(this.pool, this.tables),
@@ -143,7 +143,7 @@ class PostgresFiles implements FileStore {
 
 type Outcome = { readonly file: StoredFile } | { readonly refusal: unknown };
 
-/** Not thrown within the transaction: that would cost a connection, at the wish of any client. */
+/** Returned and thrown later: an error within the transaction closes its connection, and any client can cause this one. */
 function outcomeOf(upload: FileUpload, bytes: number, used: FileUsage): Outcome {
   try {
     return { file: finishedFile(upload, bytes, used) };

@@ -16,7 +16,7 @@ export interface PostgresPool extends PostgresQueries {
 
 /** A client of such a pool. */
 export interface PostgresClient extends PostgresQueries {
-  /** Gives it back; with `true` its connection is closed. */
+  /** Gives the client back to the pool; with `true` its connection is closed. */
   release(destroy?: boolean): void;
   /** Listens to the loss of the connection. */
   on?(event: 'error', listener: (error: Error) => void): unknown;
@@ -174,7 +174,7 @@ export interface TableGroup {
   readonly migrations: readonly string[];
 }
 
-/** The same for any tables. */
+/** The same as `migrate`, for any tables. */
 export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
   // Tries first without a change, so that a role that may only read and write rows can use existing tables.
   if ((await versionOf(pool, group)) === target) return;

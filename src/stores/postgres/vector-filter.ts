@@ -37,7 +37,7 @@ function isOneOf(key: string, value: unknown, add: (value: unknown) => string): 
   return `coalesce(attributes -> ${key} = ANY (${add(values)}::text[]::jsonb[]), false)`;
 }
 
-/** In a CASE, which keeps the order: a text must not be read as a number. */
+/** A CASE checks the type before the cast: reading a text as a number would fail. */
 function inOrder(key: string, sign: string, value: string | number, add: (value: unknown) => string): string {
   const [type, cast] = typeof value === 'number' ? ['number', '::numeric'] : ['string', ' COLLATE "C"'];
   const wanted = `(${add(String(kept(value)))}::text)${cast}`;

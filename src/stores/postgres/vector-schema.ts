@@ -16,7 +16,7 @@ export function vectorTables(prefix: string) {
   };
 }
 
-/** Never edit a released one: add another. */
+/** The migration of each version. Never edit a released one: add another. */
 const MIGRATIONS: readonly ((tables: VectorTables) => string)[] = [
   ({ stores, batches, files, chunks, claims }) => `
     CREATE SEQUENCE ${claims};

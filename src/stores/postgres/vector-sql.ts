@@ -65,7 +65,7 @@ function claimStatements({ stores, files, claims }: VectorTables) {
   const isClaimed = `number = (SELECT f.number FROM ${files} f JOIN ${stores} s ON s.number = f.store
     WHERE s.scope = $1 AND s.id = $2 AND f.id = $3) AND status = 'in_progress' AND epoch = $4`;
   return {
-    // One step in an index for each tenant; the one whose last turn was first is the next.
+    // One step in an index for each tenant; the next is the tenant that was served longest ago.
     tenants: `
       WITH RECURSIVE tenants (scope) AS (
         (SELECT scope FROM ${files} WHERE status = 'in_progress' ORDER BY scope LIMIT 1)
@@ -83,7 +83,7 @@ function claimStatements({ stores, files, claims }: VectorTables) {
         ORDER BY created_at, place LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING *`,
     extend: `UPDATE ${files} SET claimable_at = $5 WHERE ${isClaimed} RETURNING number`,
-    // No claim has this epoch.
+    // A new epoch, which no claim has: the present claim is lost.
     retry: `UPDATE ${files} SET claimable_at = $5, epoch = nextval('${claims}') WHERE ${isClaimed} RETURNING number`,
     end: `UPDATE ${files} SET status = $5, error = $6 WHERE ${isClaimed} RETURNING number`,
   };

@@ -64,7 +64,7 @@ type ClaimedFields = readonly [...HeadFields, request: string, state: string];
 
 /** Keeps each log until the time that its writer gives. */
 export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
-  /** How long it is until then; a script that sets a life that is over deletes the key. */
+  /** Milliseconds until the time; a script deletes the key if that is not positive. */
   const lifeUntil = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
 
   /** The positions of logs of one scope, by the names of their keys. */
@@ -104,7 +104,7 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       const names = asked.map(keys.events);
       const scopes = new Map<string, string[]>(asked.map(({ scope }) => [scope, []]));
       for (const [index, { scope }] of asked.entries()) scopes.get(scope)?.push(names[index] ?? '');
-      // Clients send together what is asked at once.
+      // Clients pipeline scripts that are run at the same time.
       const found = new Map((await Promise.all([...scopes.values()].map(headsIn))).flat());
       return names.map((name) => found.get(name));
     },

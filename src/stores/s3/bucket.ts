@@ -1,4 +1,4 @@
-/** The requests to a bucket, by a client of the host's. */
+/** Sends requests to a bucket with the host's client. */
 import { peer } from '../../ports/host/peer.ts';
 
 /** An `S3Client` of `@aws-sdk/client-s3` 3, by its shape. */
@@ -19,7 +19,7 @@ type Operation =
   | 'UploadPart';
 type Commands = Readonly<Record<`${Operation}Command`, new (input: object) => object>>;
 
-/** Of each part but the last: S3 takes none under 5 MiB, and 10,000 at most. */
+/** The length of each part but the last: S3 accepts no part under 5 MiB, and at most 10,000 parts. */
 const PART_BYTES = 8 * 1024 * 1024;
 
 /** Sends requests to one bucket. */
@@ -35,7 +35,7 @@ export class Bucket {
 
   private async send<Output>(operation: Operation, input: object): Promise<Output> {
     const command = new this.commands[`${operation}Command`]({ Bucket: this.name, ...input });
-    // The casts: the package's own client sends its own commands, and the caller names what it answers.
+    // The casts: the package's own client sends its own commands, and the caller names the type of the answer.
     return (await this.client.send(command as never)) as Output;
   }
 
@@ -45,7 +45,7 @@ export class Bucket {
     await this.send('PutObject', { Key, Body, ContentLength: Body.length, ...condition });
   }
 
-  /** Writes an empty object, unless there is one: of several at the same time one returns true. */
+  /** Writes an empty object unless it exists; only one of several concurrent calls returns true. */
   async claim(Key: string): Promise<boolean> {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -53,23 +53,23 @@ export class Bucket {
         return true;
       } catch (error) {
         if (statusOf(error) === 412) return false;
-        // 409: another was under way, and it is not said which of them is first.
+        // 409: another write was in progress, and either may have won.
         if (statusOf(error) !== 409 || attempt === 3) throw error;
       }
     }
   }
 
-  /** The object's bytes, or those of `range`, which is of HTTP. */
+  /** The object's bytes, or those of an HTTP range such as `bytes=0-9`. */
   async get(Key: string, Range?: string): Promise<AsyncIterable<Uint8Array>> {
     return (await this.send<{ Body: AsyncIterable<Uint8Array> }>('GetObject', { Key, Range })).Body;
   }
 
-  /** Also if there is none. */
+  /** Deletes an object; succeeds also if there is none. */
   async delete(Key: string): Promise<void> {
     await this.send('DeleteObject', { Key });
   }
 
-  /** The keys that begin so, in their order; a request for every 1,000. */
+  /** The keys with this prefix, in order, with one request for every 1,000. */
   async keys(Prefix: string, MaxKeys = 1000): Promise<readonly string[]> {
     const keys: string[] = [];
     let ContinuationToken: string | undefined;
@@ -100,7 +100,7 @@ export class Bucket {
         };
         await sending;
         sending = this.part({ ...upload, PartNumber: Parts.length + 1, Body }, Parts);
-        // Its failure is seen by whoever awaits it next.
+        // The next `await` of it sees the failure.
         sending.catch(() => {});
       }
       await sending;
@@ -117,11 +117,11 @@ export class Bucket {
     parts[PartNumber - 1] = { PartNumber };
     const stored = Object.entries(await this.send<object>('UploadPart', input));
     // Checksums too, where the client makes them: then S3 wants them again at the end.
-    const told = stored.filter(([name]) => name === 'ETag' || name.startsWith('Checksum'));
-    parts[PartNumber - 1] = { PartNumber, ...Object.fromEntries(told) };
+    const reported = stored.filter(([name]) => name === 'ETag' || name.startsWith('Checksum'));
+    parts[PartNumber - 1] = { PartNumber, ...Object.fromEntries(reported) };
   }
 
-  /** Removes an object, and what was uploaded for it. */
+  /** Removes an object, and the parts that were uploaded for it. */
   async discard(Key: string): Promise<void> {
     const { Uploads = [] } = await this.send<UploadPage>('ListMultipartUploads', { Prefix: Key });
     for (const { UploadId } of Uploads) {
@@ -148,7 +148,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 function statusOf(error: unknown): number | undefined {
-  // The cast: errors of the package tell the status of the answer.
+  // The cast: errors of the package have the status of the answer.
   return (error as { $metadata?: { httpStatusCode?: number } })?.$metadata?.httpStatusCode;
 }
 

@@ -1,25 +1,25 @@
-/** The keys of a bucket's objects, which tell what a listing needs, so that it reads no object. */
+/** The keys of a bucket's objects, which contain what a listing needs, so that it reads no object. */
 import { hash } from 'node:crypto';
 import type { StoredFile } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 
-/** Of one segment of a key: some servers keep each as the name of a file. */
+/** The longest segment of a key: some servers store each segment as the name of a file. */
 const MAX_SEGMENT = 250;
 
 /** One upload of one file. */
 export interface Place {
-  /** A digest. */
+  /** A digest of the scope. */
   readonly tenant: string;
   /** The encoded id. */
   readonly id: string;
-  /** Of this upload alone. */
+  /** Different for each upload. */
   readonly upload: string;
 }
 
-/** What is to be looked at later: an upload that may be left over, a file that expires, one that is being deleted. */
+/** Why a sweep visits a file later: its upload may be left over, it expires, or it is being deleted. */
 export type Reason = 'upload' | 'expiry' | 'delete';
 
-/** What a key says of a file, and where the file is. */
+/** What a key says about a file, and where the file is. */
 export interface Entry {
   readonly key: string;
   readonly place: Place;
@@ -37,18 +37,18 @@ export class Keys {
     this.prefix = prefix;
   }
 
-  /** What the keys of all of a tenant's descriptions begin with. */
+  /** The prefix of the keys of a tenant's descriptions. */
   tenant(scope: string): string {
     return `${this.prefix}files/${tenantOf(scope)}/`;
   }
 
-  /** What the key of the file's description begins with; undefined for an id that is too long for any. */
+  /** The prefix of the key of the file's description; undefined for an id that is too long for a key. */
   folder({ scope, id }: ResponseKey): string | undefined {
     const encoded = encode(id);
     return encoded.length > MAX_SEGMENT ? undefined : `${this.tenant(scope)}${encoded}/`;
   }
 
-  /** The same for an upload of it. */
+  /** The same from the place of an upload. */
   folderOf({ tenant, id }: Place): string {
     return `${this.prefix}files/${tenant}/${id}/`;
   }
@@ -67,23 +67,23 @@ export class Keys {
     return `${this.prefix}deleted/${tenant}/${upload}`;
   }
 
-  /** What all marks begin with. */
+  /** The prefix of the keys of all marks. */
   get marks(): string {
     return `${this.prefix}due/`;
   }
 
-  /** Of an empty object, in the order of the times. */
+  /** The key of a mark, an empty object; marks sort by time. */
   mark(dueAt: number, reason: Reason, { tenant, id, upload }: Place): string {
     return `${this.marks}${String(Math.ceil(dueAt)).padStart(16, '0')}/${reason}/${tenant}/${id}/${upload}`;
   }
 
-  /** What a mark says. */
+  /** Reads the key of a mark. */
   readMark(key: string): { readonly dueAt: number; readonly reason: string; readonly place: Place } {
     const [dueAt, reason = '', tenant = '', id = '', upload = ''] = key.slice(this.marks.length).split('/');
     return { dueAt: Number(dueAt), reason, place: { tenant, id, upload } };
   }
 
-  /** What the key of a description of the tenant's says. */
+  /** Reads the key of a description of the tenant's. */
   entry(scope: string, key: string): Entry {
     const [tenant = '', id = '', text = ''] = key.split('/').slice(-3);
     // The cast: only `description` makes these keys.
@@ -105,7 +105,7 @@ export function newPlace({ scope, id }: ResponseKey, upload: string): Place {
   return { tenant: tenantOf(scope), id: encoded, upload };
 }
 
-/** Of the JSON, which spells every text in its own way, even one that UTF-8 cannot. */
+/** Encodes the JSON, which can escape every string, even lone surrogates that UTF-8 cannot encode. */
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }

@@ -20,32 +20,32 @@ import { OneAtATime } from '../shared/one-at-a-time.ts';
 import { Bucket, isMissing, type S3ClientLike } from './bucket.ts';
 import { type Entry, Keys, newPlace, type Place, type Reason } from './keys.ts';
 
-/** The bucket and the store's habits; `undefined` means the default. */
+/** The bucket and the store's settings; `undefined` means the default. */
 export interface S3FilesOptions {
   /** An `S3Client` of `@aws-sdk/client-s3` 3, with the region, credentials and timeouts that the host wants. */
   readonly client: S3ClientLike;
   /** The bucket, which must exist. */
   readonly bucket: string;
-  /** What all keys begin with: empty, or a path that ends in `/`. Default: `open-responses/`. */
+  /** The prefix of all keys: empty, or a path that ends in `/`. Default: `open-responses/`. */
   readonly prefix?: string | undefined;
-  /** How long an upload may rest before it counts as left over by a crash, in ms. Default: an hour. */
+  /** How long an upload may receive no data before it counts as left over from a crash, in ms. Default: an hour. */
   readonly staleMs?: number | undefined;
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-/** The time between two looks for what has expired or was left over. */
+/** The time between two sweeps for files that have expired or were left over. */
 const SWEEP_MS = 60_000;
-/** The most marks that one look takes up. */
+/** The most marks that one sweep handles. */
 const MAX_SWEPT = 100;
-/** Requests of one listing or one look at the same time. */
+/** The most requests of one listing or one sweep at the same time. */
 const AT_ONCE = 8;
 const PREFIX = /^(?:[\w.-]{1,50}\/){0,4}$/;
 
 /**
  * Keeps each file as two objects: its content, written in parts of 8 MiB of which two at most are in memory, and then its
- * description, with which the file is there. Quotas are exact within one process.
+ * description, which makes the file exist. Quotas are exact within one process.
  *
  * Requests: `put` four, for a file over 8 MiB another and one for each part, and where there is a quota one for every 1,000
  * files of the tenant; `get` one, `read` two, `delete` seven and six later, `usage` and `list` one for every 1,000 files of the
@@ -99,11 +99,11 @@ class S3Files implements FileStore {
     try {
       const bytes = await this.bucket.write(this.keys.content(place), draft.watched(upload.content));
       const file = await this.tenants.run(upload.scope, () => this.finish(upload, place, bytes));
-      // One that stays is found to be of a file that is there.
+      // A mark that stays is harmless: the sweep finds that the file exists.
       await draft.end().catch(() => {});
       return file;
     } catch (error) {
-      // What stays is removed when the mark is due.
+      // The sweep removes what is left when the mark is due.
       await this.erase(place)
         .then(() => draft.end())
         .catch(() => {});
@@ -111,7 +111,7 @@ class S3Files implements FileStore {
     }
   }
 
-  /** The description is what makes the file be there. */
+  /** Writes the description, which makes the file exist. */
   private async finish(upload: FileUpload, place: Place, bytes: number): Promise<StoredFile> {
     const used = upload.quota ? await this.usage(upload.scope) : { files: 0, bytes: 0 };
     const file = finishedFile(upload, bytes, used);
@@ -137,7 +137,7 @@ class S3Files implements FileStore {
       left -= piece.byteLength;
       yield piece;
     }
-    if (left !== 0) throw new Error('S3 sent another number of bytes than it was asked for.');
+    if (left !== 0) throw new Error('S3 sent a different number of bytes than requested.');
   }
 
   async list(scope: string, query: FilePageQuery): Promise<FilePage> {
@@ -150,7 +150,7 @@ class S3Files implements FileStore {
       const described = entry && (await this.described(entry));
       if (described) files[index] = described;
     });
-    // Without those that were deleted meanwhile.
+    // Leaves out files that were deleted meanwhile.
     return { ...page, files: files.filter(Boolean) };
   }
 
@@ -162,7 +162,7 @@ class S3Files implements FileStore {
     const entry = await this.find(key);
     if (!entry) return false;
     const isFirst = await this.bucket.claim(this.keys.claim(entry.place));
-    // Also if another was first: it may have been killed since. The mark removes the claim once nobody can hold the key.
+    // Also if another process was first: it may have been killed since. The sweep removes the claim when the mark is due.
     await this.mark('delete', entry.place);
     await this.erase(entry.place);
     return isFirst;
@@ -200,13 +200,13 @@ class S3Files implements FileStore {
     return key;
   }
 
-  /** The descriptions of this upload, of which there is one at most. */
+  /** The descriptions of this upload: one at most. */
   private async descriptions(place: Place): Promise<readonly Entry[]> {
     const keys = await this.bucket.keys(this.keys.folderOf(place));
     return keys.map((key) => this.keys.entry('', key)).filter((entry) => entry.place.upload === place.upload);
   }
 
-  /** The description first: nobody finds the file then. */
+  /** Deletes the description first, so that readers no longer find the file. */
   private async erase(place: Place): Promise<void> {
     for (const { key, file } of await this.descriptions(place)) {
       await this.bucket.delete(key);
@@ -215,7 +215,7 @@ class S3Files implements FileStore {
     await this.bucket.discard(this.keys.content(place));
   }
 
-  /** Removes what has expired and what a crash left over. */
+  /** Removes files that have expired or that a crash left over. */
   private async sweep(): Promise<void> {
     const now = this.now();
     if (now - this.sweptAt < SWEEP_MS) return;
@@ -231,7 +231,7 @@ class S3Files implements FileStore {
   }
 }
 
-/** The mark of an upload under way, which is put off while bytes come. */
+/** The mark of an upload in progress, whose time is postponed while bytes arrive. */
 class Draft {
   private readonly bucket: Bucket;
   private readonly mark: () => Promise<string>;
@@ -270,7 +270,7 @@ class Draft {
   }
 }
 
-/** Does the work for some at the same time. */
+/** Does the work for all items, `AT_ONCE` at a time. */
 async function eachOf<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += AT_ONCE)
     await Promise.all(items.slice(at, at + AT_ONCE).map((item, index) => work(item, at + index)));

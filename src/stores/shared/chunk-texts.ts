@@ -29,8 +29,8 @@ export function searchedWords(text: string): readonly string[] {
 }
 
 /**
- * The words of a text in small letters, for a database whose own parser depends on its locale, takes marks for letters, and an address
- * for one word.
+ * The words of a text in lower case, for PostgreSQL: its own parser depends on the locale, may treat punctuation as letters, and an
+ * address as one word.
  */
 export function wordsOf(text: string): string {
   return Array.from(text.matchAll(WORD), ([word]) => word.toLowerCase()).join(' ');

@@ -2,10 +2,10 @@
 import type { ByteRange } from '../../ports/files/file-store.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 
-/** Of each piece but the last; never change it: where a byte is found depends on it. */
+/** The length of each piece but the last. Never change it: stored files are found by it. */
 const PIECE_BYTES = 256 * 1024;
 
-/** The same bytes in pieces of one length, but for the last. */
+/** The same bytes in pieces of equal length; only the last may be shorter. */
 async function* inPieces(content: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
   let piece = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
@@ -24,7 +24,7 @@ async function* inPieces(content: AsyncIterable<Uint8Array>): AsyncIterable<Buff
   if (filled > 0) yield piece.subarray(0, filled);
 }
 
-/** Hands the bytes on in pieces of one length, but for the last, with their places; returns how many bytes there are. */
+/** Passes on the bytes in pieces of equal length, with their places; only the last may be shorter. Returns the number of bytes. */
 export async function writePieces(
   content: AsyncIterable<Uint8Array>,
   write: (place: number, piece: Buffer) => MaybePromise<void>,

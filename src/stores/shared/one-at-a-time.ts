@@ -1,4 +1,4 @@
-/** Runs what concerns one name after another, and what concerns different names at the same time. */
+/** Runs work for the same name one after another, and work for different names at the same time. */
 export class OneAtATime {
   private readonly last = new Map<string, Promise<unknown>>();
 

@@ -14,7 +14,7 @@ import { columnsOf } from './responses.ts';
 interface ConversationRow {
   readonly number: number;
   readonly body: string;
-  /** Of the JSON of its items. */
+  /** Bytes of the JSON of its items. */
   readonly bytes: number;
 }
 
@@ -22,7 +22,7 @@ interface ItemRow {
   readonly body: string;
 }
 
-/** The questions and changes that the store is made of; the caller brings times and transactions. */
+/** The queries and changes of the store; the caller provides times and transactions. */
 export interface SqliteConversations {
   get(key: ResponseKey, now: number): StoredConversation | undefined;
   put(conversation: StoredConversation, now: number, expiresAt: number): void;
@@ -33,11 +33,11 @@ export interface SqliteConversations {
   page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
   find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
   removeItem(key: ResponseKey, itemId: string, now: number): boolean;
-  /** Removes one of those that expired, with its items. */
+  /** Removes one expired conversation, with its items. */
   sweep(now: number): void;
 }
 
-/** When an append happens, and what comes of it. */
+/** The time of an append, and the conversation's new expiry and limit. */
 interface AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
@@ -63,7 +63,7 @@ class PreparedConversations implements SqliteConversations {
   }
 
   put(conversation: StoredConversation, now: number, expiresAt: number): void {
-    // One that expired is another: its items must not come back.
+    // An expired conversation that still exists would pass its items to the new one.
     if (!this.row(conversation, now)) this.remove(this.row(conversation, Number.MIN_SAFE_INTEGER));
     this.upsert(conversation, expiresAt);
   }
@@ -106,7 +106,7 @@ class PreparedConversations implements SqliteConversations {
     if (from === undefined) return { items: [], hasMore: false, unknown: 'after' };
     if (to === undefined) return { items: [], hasMore: false, unknown: 'before' };
     const { pageUp, pageDown } = this.statements;
-    // One more than is wanted shows whether others follow.
+    // One more row than requested shows whether others follow.
     const rows =
       order === 'asc'
         ? rowsOf<ItemRow>(pageUp, row.number, from, to, limit + 1)

@@ -36,7 +36,7 @@ export interface SqliteEvents {
   read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined;
   heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[];
   delete(key: ResponseKey, now: number): boolean;
-  /** Removes one of those that expired, with its events. */
+  /** Removes one expired log, with its events. */
   sweep(now: number): void;
 }
 
@@ -138,7 +138,7 @@ function prepare(database: SqliteDatabase) {
     end: database.prepare(`UPDATE ${table} SET epoch = ?, ended = 1, expires_at = ? WHERE ${living} AND epoch < ?`),
     remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
     add: database.prepare(`INSERT INTO ${events} (log, place, bytes, body) VALUES (?, ?, ?, ?)`),
-    // Event by event, which ends where the page is full; one statement, so that all of it is of one moment.
+    // Event by event, which ends where the page is full; one statement, so that all of it is one snapshot.
     read: database.prepare(
       `WITH RECURSIVE head AS (SELECT ${head} FROM ${table} WHERE ${living}),
        page (place, bytes, body) AS (

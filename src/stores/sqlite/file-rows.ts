@@ -21,7 +21,7 @@ export interface FoundFile {
 /** The most pieces that are removed in one transaction, so that no other connection waits for long. */
 const PIECES_AT_ONCE = 16;
 
-/** The statements on the tables of files; the caller brings times and transactions. */
+/** The statements on the tables of files; the caller provides times and transactions. */
 export class FileRows {
   private readonly statements: ReturnType<typeof prepare>;
 
@@ -29,7 +29,7 @@ export class FileRows {
     this.statements = prepare(database);
   }
 
-  /** A file that nobody sees yet. */
+  /** Creates a file that no reader finds yet. */
   begin(key: ResponseKey, now: number): number {
     const [row] = rowsOf<NumberRow>(this.statements.begin, ...columnsOf(key), now, now);
     return Number(row?.number);
@@ -42,7 +42,7 @@ export class FileRows {
     this.statements.addPiece.run(number, place, data);
   }
 
-  /** From here on, everybody sees it. */
+  /** From here on, readers find the file. */
   finish(number: number, file: StoredFile, now: number): void {
     const { createdAt, expiresAt = null, purpose, bytes } = file;
     const columns = [createdAt, expiresAt, purpose, bytes, JSON.stringify(file), now] as const;
@@ -55,7 +55,7 @@ export class FileRows {
     return row && { number: Number(row.number), file: fileFrom(row) };
   }
 
-  /** Undefined if it is gone. */
+  /** Undefined if the file was deleted. */
   piece(number: number, place: number): Uint8Array | undefined {
     const [row] = rowsOf<{ readonly data: Uint8Array | ArrayBuffer }>(this.statements.piece, number, place);
     // libsql returns the buffer alone.
@@ -68,7 +68,7 @@ export class FileRows {
     const [scopeColumn, idColumn] = columnsOf({ scope, id: cursor?.id ?? '' });
     const place = cursor ? [cursor.createdAt, idColumn] : [null, null];
     const statement = order === 'asc' ? this.statements.pageUp : this.statements.pageDown;
-    // One more than is wanted shows whether others follow.
+    // One more row than requested shows whether others follow.
     const values = [scopeColumn, now, purpose ?? null, purpose ?? null, place[0] ?? null, place[0] ?? null] as const;
     const rows = rowsOf<FileRow>(statement, ...values, place[1] ?? null, limit + 1);
     return { files: rows.slice(0, limit).map(fileFrom), hasMore: rows.length > limit };
@@ -92,7 +92,7 @@ export class FileRows {
     return true;
   }
 
-  /** Some of the files that have expired, were deleted, or whose upload has not gone on since. */
+  /** Some of the files that have expired or were deleted, and uploads that have received no data since `staleBefore`. */
   leftOver(now: number, staleBefore: number): readonly number[] {
     const rows = [
       ...rowsOf<NumberRow>(this.statements.expired, now),

@@ -1,4 +1,4 @@
-/** Keeps uploaded files in a SQLite database: for one machine, over restarts, in any number of processes. */
+/** Keeps uploaded files in an SQLite database, for any number of processes of one machine; they survive restarts. */
 import { setImmediate as breathe } from 'node:timers/promises';
 import {
   type ByteRange,
@@ -16,11 +16,11 @@ import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { FileRows } from './file-rows.ts';
 
-/** The database and the store's habits; `undefined` means the default. */
+/** The database and the store's settings; `undefined` means the default. */
 export interface SqliteFilesOptions {
   /** An open connection of node:sqlite, better-sqlite3 or libsql; it may be that of `sqliteStore`. The host closes it. */
   readonly database: SqliteDatabase;
-  /** How long an upload may rest before it counts as left over by a crash, in ms. Default: an hour. */
+  /** How long an upload may receive no data before it counts as left over from a crash, in ms. Default: an hour. */
   readonly staleMs?: number | undefined;
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -30,7 +30,7 @@ const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Keeps files in pieces of 256 KiB, each of which is one write, so that neither memory nor other requests wait for a whole
- * file. Quotas are exact over all processes. The file of the database does not shrink: what is deleted is used again.
+ * file. Quotas are exact over all processes. The file of the database does not shrink: the room of deleted files is used again.
  * Throws a `TypeError` for a bad option.
  *
  * @example
@@ -128,7 +128,7 @@ class SqliteFiles implements FileStore {
     for (const number of this.rows.leftOver(now, now - this.staleMs)) await this.purge(number);
   }
 
-  /** Hidden first: an upload that goes on after all must not end without its first pieces. */
+  /** Hides the file first: an upload that continues after all must not complete without its first pieces. */
   private async purge(number: number): Promise<void> {
     this.change((rows, now) => rows.hide(number, now));
     // Other requests run in between: a large file has thousands of pieces.

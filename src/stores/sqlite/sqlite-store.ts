@@ -1,4 +1,4 @@
-/** Keeps responses, conversations and event logs in a SQLite database: for one machine, over restarts, in any number of processes. */
+/** Keeps responses, conversations and event logs in an SQLite database, for any number of processes of one machine; they survive restarts. */
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
@@ -66,7 +66,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     return made;
   }
 
-  /** One transaction, so that the disk is waited for once; it also removes expired rows. */
+  /** One transaction, so that it waits for the disk once; it also removes expired rows. */
   function change<Result>(body: (tables: Tables, time: number) => Result): Result {
     const all = tables();
     return inTransaction(database, () => {

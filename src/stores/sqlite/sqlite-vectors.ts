@@ -1,4 +1,4 @@
-/** Keeps vector stores in a SQLite database, with sqlite-vec and FTS5: for one machine, in any number of processes. */
+/** Keeps vector stores in an SQLite database with sqlite-vec and FTS5, for any number of processes of one machine. */
 import { setImmediate as breathe } from 'node:timers/promises';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { peer } from '../../ports/host/peer.ts';
@@ -35,11 +35,11 @@ export interface SqliteVectorsOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** The most bytes of embeddings that are compared before other requests run: some milliseconds. */
+/** The most bytes of embeddings that are compared before other requests run; they take some milliseconds. */
 const BYTES_AT_ONCE = 6 * 1024 * 1024;
 
 /**
- * Compares with every embedding in the vector stores that are searched, in slices between which other requests run: results are
+ * Compares the query with every embedding of the searched vector stores, in slices between which other requests run, so results are
  * exact. Needs the package `sqlite-vec`. Throws a `TypeError` for a bad option.
  */
 export function sqliteVectors(options: SqliteVectorsOptions): VectorIndex {
@@ -153,7 +153,7 @@ class SqliteVectors implements VectorIndex {
   }
 
   claim(now: number, until: number): IndexingClaim | undefined {
-    // Asks first without a lock: processes ask often, and mostly for nothing.
+    // Looks without a lock first: processes look often, and rarely find a file.
     return this.tables.rows.hasToClaim(now) ? this.change(({ rows }) => rows.claim(now, until)) : undefined;
   }
 
@@ -164,7 +164,7 @@ class SqliteVectors implements VectorIndex {
   addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): boolean {
     return this.ofClaim(claim, (number, { rows, chunks }) => {
       const { scope, store } = claim.file;
-      // The file is there, and so is its vector store.
+      // The cast: a claimed file exists, and so does its vector store.
       const found = rows.store({ scope, id: store }) as FoundStore;
       const dimensions = found.dimensions ?? added[0]?.embedding.length;
       for (const { embedding } of added) checkDimensions(embedding, dimensions);
@@ -259,7 +259,7 @@ async function inSteps<Step>(steps: Iterable<Step>): Promise<readonly Step[]> {
   return all;
 }
 
-/** Groups of files whose embeddings take at most about as many bytes as are compared at once; one for each piece at least. */
+/** Groups of files whose embeddings take about `BYTES_AT_ONCE` together; at least one group for each piece. */
 function* slicesOf(pieces: Iterable<readonly SearchedFile[]>, bytesOfEach: number): Iterable<readonly SearchedFile[]> {
   for (const files of pieces) {
     let slice: SearchedFile[] = [];

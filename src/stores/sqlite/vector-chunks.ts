@@ -40,12 +40,12 @@ interface FileRow extends SearchedFile {
 
 /** Files that are read, and whose attributes are compared, at once. */
 const FILES_AT_ONCE = 512;
-/** A word that more chunks have than this is looked for only if no rarer one is there. */
+/** A word in more chunks than this is searched for only if there is no rarer word. */
 const FREQUENT = 20_000;
 /** The most chunks that are removed in one transaction, so that no other connection waits for long. */
 const CHUNKS_AT_ONCE = 64;
 
-/** The statements on the tables of chunks; the caller brings transactions. */
+/** The statements on the tables of chunks; the caller provides transactions. */
 export class VectorChunks {
   private readonly statements: ReturnType<typeof prepare>;
 
@@ -193,7 +193,7 @@ function matchOf(stores: readonly number[], words: readonly string[]): string {
   return `store : (${anyStore}) AND text : (${words.map((word) => `"${word}"`).join(' OR ')})`;
 }
 
-/** The rarest of those that are there, as far as they are in `FREQUENT` chunks together; one at least. */
+/** The rarest words that were found, as many as have at most `FREQUENT` chunks together; at least one. */
 function rareWords(counts: readonly WordCount[]): readonly string[] {
   let sum = 0;
   const known = counts.filter(({ count }) => count > 0).toSorted((one, other) => one.count - other.count);

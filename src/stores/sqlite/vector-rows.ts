@@ -50,7 +50,7 @@ export interface FoundStore {
   readonly dimensions: number | undefined;
 }
 
-/** The statements on the tables of vector stores and files; the caller brings transactions. */
+/** The statements on the tables of vector stores and files; the caller provides transactions. */
 export class VectorRows {
   private readonly database: SqliteDatabase;
   private readonly statements: ReturnType<typeof prepare>;
@@ -177,7 +177,7 @@ export class VectorRows {
   }
 
   end(number: number, end: IndexingEnd): void {
-    // No claim has this epoch.
+    // A new epoch, which no claim has: the present claim is lost.
     if (end.status === 'retry') this.statements.retry.run(end.at, this.nextEpoch(), number);
     else this.statements.end.run(end.status, end.status === 'failed' ? JSON.stringify(end.error) : null, number);
   }
@@ -233,7 +233,7 @@ const FILES = 'open_responses_vector_files';
 const BATCHES = 'open_responses_vector_batches';
 const FILES_OF_STORE = `SELECT * FROM ${FILES} WHERE store = ? AND status <> 'gone'
   AND (? IS NULL OR status = ?) AND (? IS NULL OR batch = ?)`;
-/** The oldest file of each tenant, found by one step in an index; the tenant whose last turn was first is the next. */
+/** The oldest file of each tenant, found by one step in an index; the next is the tenant that was served longest ago. */
 const NEXT = `
   WITH RECURSIVE tenants (scope) AS (
     SELECT min(scope) FROM ${FILES} WHERE status = 'in_progress'

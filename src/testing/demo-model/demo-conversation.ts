@@ -1,6 +1,6 @@
 /** Reads the messages of a chat request as far as the demo model understands them. */
 
-/** A message as it comes over the wire. */
+/** A message as it is on the wire. */
 export interface ChatMessage {
   readonly role: string;
   readonly content?: string | readonly ChatPart[] | null;
@@ -11,11 +11,11 @@ interface ChatPart {
   readonly text?: string;
 }
 
-/** What was said, and what of it is new since the model last spoke. */
-export interface Said {
-  /** The newest words of the user; empty where only a tool has answered since. */
+/** The conversation, and which part of it is new since the model's last message. */
+export interface Conversation {
+  /** The user's new text; empty if there are only new outputs of tools. */
   readonly prompt: string;
-  /** The user's words before that. */
+  /** The user's text before that. */
   readonly earlier: string;
   /** How many images are new. */
   readonly images: number;
@@ -26,7 +26,7 @@ export interface Said {
 }
 
 /** Reads the whole conversation. */
-export function readConversation(messages: readonly ChatMessage[]): Said {
+export function readConversation(messages: readonly ChatMessage[]): Conversation {
   const fresh = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
   const prompt = userTexts(fresh).at(-1) ?? '';
   const spoken = userTexts(messages);

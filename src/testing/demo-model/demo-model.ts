@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type ChatRequest, demoReply } from './demo-reply.ts';
 import { completion, streamFrames } from './demo-wire.ts';
 
-/** Between two words of a stream, in milliseconds. */
+/** The pause between two words of a stream, in milliseconds. */
 const PACE_MS = 5;
 
 /** A running demo model. */
@@ -20,7 +20,7 @@ export interface DemoModel {
 
 /**
  * Starts the demo model on a free port of the loopback address. The same request always gets the same reply: it repeats what the
- * user wrote, calls tools that the prompt speaks of, and fills in JSON Schemas.
+ * user wrote, calls tools that the prompt mentions, and fills in JSON Schemas.
  */
 export async function startDemoModel(): Promise<DemoModel> {
   const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startDemoModel(): Promise<DemoModel> {
     await closed;
   }
 
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return { baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close };
 }
 
@@ -46,7 +46,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const route = `${request.method} ${request.url}`;
   if (route === 'GET /v1/models') return sendJson(response, 200, MODELS);
   if (route !== 'POST /v1/chat/completions') return sendError(response, 404, `There is no ${route}.`);
-  // The cast: only this machine asks this server; what is missing makes a 400.
+  // The cast: only this machine sends requests, and a missing field makes a 400.
   const chat = (await json(request)) as ChatRequest;
   const reply = demoReply(chat);
   if (!chat.stream) return sendJson(response, 200, completion(chat.model, reply));

@@ -1,5 +1,5 @@
-/** What the demo model says to a request: the same request always gets the same reply. */
-import { type ChatMessage, readConversation, type Said } from './demo-conversation.ts';
+/** The demo model's reply to a request: the same request always gets the same reply. */
+import { type ChatMessage, type Conversation, readConversation } from './demo-conversation.ts';
 import { sampleValue } from './sample-value.ts';
 
 /** The fields of a chat request that the demo model understands. */
@@ -29,47 +29,52 @@ export interface DemoReply {
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-/** A text as the pieces in which it is streamed. */
+/** Splits a text into the pieces in which it is streamed. */
 export function inWords(text: string): readonly string[] {
   return text.match(/\s{0,64}\S{1,12}|\s{1,64}/gu) ?? [];
 }
 
-/** The reply: a tool call where the request asks for one, else the wanted JSON, else a sentence about what was said. */
+/** The reply: a tool call if the request calls for one, else the requested JSON, else a sentence about the conversation. */
 export function demoReply(request: ChatRequest): DemoReply {
-  const said = readConversation(request.messages);
-  const tool = toolToCall(request, said);
-  const thought = inWords(wantsReasoning(request, said) ? thoughtOn(said, tool) : '');
-  if (tool) return callReply(said, thought, tool);
+  const conversation = readConversation(request.messages);
+  const tool = toolToCall(request, conversation);
+  const thought = inWords(wantsReasoning(request, conversation) ? thoughtOn(conversation, tool) : '');
+  if (tool) return callReply(conversation, thought, tool);
 
   const room = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
   const reasoning = thought.slice(0, room);
-  const whole = inWords(formatted(request) ?? sentence(said));
+  const whole = inWords(formatted(request) ?? sentence(conversation));
   const text = whole.slice(0, room - reasoning.length);
   const finish = reasoning.length + text.length < thought.length + whole.length ? 'length' : 'stop';
-  return { reasoning, text, call: undefined, finish, usage: usageOf(said, reasoning, text) };
+  return { reasoning, text, call: undefined, finish, usage: usageOf(conversation, reasoning, text) };
 }
 
-function callReply(said: Said, reasoning: readonly string[], tool: ChatTool): DemoReply {
+function callReply(conversation: Conversation, reasoning: readonly string[], tool: ChatTool): DemoReply {
   const { name, parameters } = tool.function;
-  const text = JSON.stringify(sampleValue(parameters ?? { type: 'object' }, quotesIn(said.prompt)));
+  const text = JSON.stringify(sampleValue(parameters ?? { type: 'object' }, quotesIn(conversation.prompt)));
   const call = { name, arguments: text };
-  return { reasoning, text: [], call, finish: 'tool_calls', usage: usageOf(said, reasoning, inWords(text)) };
+  return { reasoning, text: [], call, finish: 'tool_calls', usage: usageOf(conversation, reasoning, inWords(text)) };
 }
 
-/** The tool that the request names, the prompt speaks of or asks for; none while the client has just answered a call. */
-function toolToCall({ tools = [], tool_choice: choice }: ChatRequest, said: Said): ChatTool | undefined {
-  if (choice === 'none' || said.outputs.length > 0) return undefined;
+/** The tool that the request requires or the prompt mentions; none if the client has just answered a call. */
+function toolToCall(
+  { tools = [], tool_choice: choice }: ChatRequest,
+  conversation: Conversation,
+): ChatTool | undefined {
+  if (choice === 'none' || conversation.outputs.length > 0) return undefined;
   if (typeof choice === 'object') return tools.find((tool) => tool.function.name === choice.function.name);
-  const spokenOf = tools.find((tool) => speaksOf(said.prompt, tool.function.name));
-  if (spokenOf) return spokenOf;
-  return choice === 'required' || /\bcall\b|\buse (the|a|your) tool\b/i.test(said.prompt) ? tools[0] : undefined;
+  const mentioned = tools.find((tool) => mentions(conversation.prompt, tool.function.name));
+  if (mentioned) return mentioned;
+  return choice === 'required' || /\bcall\b|\buse (the|a|your) tool\b/i.test(conversation.prompt)
+    ? tools[0]
+    : undefined;
 }
 
 /** Whether the prompt has every longer word of the name: "weather" for `get_weather`. */
-function speaksOf(prompt: string, name: string): boolean {
-  const spoken = new Set(wordsOf(prompt));
+function mentions(prompt: string, name: string): boolean {
+  const words = new Set(wordsOf(prompt));
   const telling = wordsOf(name).filter((word) => word.length >= 4);
-  return telling.length > 0 && telling.every((word) => spoken.has(word));
+  return telling.length > 0 && telling.every((word) => words.has(word));
 }
 
 function wordsOf(text: string): readonly string[] {
@@ -77,29 +82,29 @@ function wordsOf(text: string): readonly string[] {
   return spaced.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** What stands in quotation marks, as words to put into a call's arguments. */
+/** The quoted texts, which become the arguments of a call. */
 function quotesIn(prompt: string): readonly string[] {
   return [...prompt.matchAll(/"([^"]+)"/g)].map(([, quoted = '']) => quoted);
 }
 
-function wantsReasoning({ reasoning_effort: effort }: ChatRequest, { prompt }: Said): boolean {
+function wantsReasoning({ reasoning_effort: effort }: ChatRequest, { prompt }: Conversation): boolean {
   if (effort !== undefined) return effort !== 'none';
   return /\b(think|reason)\b/i.test(prompt);
 }
 
-function thoughtOn({ prompt, outputs }: Said, tool: ChatTool | undefined): string {
+function thoughtOn({ prompt, outputs }: Conversation, tool: ChatTool | undefined): string {
   if (tool) return `The user wants the tool ${tool.function.name}, so I call it.`;
   if (outputs.length > 0) return 'The tool has answered, so I can answer too.';
   return `Words that the user wrote: ${wordsOf(prompt).length}. I can answer at once.`;
 }
 
-/** The JSON that the request wants, if any. */
+/** The JSON that the request demands, if any. */
 function formatted({ response_format: format }: ChatRequest): string | undefined {
   if (format?.type === 'json_schema') return JSON.stringify(sampleValue(format.json_schema?.schema ?? {}));
   return format?.type === 'json_object' ? '{"answer":"This is the demo model."}' : undefined;
 }
 
-function sentence({ prompt, earlier, images, outputs }: Said): string {
+function sentence({ prompt, earlier, images, outputs }: Conversation): string {
   const sentences = [
     outputs.length > 0 ? `The tool answered ${outputs.map(quote).join(' and ')}.` : 'Hello from the demo model.',
     images > 0 ? `I see ${images} ${images === 1 ? 'image' : 'images'}.` : '',
@@ -115,7 +120,7 @@ function quote(text: string): string {
   return `"${text.slice(0, QUOTED_CHARACTERS)}"`;
 }
 
-function usageOf({ words }: Said, reasoning: readonly string[], text: readonly string[]): DemoReply['usage'] {
+function usageOf({ words }: Conversation, reasoning: readonly string[], text: readonly string[]): DemoReply['usage'] {
   const written = reasoning.length + text.length;
   return {
     prompt_tokens: words,

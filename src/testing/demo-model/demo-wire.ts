@@ -4,7 +4,7 @@ import { type DemoReply, inWords } from './demo-reply.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The stream: reasoning, text and arguments word by word, then why it ended, the usage and `[DONE]`. */
+/** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
   const head = headOf(model, 'chat.completion.chunk');
   const chunk = (delta: Fields, finish: string | null = null) =>

@@ -12,11 +12,11 @@ interface Place {
   readonly words: Iterator<string>;
 }
 
-/** Deeper than this, only what must be there is; a schema that refers to itself ends here. */
+/** Below this depth, only required members are made; a schema that refers to itself ends here. */
 const ROOMY_DEPTH = 4;
 const MAX_DEPTH = 32;
 
-/** The value; strings take the words in their order. Patterns and conditions of the schema are not looked at. */
+/** The value; strings take the words in their order. Patterns and conditions of the schema are ignored. */
 export function sampleValue(schema: unknown, words: readonly string[] = []): unknown {
   const root = asSchema(schema);
   return sample(root, { root, name: 'value', depth: 0, words: words.values() });
@@ -85,7 +85,7 @@ function typeOf({ type, properties, items }: Schema, { depth }: Place): unknown 
   return items ? 'array' : 'string';
 }
 
-/** What is required; where the schema does not say, everything. */
+/** The required members, or all of them if the schema does not say which are required. */
 function objectOf({ properties, required }: Schema, place: Place): unknown {
   const known = asSchema(properties);
   const wanted = Array.isArray(required) ? required : place.depth > ROOMY_DEPTH ? [] : Object.keys(known);
@@ -100,7 +100,7 @@ function arrayOf({ items, prefixItems, minItems, maxItems }: Schema, place: Plac
   return Array.from({ length }, (_, index) => sample(asSchema(heads[index] ?? items), deeper(place)));
 }
 
-/** A number from the middle of what is allowed, so that it matters little which of the two ends is. */
+/** A number from the middle of the allowed range, so that either bound may be missing. */
 function numberOf({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
   const low = Number(minimum ?? exclusiveMinimum ?? Number.NEGATIVE_INFINITY);
   const high = Number(maximum ?? exclusiveMaximum ?? Number.POSITIVE_INFINITY);
@@ -138,7 +138,7 @@ function first(values: unknown): unknown {
   return Array.isArray(values) ? values[0] : undefined;
 }
 
-/** `true`, `false` and a missing schema say nothing about the value. */
+/** The schema as an object; `true`, `false` and a missing schema count as an empty one. */
 function asSchema(value: unknown): Schema {
   // The cast: an object that is parsed JSON has string keys.
   return typeof value === 'object' && value !== null ? (value as Schema) : {};

@@ -1,4 +1,4 @@
-/** The parts of the background engine contract's cases, and the worker that records what it is given. */
+/** The parts of the background engine contract's cases, and the worker that records what it runs. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ export interface EngineCase {
 /** What a worker answers. */
 export type Outcome = Awaited<ReturnType<BackgroundWorker['run']>>;
 
-/** How long a case waits for what must happen; an engine that polls needs some seconds. */
+/** How long a case waits for an expected event; an engine that polls needs some seconds. */
 const PATIENCE_MS = 60_000;
 
 /** A worker that records what it runs and what is reported to it. */
@@ -69,12 +69,15 @@ export class RecordingWorker implements BackgroundWorker {
     this.changed();
   }
 
-  /** Resolves once it is so; rejects with what was run if it takes too long. */
+  /** Resolves once the condition holds; rejects with what was run if that takes too long. */
   async until(isSo: () => boolean): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS;
     while (!isSo()) {
       const left = deadline - performance.now();
-      assert.ok(left > 0, `It never came so far. Run: ${this.ids.join(', ')}. Errors: ${this.errors.join('; ')}`);
+      assert.ok(
+        left > 0,
+        `The condition was not met in time. Run: ${this.ids.join(', ')}. Errors: ${this.errors.join('; ')}`,
+      );
       await this.change(left);
     }
   }
@@ -97,7 +100,7 @@ export class RecordingWorker implements BackgroundWorker {
   }
 }
 
-/** Stays until the signal is aborted. */
+/** Runs until the signal is aborted. */
 export async function untilAborted({ signal }: ClaimedRun): Promise<Outcome> {
   if (!signal.aborted) await once(signal, 'abort');
   return 'released';

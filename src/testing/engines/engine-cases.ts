@@ -1,4 +1,4 @@
-/** The background engine contract: each response is run once, by one worker at a time, until it ended or is handed over. */
+/** The background engine contract: each response is run once, by one worker at a time, until it has ended or is handed over. */
 import assert from 'node:assert/strict';
 import { type EngineCase, freshKey, freshKeys, RecordingWorker, untilAborted } from './engine-case.ts';
 
@@ -29,7 +29,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] runs a response once that is submitted twice, at once or while it runs',
+    name: '[S-18] runs a response that is submitted twice only once, before and while it runs',
     async run({ create }) {
       const [engine, worker, key] = [await create(), new RecordingWorker(untilAborted), freshKey()];
       engine.start(worker);
@@ -43,7 +43,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] runs a response that stays until its signal, and waits for it when released',
+    name: '[S-18] aborts a running response when released, and waits for its end',
     async run({ create }) {
       const [engine, worker] = [await create(), new RecordingWorker(untilAborted)];
       engine.start(worker);
@@ -54,7 +54,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] reports a worker that rejects or throws, and goes on',
+    name: '[S-18] reports a worker that rejects or throws, and continues',
     async run({ create }) {
       const engine = await create();
       const bad = new Set(['resp_0000', 'resp_0001']);
@@ -73,7 +73,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] goes on if the worker throws on a report',
+    name: '[S-18] continues if the worker throws on a report',
     async run({ create }) {
       const [engine, worker] = [await create(), new RecordingWorker()];
       let reports = 0;
@@ -90,7 +90,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] is started once: the second time is a TypeError',
+    name: '[S-18] throws a TypeError when it is started a second time',
     async run({ create }) {
       const engine = await create();
       engine.start(new RecordingWorker());
@@ -98,7 +98,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] takes nothing more once it is released',
+    name: '[S-18] accepts nothing more once it is released',
     async run({ create }) {
       const [engine, worker] = [await create(), new RecordingWorker()];
       engine.start(worker);
@@ -108,7 +108,7 @@ export const engineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[S-18] is released and closed twice, started or not',
+    name: '[S-18] can be released and closed twice, started or not',
     async run({ create }) {
       for (const engine of [await create(), await create()]) {
         if (engine.takesOver) await engine.submit(freshKey());
@@ -149,7 +149,7 @@ export const sharedEngineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[X-08] hands what it releases over to the other engine',
+    name: '[X-08] hands over to the other engine what it releases',
     async run({ create }) {
       const [one, other] = [await create(), await create()];
       const [first, second] = [new RecordingWorker(untilAborted), new RecordingWorker()];
@@ -181,7 +181,7 @@ export const sharedEngineCases: readonly EngineCase[] = [
     },
   },
   {
-    name: '[X-08] runs again what its worker hands back by itself',
+    name: '[X-08] runs again what its worker hands back',
     async run({ create }) {
       const engine = await create();
       const worker: RecordingWorker = new RecordingWorker(async () =>

@@ -1,4 +1,4 @@
-/** The parts of the cases of the file stores' contract, and the helpers that they share. */
+/** The parts of the file store contract's cases, and the helpers that they share. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ByteRange, FileStore, FileUpload, StoredFile } from '../../ports/files/file-store.ts';
@@ -30,7 +30,7 @@ export function freshId(): string {
   return `file-${randomUUID().replaceAll('-', '')}`;
 }
 
-/** What may differ between uploads. */
+/** The fields in which uploads may differ. */
 export interface UploadFields extends Partial<Pick<FileUpload, 'scope' | 'id' | 'createdAt' | 'quota'>> {
   readonly purpose?: string;
   readonly expiresAt?: number;
@@ -43,7 +43,7 @@ export function uploadOf(content: Iterable<Uint8Array> | AsyncIterable<Uint8Arra
   return { scope, id, createdAt, content: inTurn(content), details, quota } satisfies FileUpload;
 }
 
-/** Bytes that differ at every place, so that none can stand for another. */
+/** Bytes that differ from place to place, so that a mistaken offset is noticed. */
 export function bytes(length: number, seed = 1): Uint8Array {
   const made = new Uint8Array(length);
   let state = seed;
@@ -54,7 +54,7 @@ export function bytes(length: number, seed = 1): Uint8Array {
   return made;
 }
 
-/** The same in pieces of uneven lengths. */
+/** The bytes in pieces of uneven lengths. */
 export function* pieces(whole: Uint8Array): Iterable<Uint8Array> {
   for (let at = 0, length = 1; at < whole.byteLength; at += length, length = (length * 7 + 3) % 70_001) {
     yield whole.slice(at, at + length);
@@ -70,13 +70,13 @@ export async function stored(files: FileStore, content: Uint8Array, fields: Uplo
   return files.put(uploadOf(pieces(content), fields));
 }
 
-/** What the store reads; undefined if it has no such file. */
+/** The content that the store returns; undefined if it has no such file. */
 export async function contentOf(files: FileStore, key: ResponseKey, range?: ByteRange): Promise<Buffer | undefined> {
   const found = await files.read(key, range);
   return found && joined(found);
 }
 
-/** All of it. */
+/** The whole content in one buffer. */
 export async function joined(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const read: Uint8Array[] = [];
   for await (const piece of content) read.push(Uint8Array.from(piece));

@@ -1,4 +1,4 @@
-/** What every store of files must do, as a suite for any test runner that has an `it`. */
+/** What every file store must do, as a suite for any test runner that has an `it`. */
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { StoreContractClock } from '../stores/store-case.ts';
@@ -11,7 +11,7 @@ import { uploadCases } from './upload-cases.ts';
 export interface FileStoreUnderTest {
   /** The subject; it reads `clock`. */
   readonly files: FileStore;
-  /** The bytes that the store takes up, those of uploads under way included; without it the cases do not count them. */
+  /** The bytes that the store occupies, including uploads in progress; without it the cases do not count them. */
   readonly footprint?: () => MaybePromise<number>;
   /** Releases the store and what was created for it; without it the suite calls the store's own `close`. */
   close?(): unknown;
@@ -23,7 +23,7 @@ export interface FileStoreContract {
   readonly it: (name: string, run: () => Promise<void>) => unknown;
   /** Groups the cases under one name, if given. */
   readonly describe?: (name: string, body: () => void) => unknown;
-  /** Creates the store for one case. No two cases share a scope. `clock` is what the store takes for the time. */
+  /** Creates the store for one case. No two cases share a scope. The store reads the time from `clock`. */
   readonly create: (options: { readonly clock: StoreContractClock }) => MaybePromise<FileStoreUnderTest>;
 }
 
@@ -57,7 +57,7 @@ async function runCase({ create }: FileStoreContract, { run }: FileCase): Promis
   }
 }
 
-/** The real time, and what was added to it. */
+/** The real time, plus what a case has added to it. */
 function movableClock(): StoreContractClock {
   let added = 0;
   return {

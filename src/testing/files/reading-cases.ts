@@ -1,4 +1,4 @@
-/** The file stores' contract on reading, listing, deleting and expiry. */
+/** The file store contract on reading, listing, deleting and expiry. */
 import assert from 'node:assert/strict';
 import {
   assertBytes,
@@ -72,7 +72,7 @@ export const readingCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] deletes a file once, however many want to',
+    name: '[X-14] deletes a file once, however many try at the same time',
     async run({ files }) {
       const file = await stored(files, bytes(10));
       const deleted = await Promise.all(Array.from({ length: 5 }, async () => files.delete(file)));
@@ -85,7 +85,7 @@ export const readingCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] lists files by their time, in pages',
+    name: '[X-14] lists files by creation time, in pages',
     async run({ files }) {
       const scope = freshScope();
       const times = [3000, 1000, 2000, 5000, 4000];
@@ -100,7 +100,7 @@ export const readingCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] lists files of the same time in one order, each once',
+    name: '[X-14] lists files with the same creation time in a fixed order, each once',
     async run({ files }) {
       const scope = freshScope();
       const ids = ['file-a', 'file-b', 'file-c', 'file-d'];
@@ -121,7 +121,7 @@ export const readingCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] says that a page after an unknown file is not there',
+    name: '[X-14] reports a page after an unknown file as missing',
     async run({ files }) {
       const [mine, yours] = [await stored(files, bytes(1)), await stored(files, bytes(1))];
       for (const after of [yours.id, freshId(), ''])
@@ -133,7 +133,7 @@ export const readingCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] has no file any more once it has expired, and counts none',
+    name: '[X-14] neither finds nor counts a file that has expired',
     async run({ files, clock, footprint }) {
       const scope = freshScope();
       const before = await footprint?.();

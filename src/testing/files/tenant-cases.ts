@@ -1,4 +1,4 @@
-/** The file stores' contract on tenants: none finds, reads, lists, counts or deletes another's files. */
+/** The file store contract on tenants: none finds, reads, lists, counts or deletes another's files. */
 import assert from 'node:assert/strict';
 import { LOOKALIKES, SEPARATORS } from '../stores/store-scope-cases.ts';
 import {
@@ -13,7 +13,7 @@ import {
   stored,
 } from './file-case.ts';
 
-/** What a client may write in the place of an id. */
+/** What a client may send in the place of an id. */
 const ODD_IDS = [
   '',
   '.',
@@ -49,7 +49,7 @@ export const tenantCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] keeps tenants apart whatever separators they hold, and those that only look alike',
+    name: '[X-14] keeps tenants apart whatever separators they contain, and if they only look alike',
     async run({ files }) {
       const base = freshScope();
       const separated = SEPARATORS.flatMap((mark) => [
@@ -65,7 +65,7 @@ export const tenantCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] finds nothing under ids that no file has, whatever they spell',
+    name: '[X-14] finds nothing under ids that no file has, whatever characters they contain',
     async run({ files }) {
       const { scope } = await stored(files, bytes(5), { id: 'x' });
       for (const id of ODD_IDS) await assertMissing(files, { scope, id });

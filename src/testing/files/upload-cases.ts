@@ -1,4 +1,4 @@
-/** The file stores' contract on uploads: whole and with all their bytes, or not at all. */
+/** The file store contract on uploads: a file is stored with all its bytes, or not at all. */
 import assert from 'node:assert/strict';
 import type { FileStore, FileUpload } from '../../ports/files/file-store.ts';
 import {
@@ -47,7 +47,7 @@ export const uploadCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] asks for the details once, after the last byte',
+    name: '[X-14] requests the details once, after the last byte',
     async run({ files }) {
       const order: string[] = [];
       const upload = uploadOf(noting(order));
@@ -62,7 +62,7 @@ export const uploadCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] shows nothing of an upload before it is whole',
+    name: '[X-14] shows nothing of an upload before it is complete',
     async run({ files }) {
       const seen: unknown[] = [];
       const scope = freshScope();
@@ -87,7 +87,7 @@ export const uploadCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] leaves nothing of an upload that breaks off, and gives its room back',
+    name: '[X-14] leaves nothing of an upload that breaks off, and frees its room',
     run: (subject) => leavesNothing(subject, (upload, error) => ({ ...upload, content: breaking(error) })),
   },
   {
@@ -101,7 +101,7 @@ export const uploadCases: readonly FileCase[] = [
       })),
   },
   {
-    name: '[X-14] gives the room of a deleted file back',
+    name: '[X-14] frees the room of a deleted file',
     async run({ files, footprint }) {
       const before = await footprint?.();
       const file = await stored(files, bytes(700_000));
@@ -111,7 +111,7 @@ export const uploadCases: readonly FileCase[] = [
     },
   },
   {
-    name: '[X-14] never lets a tenant have more files or bytes than the quota, however many come at once',
+    name: '[X-14] never lets a tenant have more files or bytes than the quota, however many uploads run at once',
     async run({ files }) {
       await neverExceeds(files, { files: 3, bytes: 1_000_000 }, { files: 3, bytes: 300 });
       await neverExceeds(files, { files: 100, bytes: 350 }, { files: 3, bytes: 300 });

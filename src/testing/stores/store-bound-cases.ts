@@ -10,7 +10,7 @@ const TEXT = 'x'.repeat(10_000);
 /** Cases about the limit of `chain`. */
 export const chainBoundCases: readonly StoreCase[] = [
   {
-    name: '[F-05] refuses a chain that takes more bytes than allowed, and gives one that takes fewer',
+    name: '[F-05] refuses a chain that takes more bytes than allowed, and returns one that takes fewer',
     async run({ store }) {
       const scope = freshScope();
       const ids = Array.from({ length: 10 }, (_, index) => `resp_${index}`);
@@ -48,7 +48,7 @@ export const conversationBoundCases: readonly StoreCase[] = [
       assert.equal(await conversations.append({ ...made, id: 'conv_2' }, items('a', 1), 1), false);
     },
   }),
-  conversationCase('[F-05] holds to the bound where many append at the same time', {
+  conversationCase('[F-05] keeps the bound when many append at the same time', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);

@@ -6,7 +6,7 @@ import { assertSame, freshScope, idsOfChain, type StoreCase, turn } from './stor
 /** The cases about chains; for a store without `chain`, the test follows them with `get`, as the core does. */
 export const chainCases: readonly StoreCase[] = [
   {
-    name: 'gives a response and its ancestors whole, newest first',
+    name: 'returns a response and its ancestors whole, newest first',
     async run({ store }) {
       const [first, second, third] = linked(freshScope(), ['resp_1', 'resp_2', 'resp_3']);
       await putAll(store, [first, second, third]);
@@ -16,7 +16,7 @@ export const chainCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'gives a chain of 1,000 in order, and no more of it than the limit',
+    name: 'returns a chain of 1,000 in order, and no more than the limit',
     async run({ store }) {
       const scope = freshScope();
       const ids = Array.from({ length: 1000 }, (_, index) => `resp_${index}`);
@@ -30,7 +30,7 @@ export const chainCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'starts a chain at the response that is asked for, not at the newest',
+    name: 'starts a chain at the requested response, not at the newest',
     async run({ store }) {
       const scope = freshScope();
       await putAll(store, linked(scope, ['resp_1', 'resp_2', 'resp_3']));
@@ -38,7 +38,7 @@ export const chainCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'gives an empty chain of an id that was never put',
+    name: 'returns an empty chain for an id that was never put',
     async run({ store }) {
       assert.deepEqual(await idsOfChain(store, { scope: freshScope(), id: 'resp_1' }), []);
     },
@@ -64,7 +64,7 @@ export const chainCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'ends a chain where an ancestor was deleted, and lets what is left be continued',
+    name: 'ends a chain where an ancestor was deleted, and lets the rest be continued',
     async run({ store }) {
       const [first, second, third, fourth] = linked(freshScope(), ['resp_1', 'resp_2', 'resp_3', 'resp_4']);
       await putAll(store, [first, second, third]);

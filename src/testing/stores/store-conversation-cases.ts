@@ -45,7 +45,7 @@ export const conversationCases: readonly StoreCase[] = [
       await assertHolds(conversations, renamed, items('a', 2));
     },
   }),
-  conversationCase('[S-17] deletes the items with the conversation, and answers whether there was one', {
+  conversationCase('[S-17] deletes the items with the conversation, and returns whether there was one', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
@@ -56,7 +56,7 @@ export const conversationCases: readonly StoreCase[] = [
       await assertHolds(conversations, made, []);
     },
   }),
-  conversationCase('[S-17] leaves no item behind where it is deleted while turns are added', {
+  conversationCase('[S-17] leaves no item of a conversation that is deleted while turns are added', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
@@ -67,7 +67,7 @@ export const conversationCases: readonly StoreCase[] = [
       await assertHolds(conversations, made, []);
     },
   }),
-  conversationCase('[S-17] answers whether there is a conversation to append to, even where there is nothing to add', {
+  conversationCase('[S-17] returns whether there is a conversation to append to, even if there is nothing to add', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       const other = { ...made, id: 'conv_2' };
@@ -102,7 +102,7 @@ export const conversationCases: readonly StoreCase[] = [
       assert.deepEqual(groups.toSorted(), appends.map((added) => JSON.stringify(added)).toSorted());
     },
   }),
-  conversationCase('[S-17] makes one conversation where it is put ten times at the same time', {
+  conversationCase('[S-17] creates one conversation if it is put ten times at the same time', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await Promise.all(Array.from({ length: 10 }, () => conversations.put(made)));
@@ -208,7 +208,7 @@ export const conversationCases: readonly StoreCase[] = [
       await assertHolds(conversations, mine, items('mine', 2));
     },
   }),
-  conversationCase('[P-13] keeps conversations apart whose scopes and ids only look alike', {
+  conversationCase('[P-13] keeps conversations apart if their scopes and ids only look alike', {
     async run({ conversations }) {
       for (const keys of [...SEPARATORS.map(joined), ...LOOKALIKES.map(alike)]) {
         const [one, other] = keys(freshScope());
@@ -221,7 +221,7 @@ export const conversationCases: readonly StoreCase[] = [
       }
     },
   }),
-  conversationCase('[P-16] forgets a conversation and its items when the store’s time to live is over', {
+  conversationCase('[P-16] drops a conversation and its items when the store’s time to live is over', {
     ttlUnits: SOON,
     async run(subject) {
       const { conversations } = subject;
@@ -235,7 +235,7 @@ export const conversationCases: readonly StoreCase[] = [
       await assertHolds(conversations, made, []);
     },
   }),
-  conversationCase('[P-16] gives a conversation its time anew at each put and append', {
+  conversationCase('[P-16] renews a conversation’s time to live at each put and append', {
     ttlUnits: LATER,
     async run(subject) {
       const { conversations } = subject;

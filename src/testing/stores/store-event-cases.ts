@@ -14,7 +14,7 @@ import {
   timeIn,
 } from './store-event-case.ts';
 
-/** How many write or claim at the same time. */
+/** How many writers append or claim at the same time. */
 const RIVALS = 50;
 
 /** The cases about appends. */
@@ -33,7 +33,7 @@ const appendCases: readonly StoreCase[] = [
     await assertLog(events, key, { epoch: 1, next: 6, ended: false });
     assertEqual(await claimed(events, key, 2), { request: 'the request', state: 'state 6', next: 6, ended: false });
   }),
-  eventCase('replaces the state alone where there are no events', async (subject) => {
+  eventCase('replaces only the state if there are no events', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     await events.append(key, batch(0, 2));
@@ -64,7 +64,7 @@ const appendCases: readonly StoreCase[] = [
     assertEqual(answers, [false, false, false, true]);
     await assertLog(events, key, { epoch: 5, next: 1, ended: false });
   }),
-  eventCase('[F-10] lets one of many succeed that append at one position at the same time', async (subject) => {
+  eventCase('[F-10] lets one of many concurrent appends at one position succeed', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     const rivals = Array.from({ length: RIVALS }, (_, rival) => [`{"rival":${rival},"event":0}`, `{"rival":${rival}}`]);
@@ -76,7 +76,7 @@ const appendCases: readonly StoreCase[] = [
     await assertLog(events, key, { epoch: 1, next: 2, ended: false }, rivals[winner]);
     assertEqual((await claimed(events, key, 2))?.state, `${winner}`);
   }),
-  eventCase('begins a log in the place of another, of which nothing is left', async (subject) => {
+  eventCase('begins a log in place of another, of which nothing is left', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     await events.append(key, batch(0, 5, { endsUntil: timeIn(subject) }));
@@ -102,7 +102,7 @@ const appendCases: readonly StoreCase[] = [
 
 /** The cases about the end of a log and its writer. */
 const fencingCases: readonly StoreCase[] = [
-  eventCase('[F-10] refuses the earlier writer once another has claimed the log, which goes on', async (subject) => {
+  eventCase('[F-10] refuses the earlier writer once another has claimed the log and continues it', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     await events.append(key, batch(0, 2));
@@ -111,14 +111,14 @@ const fencingCases: readonly StoreCase[] = [
     assertEqual(answers, [false, true]);
     await assertLog(events, key, { epoch: 4, next: 4, ended: false });
   }),
-  eventCase('[F-10] lets nobody claim a log with its own epoch or a lower one', async (subject) => {
+  eventCase('[F-10] refuses a claim with the log’s own epoch or a lower one', async (subject) => {
     const { events } = subject;
     const key = await begun(subject, { epoch: 3 });
     assertEqual([await claimed(events, key, 3), await claimed(events, key, 2)], [undefined, undefined]);
     assertEqual(await events.append(key, batch(0, 2, { epoch: 3 })), true);
     await assertLog(events, key, { epoch: 3, next: 2, ended: false });
   }),
-  eventCase('[F-10] lets one of many succeed that claim with one epoch at the same time', async (subject) => {
+  eventCase('[F-10] lets one of many concurrent claims with one epoch succeed', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     const answers = await Promise.all(Array.from({ length: RIVALS }, () => events.claim(key, 2)));
@@ -133,7 +133,7 @@ const fencingCases: readonly StoreCase[] = [
     assertEqual(answers, [10, undefined, 100, undefined, 2 ** 45]);
     await assertLog(events, key, { epoch: 2 ** 45, next: 0, ended: false });
   }),
-  eventCase('ends with its last events, and takes no more', async (subject) => {
+  eventCase('ends with its last events, and accepts no more', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     const answers = [
@@ -146,7 +146,7 @@ const fencingCases: readonly StoreCase[] = [
     assertEqual(await claimed(events, key, 2), { request: 'the request', state: 'state 2', next: 2, ended: true });
     assertEqual(await events.append(key, batch(2, 1, { epoch: 2 })), false);
   }),
-  eventCase('[F-10] ends without further events, for a higher epoch alone', async (subject) => {
+  eventCase('[F-10] ends without further events only for a higher epoch', async (subject) => {
     const { events } = subject;
     const key = await begun(subject, { epoch: 2 });
     await events.append(key, batch(0, 2, { epoch: 2 }));
@@ -162,7 +162,7 @@ const fencingCases: readonly StoreCase[] = [
     assertEqual(answers, [false, false, true, true, false, false, false]);
     await assertLog(events, key, { epoch: 3, next: 3, ended: true });
   }),
-  eventCase('[F-10] keeps a log whole that many append to while another claims it', async (subject) => {
+  eventCase('[F-10] keeps a log whole when many append to it while another claims it', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     const writes = Array.from({ length: 10 }, (_, from) => events.append(key, batch(from, 1)));

@@ -19,13 +19,13 @@ import {
 import { ODD_IDS, SCRIPTS } from './store-keeping-cases.ts';
 import { LOOKALIKES, SEPARATORS } from './store-scope-cases.ts';
 
-// Enough for what a case does before: five logs are begun and ended on a slow machine.
+// Enough for the steps of a case before the expiry: on a slow machine five logs are begun and ended.
 const SOON = 5;
 const MEGABYTE = 1_000_000;
 
 /** The cases about positions and sizes. */
 const pageCases: readonly StoreCase[] = [
-  eventCase('reads from every position, in the middle of what was appended together too', async (subject) => {
+  eventCase('reads from every position, even within events that were appended together', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     for (const each of [batch(0, 4), batch(4, 1), batch(5, 5)]) await events.append(key, each);
@@ -45,7 +45,7 @@ const pageCases: readonly StoreCase[] = [
     await events.append(key, batch(0, 3));
     assertEqual([await found(2), await found(3), await found(1e9)], [emptyPage(3), emptyPage(3), emptyPage(3)]);
   }),
-  eventCase('reads page by page without gap or repeat, one event where not even that fits', async (subject) => {
+  eventCase('reads page by page without gap or repeat, and always at least one event', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
     for (const each of [batch(0, 7), batch(7, 1), batch(8, 12)]) await events.append(key, each);
@@ -99,7 +99,7 @@ const pageCases: readonly StoreCase[] = [
     assert.ok(isSame && read[1] === '{}', 'the megabyte came back changed');
   }),
   eventCase(
-    'gives the positions of many logs in the order of the question, nothing for a missing one',
+    'returns the positions of many logs in the order of the keys, and undefined for a missing one',
     async (subject) => {
       const { events } = subject;
       const scope = freshScope();
@@ -137,7 +137,7 @@ const eventScopeCases: readonly StoreCase[] = [
     assertEqual(await events.delete(yours), true);
     await assertLog(events, mine, { epoch: 1, next: 2, ended: false });
   }),
-  eventCase('[P-13] keeps logs apart whose scopes and ids only look alike', async (subject) => {
+  eventCase('[P-13] keeps logs apart if their scopes and ids only look alike', async (subject) => {
     const scope = freshScope();
     const odd = ODD_IDS.map((id) => ({ scope, id }));
     const alike = [...new Set(LOOKALIKES.flat())].flatMap((text) => [
@@ -168,7 +168,7 @@ const eventScopeCases: readonly StoreCase[] = [
 
 /** The cases about time. */
 const eventExpiryCases: readonly StoreCase[] = [
-  eventCase('[P-16] forgets a log that does not end in its time, and no method brings it back', async (subject) => {
+  eventCase('[P-16] drops a log that does not end before it expires, and no method restores it', async (subject) => {
     const { events } = subject;
     const key = await begun(subject, { expiresAt: timeIn(subject, SOON) });
     await events.append(key, batch(0, 2));
@@ -220,7 +220,7 @@ async function allOf(events: EventLog, key: ResponseKey, maxBytes: number): Prom
 /** Waits until the log is gone; fails if it stays. */
 async function assertLogGoes({ events, ...subject }: EventSubject, key: ResponseKey): Promise<void> {
   const isThere = (await events.read(key, -1, 1)) !== undefined;
-  // Several may wait for one time: with the test's clock it is over for all of them.
+  // Several logs may expire at one time: advancing the test's clock once expires all of them.
   if (isThere) await assertGoes({ ...subject, store: { get: (at) => events.read(at, -1, 1) } }, key, SOON);
   assertEqual(await events.heads([key]), [undefined]);
 }

@@ -18,7 +18,7 @@ const LATE = 1000;
 /** The cases about expiry. */
 export const expiryCases: readonly StoreCase[] = [
   {
-    name: '[P-16] [B-34] forgets a response when the store’s time to live is over',
+    name: '[P-16] [B-34] drops a response when the store’s time to live is over',
     ttlUnits: SOON,
     async run(subject) {
       const response = timed(subject, 'resp_1');
@@ -30,7 +30,7 @@ export const expiryCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-16] forgets a response at its own expiresAt, where that is earlier',
+    name: '[P-16] drops a response at its own expiresAt if that is earlier',
     ttlUnits: LATE,
     async run(subject) {
       const response = timed(subject, 'resp_1', SOON);
@@ -49,7 +49,7 @@ export const expiryCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-16] gives a response that is put again its time anew',
+    name: '[P-16] renews the time to live of a response that is put again',
     ttlUnits: LATE,
     async run(subject) {
       const short = timed(subject, 'resp_1', SOON);

@@ -40,7 +40,7 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'answers undefined to an id that was never put, however odd',
+    name: 'returns undefined for an id that was never put, however odd',
     async run({ store }) {
       const scope = freshScope();
       await store.put(turn(scope, 'resp_1'));
@@ -58,7 +58,7 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'answers true to a delete, and false when nothing is left to delete',
+    name: 'returns true for a delete, and false when nothing is left to delete',
     async run({ store }) {
       const [gone, other] = [turn(freshScope(), 'resp_1'), turn(freshScope(), 'resp_2')];
       await Promise.all([store.put(gone), store.put(other)]);
@@ -68,7 +68,7 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[T-09] answers true to one of ten deletes at the same time: an approval counts once',
+    name: '[T-09] returns true for one of ten concurrent deletes: an approval counts once',
     async run({ store }) {
       const gone = turn(freshScope(), 'resp_1');
       await store.put(gone);
@@ -86,7 +86,7 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'keeps one whole response where several are put under one id at the same time',
+    name: 'keeps one whole response if several are put under one id at the same time',
     async run({ store }) {
       const scope = freshScope();
       const rivals = Array.from({ length: 10 }, (_, index) => turn(scope, 'resp_1', rivalParts(index)));

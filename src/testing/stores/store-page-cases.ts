@@ -21,14 +21,14 @@ const ORDERS = ['asc', 'desc'] as const;
 
 /** The cases about `page`, `find` and `update`; a store without one of them passes its cases. */
 export const pageCases: readonly StoreCase[] = [
-  caseOf('page', '[F-05] gives every page that is asked for, in either order', async ({ conversations }, page) => {
+  caseOf('page', '[F-05] returns every requested page, in either order', async ({ conversations }, page) => {
     const made = conversation(freshScope(), 'conv_1');
     const held = [...items('a', 7), messageItem('nameless'), ...items('b', 3)];
     await conversations.put(made);
     await conversations.append(made, held);
     for (const query of queriesOver([1, 3, 100], ['a-0', 'a-6', 'none'])) await assertPage(page, made, query, held);
   }),
-  caseOf('page', '[F-05] gives pages as items are added and removed', async ({ conversations }, page) => {
+  caseOf('page', '[F-05] returns current pages while items are added and removed', async ({ conversations }, page) => {
     const made = conversation(freshScope(), 'conv_1');
     let held: readonly Item[] = items('a', 5);
     await conversations.put(made);
@@ -44,30 +44,30 @@ export const pageCases: readonly StoreCase[] = [
       for (const query of queries) await assertPage(page, made, query, held);
     }
   }),
+  caseOf('page', '[F-05] returns no page of a missing conversation or of another scope’s', async (subject, page) => {
+    const { conversations } = subject;
+    const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
+    await conversations.put(mine);
+    await conversations.append(mine, items('a', 2));
+    const { items: found, hasMore } = await page(yours, { limit: 5, order: 'asc' });
+    assert.deepEqual([Array.from(found), hasMore], [[], false]);
+    assert.deepEqual(Array.from((await page(yours, { limit: 5, order: 'asc', after: 'a-0' })).items), []);
+  }),
   caseOf(
     'page',
-    '[F-05] has no page of a conversation that is not there, or another scope’s',
+    '[F-05] starts with no items in a conversation that was deleted and created again',
     async (subject, page) => {
       const { conversations } = subject;
-      const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
-      await conversations.put(mine);
-      await conversations.append(mine, items('a', 2));
-      const { items: found, hasMore } = await page(yours, { limit: 5, order: 'asc' });
-      assert.deepEqual([Array.from(found), hasMore], [[], false]);
-      assert.deepEqual(Array.from((await page(yours, { limit: 5, order: 'asc', after: 'a-0' })).items), []);
+      const made = conversation(freshScope(), 'conv_1');
+      for (const name of ['a', 'b']) {
+        await conversations.put(made);
+        await conversations.append(made, items(name, 3));
+        await assertPage(page, made, { limit: 1, order: 'asc', after: 'b-0' }, items(name, 3));
+        await conversations.delete(made);
+      }
     },
   ),
-  caseOf('page', '[F-05] begins anew in a conversation that was deleted and made again', async (subject, page) => {
-    const { conversations } = subject;
-    const made = conversation(freshScope(), 'conv_1');
-    for (const name of ['a', 'b']) {
-      await conversations.put(made);
-      await conversations.append(made, items(name, 3));
-      await assertPage(page, made, { limit: 1, order: 'asc', after: 'b-0' }, items(name, 3));
-      await conversations.delete(made);
-    }
-  }),
-  caseOf('find', '[F-05] finds items by their ids, however odd, and none that are not there', async (subject, find) => {
+  caseOf('find', '[F-05] finds items by their ids, however odd, and no missing ones', async (subject, find) => {
     const { conversations } = subject;
     const made = conversation(freshScope(), 'conv_1');
     const nameless: Item = { type: 'message', id: null };
@@ -82,22 +82,18 @@ export const pageCases: readonly StoreCase[] = [
     await conversations.removeItem(made, first);
     assert.deepEqual(await idsOf(made, ODD_IDS), rest.toSorted());
   }),
+  caseOf('update', '[F-10] replaces the metadata of a conversation, and keeps its items', async (subject, update) => {
+    const { conversations } = subject;
+    const made = conversation(freshScope(), 'conv_1');
+    const renamed = { ...made, metadata: { title: 'renamed' } };
+    await conversations.put(made);
+    await conversations.append(made, items('a', 2));
+    assert.equal(await update(renamed), true);
+    await assertHolds(conversations, renamed, items('a', 2));
+  }),
   caseOf(
     'update',
-    '[F-10] replaces the metadata of a conversation that is there, and keeps its items',
-    async (subject, update) => {
-      const { conversations } = subject;
-      const made = conversation(freshScope(), 'conv_1');
-      const renamed = { ...made, metadata: { title: 'renamed' } };
-      await conversations.put(made);
-      await conversations.append(made, items('a', 2));
-      assert.equal(await update(renamed), true);
-      await assertHolds(conversations, renamed, items('a', 2));
-    },
-  ),
-  caseOf(
-    'update',
-    '[F-10] makes no conversation that was never put, was deleted, or is another scope’s',
+    '[F-10] creates no conversation that was never put, was deleted, or is another scope’s',
     async (subject, update) => {
       const { conversations } = subject;
       const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
@@ -113,7 +109,7 @@ export const pageCases: readonly StoreCase[] = [
   ),
   caseOf(
     'update',
-    '[F-10] brings back no conversation that is deleted meanwhile',
+    '[F-10] does not restore a conversation that is deleted meanwhile',
     async ({ conversations }, update) => {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
@@ -124,7 +120,7 @@ export const pageCases: readonly StoreCase[] = [
   ),
   caseOf(
     'update',
-    '[F-10] [P-16] brings back no conversation that expired',
+    '[F-10] [P-16] does not restore a conversation that has expired',
     async (subject, update) => {
       const { conversations } = subject;
       const made = conversation(freshScope(), 'conv_1');
@@ -165,7 +161,7 @@ function queriesOver(limits: readonly number[], ids: readonly string[]): readonl
   );
 }
 
-/** The core's result from all items; of two unknown ids either may be named. */
+/** Asserts the page that the core computes from all items; of two unknown ids either may be reported. */
 async function assertPage(
   page: Methods['page'],
   key: ResponseKey,

@@ -1,4 +1,4 @@
-/** The store contract on conditional writes: of several that end one response, one succeeds, and nothing deleted comes back. */
+/** The store contract on conditional writes: of several writers that end one response, one succeeds, and nothing deleted comes back. */
 import assert from 'node:assert/strict';
 import type { ResponseStore, StoredResponse, WithAll } from '../../ports/store.ts';
 import { assertGoes, assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
@@ -9,7 +9,7 @@ type ReplaceableStore = ResponseStore & WithAll<Pick<ResponseStore, 'replace'>>;
 
 /** The cases about `replace`; a store without it passes. */
 export const replaceCases: readonly StoreCase[] = [
-  replaceCase('[F-10] replaces a response of the version that is expected, and refuses any other', async (store) => {
+  replaceCase('[F-10] replaces a response with the expected version, and refuses any other', async (store) => {
     const first = turn(freshScope(), 'resp_1');
     const [second, third] = [changed(first, 1), changed(first, 2)];
     await store.put(first);
@@ -22,7 +22,7 @@ export const replaceCases: readonly StoreCase[] = [
     assert.deepEqual(answers, [false, true, false, true]);
     assertSame(await store.get(first), third);
   }),
-  replaceCase('[F-10] takes a response that is put again for one of the version that it has then', async (store) => {
+  replaceCase('[F-10] compares with the new version of a response that was put again', async (store) => {
     const first = turn(freshScope(), 'resp_1');
     for (const response of [first, changed(first, 5)]) await store.put(response);
     assert.deepEqual(
@@ -42,7 +42,7 @@ export const replaceCases: readonly StoreCase[] = [
     await store.replace(second, 0);
     assertSame(await store.get(first), second);
   }),
-  replaceCase('[F-10] makes no response that was never put, or was deleted', async (store) => {
+  replaceCase('[F-10] creates no response that was never put, or was deleted', async (store) => {
     const gone = turn(freshScope(), 'resp_1');
     const never = turn(gone.scope, 'resp_2');
     await store.put(gone);
@@ -59,7 +59,7 @@ export const replaceCases: readonly StoreCase[] = [
     assertSame(await store.get(mine), mine);
     await assertMissing(store, yours);
   }),
-  replaceCase('[F-10] lets one of ten succeed that replace one version at the same time', async (store) => {
+  replaceCase('[F-10] lets one of ten concurrent replacements of one version succeed', async (store) => {
     const first = turn(freshScope(), 'resp_1');
     await store.put(first);
     const rivals = Array.from({ length: 10 }, (_, rival) => changed(first, 1, { rival }));
@@ -67,7 +67,7 @@ export const replaceCases: readonly StoreCase[] = [
     assert.equal(answers.filter((answer) => answer).length, 1);
     assertSame(await store.get(first), rivals[answers.indexOf(true)] ?? first);
   }),
-  replaceCase('[F-10] keeps nothing of a response that is deleted while ten replace it', async (store) => {
+  replaceCase('[F-10] leaves nothing of a response that is deleted while ten replace it', async (store) => {
     const first = turn(freshScope(), 'resp_1');
     await store.put(first);
     const replaced = (from: number) =>
@@ -76,7 +76,7 @@ export const replaceCases: readonly StoreCase[] = [
     await assertMissing(store, first);
   }),
   {
-    name: '[F-10] [P-16] does not bring back a response that expired',
+    name: '[F-10] [P-16] does not restore a response that has expired',
     ttlUnits: SOON,
     async run(subject) {
       const { store } = subject;

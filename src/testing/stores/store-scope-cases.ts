@@ -66,7 +66,7 @@ export const scopeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-13] gives no chain of another scope’s response, and ends a chain before one',
+    name: '[P-13] returns no chain of another scope’s response, and ends a chain before one',
     async run({ store }) {
       const mine = turn(freshScope(), 'resp_1');
       const yours = turn(freshScope(), 'resp_2', { previousId: mine.id });
@@ -76,7 +76,7 @@ export const scopeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-13] keeps scopes and ids apart whatever separators they hold',
+    name: '[P-13] keeps scopes and ids apart whatever separators they contain',
     async run({ store }) {
       for (const separator of SEPARATORS) {
         const scope = freshScope();
@@ -104,7 +104,7 @@ export const scopeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-13] takes wildcards in ids and scopes for plain characters',
+    name: '[P-13] treats wildcards in ids and scopes as plain characters',
     async run({ store }) {
       const mine = turn(freshScope(), 'resp-1');
       await store.put(mine);
@@ -117,7 +117,7 @@ export const scopeCases: readonly StoreCase[] = [
     },
   },
   {
-    name: '[P-13] keeps ids and scopes apart that only look alike',
+    name: '[P-13] keeps ids and scopes apart if they only look alike',
     async run({ store }) {
       for (const [one, other] of LOOKALIKES) {
         const scope = freshScope();

@@ -43,7 +43,7 @@ export type UpstreamExtra = 'state' | 'phase' | 'citations';
 
 /** The texts of every scenario, so that each API sends the same ones. */
 export const upstreamScript = {
-  /** Enough words that passing each one on alone is noticed; of one, two and four bytes in UTF-8. */
+  /** So many words that an upstream which passes on each alone is noticed; with characters of one, two and four bytes in UTF-8. */
   words: ['Hello', ', ', 'wörld', ' ', '🧑‍🚀', ...Array.from({ length: 200 }, (_, index) => ` word${index}`)],
   /** The calls of `calls`, in their order. */
   calls: [
@@ -174,7 +174,7 @@ export function textOf(events: readonly ModelEvent[]): string {
 export function assertBroken({ events, error }: Collected, { server }: UpstreamUnderTest, code: string): void {
   const seen = { text: textOf(events), code: codeOf(error), requests: server.requests.length };
   assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
-  assert.ok(!events.some(({ type }) => type === 'finish'), 'what broke has not finished');
+  assert.ok(!events.some(({ type }) => type === 'finish'), 'a broken stream must not have a finish event');
 }
 
 /** The code of an `ApiError`, or the text of another error. */

@@ -16,7 +16,7 @@ import {
   upstreamScript,
 } from './upstream-case.ts';
 
-/** Larger than any other limit of these cases, and still short. */
+/** A short time limit for the cases about servers that stop sending, in milliseconds. */
 const SHORT_MS = 100;
 
 const { words, calls, usage, message, messages } = upstreamScript;
@@ -44,19 +44,19 @@ function alike(name: string, scenario: 'text' | 'calls', split: 'byte' | readonl
 }
 
 const playable: readonly UpstreamCase[] = [
-  one('[X-07] tells the text in order', 'text', async (subject) => {
+  one('[X-07] emits the text in order', 'text', async (subject) => {
     assert.equal(textOf((await collectWhole(subject)).events), words.join(''));
   }),
-  one('[X-07] hands on together what arrived together', 'text', async (subject) => {
+  one('[X-07] passes on together what arrived together', 'text', async (subject) => {
     const { batches } = await collectWhole(subject);
     assert.ok(batches.length < words.length / 4, `${words.length} words came in ${batches.length} batches`);
   }),
-  one('[X-07] tells once that the model has finished, at the end', 'text', async (subject) => {
+  one('[X-07] emits one finish event, at the end', 'text', async (subject) => {
     const { events } = await collectWhole(subject);
     const finishes = events.filter(({ type }) => type === 'finish');
     assert.deepEqual([events.at(-1), finishes.length], [{ type: 'finish', reason: 'stop' }, 1]);
   }),
-  one('[S-10] [X-07] tells the usage, whole', 'text', async (subject) => {
+  one('[S-10] [X-07] emits the complete usage', 'text', async (subject) => {
     const playable = (await collectWhole(subject)).events.findLast((event) => event.type === 'usage');
     const details = { cache_write_tokens: 0, ...playable?.usage.input_tokens_details };
     assert.deepEqual(playable && { ...playable.usage, input_tokens_details: details }, {
@@ -70,14 +70,14 @@ const playable: readonly UpstreamCase[] = [
   one('[P-05] [X-07] keeps parallel tool calls apart', 'calls', async (subject) => {
     assert.deepEqual(callsOf((await collectWhole(subject)).events), calls);
   }),
-  alike('[P-08] [X-07] tells the same text byte by byte', 'text', 'byte'),
-  alike('[P-08] [X-07] tells the same text in pieces of any size', 'text', [1, 2, 3, 17, 64, 65, 150, 301, 1024]),
-  alike('[P-08] [X-07] tells the same calls byte by byte', 'calls', 'byte'),
+  alike('[P-08] [X-07] emits the same text byte by byte', 'text', 'byte'),
+  alike('[P-08] [X-07] emits the same text in pieces of any size', 'text', [1, 2, 3, 17, 64, 65, 150, 301, 1024]),
+  alike('[P-08] [X-07] emits the same calls byte by byte', 'calls', 'byte'),
 ];
 
 /** The messages of the turn before, which not every API keeps apart. */
 const history: readonly UpstreamCase[] = [
-  one('[V-05] [X-07] gives all messages back in their order, though the wire may know no phases', 'text', async (s) => {
+  one('[V-05] [X-07] sends all messages back in order, even if the API has no phases', 'text', async (s) => {
     const previous = messages.map(
       ({ phase, text }): Item => ({ type: 'message', role: 'assistant', content: text, phase }),
     );
@@ -109,38 +109,38 @@ const refused: readonly UpstreamCase[] = [
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
     assert.deepEqual([batches.length, error.status, error.message], [0, 400, message]);
   }),
-  one('[P-09] [X-07] does not repeat what was refused', 'refusal', async (subject) => {
+  one('[P-09] [X-07] does not retry a refused request', 'refusal', async (subject) => {
     await collect(request(subject));
     assert.equal(subject.server.requests.length, 1);
   }),
-  one('[P-09] [X-07] asks again where the server was busy', 'busy', async (subject) => {
+  one('[P-09] [X-07] retries if the server was busy', 'busy', async (subject) => {
     const { events } = await collectWhole(subject);
     assert.deepEqual([textOf(events), subject.server.requests.length], [words.join(''), 2]);
   }),
-  one('[P-09] [P-14] [X-07] tells neither key nor address in an error', 'secrets', async (subject) => {
+  one('[P-09] [P-14] [X-07] reveals neither key nor address in an error', 'secrets', async (subject) => {
     const { error } = await collect(request(subject));
     assert.ok(error instanceof ApiError && error.status === 401, `a 401 was thrown, not ${error}`);
     const text = JSON.stringify([error.body, error.headers]);
-    for (const secret of subject.secrets) assert.ok(!text.includes(secret), `${text} tells a secret`);
+    for (const secret of subject.secrets) assert.ok(!text.includes(secret), `${text} contains a secret`);
     assert.ok(subject.secrets.length > 1, 'there are a key and an address to look for');
   }),
 ];
 
 const broken: readonly UpstreamCase[] = [
-  one('[P-08] [X-07] throws upstream_truncated where the connection is cut', 'cut', async (subject) => {
+  one('[P-08] [X-07] throws upstream_truncated if the connection is cut', 'cut', async (subject) => {
     assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
   }),
-  one('[P-08] [X-07] throws upstream_truncated where the answer lacks its end', 'unfinished', async (subject) => {
+  one('[P-08] [X-07] throws upstream_truncated if the answer lacks its end', 'unfinished', async (subject) => {
     assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
   }),
-  one('[P-08] [X-07] throws upstream_timeout where the server falls silent', 'stall', async (subject) => {
+  one('[P-08] [X-07] throws upstream_timeout if the server stops sending', 'stall', async (subject) => {
     assertBroken(await collect(request(subject, { idleTimeoutMs: SHORT_MS })), subject, 'upstream_timeout');
   }),
-  one('[P-08] [X-07] throws upstream_timeout where nothing is answered', 'silence', async (subject) => {
+  one('[P-08] [X-07] throws upstream_timeout if the server never answers', 'silence', async (subject) => {
     const { batches, error } = await collect(request(subject, { firstByteTimeoutMs: SHORT_MS }));
     assert.deepEqual([batches.length, codeOf(error)], [0, 'upstream_timeout']);
   }),
-  one('[P-08] [P-09] [X-07] throws the error in a stream after what was said before it', 'failure', async (subject) => {
+  one('[P-08] [P-09] [X-07] throws an error in a stream after the text before it', 'failure', async (subject) => {
     const { events, error } = await collect(request(subject));
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
     const seen = [textOf(events), error.message, subject.server.requests.length];
@@ -158,7 +158,7 @@ const left: readonly UpstreamCase[] = [
     await assert.rejects(answer.next(), (error) => error === reason);
     await subject.server.closed(0);
   }),
-  one('[P-10] [X-07] closes the connection when nobody reads on', 'stall', async (subject) => {
+  one('[P-10] [X-07] closes the connection when the reader stops', 'stall', async (subject) => {
     for await (const batch of request(subject)) if (batch.length > 0) break;
     await subject.server.closed(0);
   }),

@@ -56,18 +56,18 @@ const ANSWER: Item = { type: 'function_call_output', call_id: call.id, output: '
 const FOREIGN = 'bm90IG9mIHRoaXMgc2VydmVy';
 
 const states: readonly UpstreamCase[] = [
-  extra('state', '[X-07] [S-08] gives a thought back in its place, with what leads back to it', async (subject) => {
+  extra('state', '[X-07] [S-08] sends a thought back in its place, with its provider state', async (subject) => {
     const { events } = await collectWhole(subject);
     assert.equal(events.map((event) => (event.type === 'reasoning-delta' ? event.text : '')).join(''), thought);
     const request = await requestAfter(subject, [...itemsOf(events), ANSWER]);
     assertInOrder(request, [state, call.id, 'It is calm.']);
   }),
-  extra('state', '[X-07] [S-08] gives back no thought that another upstream wrote', async (subject) => {
+  extra('state', '[X-07] [S-08] sends back no thought that another upstream wrote', async (subject) => {
     const foreign: Item = { type: 'reasoning', summary: [], encrypted_content: FOREIGN };
     const request = await requestAfter(subject, [foreign, { type: 'message', role: 'assistant', content: 'Calm.' }]);
-    assert.ok(!request.includes(FOREIGN), `${request} holds what another server wrote`);
+    assert.ok(!request.includes(FOREIGN), `${request} contains what another server wrote`);
   }),
-  byteByByte('state', '[P-08] [X-07] tells the same thought byte by byte'),
+  byteByByte('state', '[P-08] [X-07] emits the same thought byte by byte'),
 ];
 
 const phases: readonly UpstreamCase[] = [
@@ -75,18 +75,18 @@ const phases: readonly UpstreamCase[] = [
     const received = itemsOf((await collectWhole(subject)).events).map(({ phase, content: text }) => ({ phase, text }));
     assert.deepEqual(received, messages);
   }),
-  extra('phase', '[X-07] [V-05] gives messages back apart, each in its phase', async (subject) => {
+  extra('phase', '[X-07] [V-05] sends messages back apart, each in its phase', async (subject) => {
     const { events } = await collectWhole(subject);
     const request = await requestAfter(subject, itemsOf(events));
     const [first, second] = messages;
     assertInOrder(request, [first.text, second.text]);
     for (const { phase } of messages) assert.ok(request.includes(phase), `${phase} stands in ${request}`);
   }),
-  byteByByte('phase', '[P-08] [X-07] tells the same messages byte by byte'),
+  byteByByte('phase', '[P-08] [X-07] emits the same messages byte by byte'),
 ];
 
 const citations: readonly UpstreamCase[] = [
-  extra('citations', '[S-09] [X-07] tells what was cited, with its place in the text', async (subject) => {
+  extra('citations', '[S-09] [X-07] emits citations with their places in the text', async (subject) => {
     const { events } = await collectWhole(subject);
     const text = textOf(events);
     const cited = events.flatMap((event) =>
@@ -100,7 +100,7 @@ const citations: readonly UpstreamCase[] = [
     }));
     assert.deepEqual(seen, [{ type: 'url_citation', ...citation }]);
   }),
-  byteByByte('citations', '[P-08] [X-07] tells the same citations byte by byte'),
+  byteByByte('citations', '[P-08] [X-07] emits the same citations byte by byte'),
 ];
 
 /** All of these cases. */

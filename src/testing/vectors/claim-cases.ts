@@ -1,4 +1,4 @@
-/** Cases of the vector indexes' contract: claims of files, and the chunks that they store. */
+/** The vector index contract on claims of files, and the chunks that they store. */
 import assert from 'node:assert/strict';
 import {
   aFile,
@@ -19,7 +19,7 @@ const two = { text: 'two', embedding: vector(0, 1) };
 
 export const claimCases: readonly VectorCase[] = [
   {
-    name: '[X-14] gives a file to one process until its time is over, then to another that goes on after its chunks',
+    name: '[X-14] lets one process claim a file until the claim expires, then another, which continues after the stored chunks',
     async run({ index }) {
       const store = aStore();
       await filled(index, store, [aFile(store)]);
@@ -49,7 +49,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] gives a file again at the time of its retry',
+    name: '[X-14] lets a file be claimed again at the time of its retry',
     async run({ index }) {
       const store = aStore();
       await filled(index, store, [aFile(store)]);
@@ -61,7 +61,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] gives files oldest first, and tenants in turn',
+    name: '[X-14] hands out files oldest first, and tenants in turn',
     async run({ index }) {
       const [much, little] = [aStore(), aStore()];
       const files = ['m1', 'm2', 'm3', 'm4'].map((id, at) => aFile(much, { id, createdAt: 1000 + at }));
@@ -77,7 +77,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] gives no file twice to many that claim at once',
+    name: '[X-14] hands out no file twice to many concurrent claims',
     async run({ index }) {
       const store = aStore();
       const files = Array.from({ length: 30 }, (_, at) => aFile(store, { createdAt: at }));
@@ -89,7 +89,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] stores chunks all or none, and refuses embeddings of another length',
+    name: '[X-14] stores all chunks or none, and refuses embeddings of another length',
     async run({ index }) {
       const store = aStore();
       const file = aFile(store);
@@ -108,7 +108,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] stores chunks of the same places again in place of the first',
+    name: '[X-14] replaces chunks that are stored again at the same places',
     async run({ index }) {
       const store = aStore();
       const file = aFile(store);
@@ -122,7 +122,7 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] indexes a file anew that is added again, and no older claim changes it',
+    name: '[X-14] indexes a file again that is added again, and no older claim changes it',
     async run({ index }) {
       const { store, file } = await searchable(index, { old: vector(1, 0) });
       await index.addFiles(store, [file]);

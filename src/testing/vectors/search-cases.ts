@@ -1,4 +1,4 @@
-/** Cases of the vector indexes' contract: filters, and the searches by meaning and by words. */
+/** The vector index contract on filters, and the searches by meaning and by words. */
 import assert from 'node:assert/strict';
 import type { AttributeFilter, Attributes } from '../../ports/vectors/attributes.ts';
 import {
@@ -37,7 +37,7 @@ const FILTERS: readonly (readonly [AttributeFilter, string])[] = [
   [{ type: 'lt', key: 'n', value: 10 }, 'one part'],
   [{ type: 'lte', key: 'n', value: 1e300 }, 'one part ten'],
   [{ type: 'gt', key: 'n', value: '0' }, 'text'],
-  // By bytes: capitals first, then small letters, then what is not ASCII.
+  // By bytes: capitals first, then small letters, then non-ASCII characters.
   [{ type: 'lt', key: 's', value: 'apple' }, 'odd ten'],
   [{ type: 'gte', key: 's', value: 'apple' }, 'one part text'],
   // By bytes and not by UTF-16 units, of which the first of a pair is less than U+FF61.
@@ -106,7 +106,7 @@ export const searchCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] orders no result by a vector without a direction',
+    name: '[X-14] ranks no result by a vector of zeros',
     async run({ index }) {
       const { store } = await searchable(index, { zero: vector(0, 0), one: vector(1, 0) });
       for (const wanted of [vector(1, 0), vector(0, 0)]) {
@@ -116,7 +116,7 @@ export const searchCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] finds chunks by any of their words, the best first, with the place that the other search gives them',
+    name: '[X-14] finds chunks by any of their words, best first, at the same places as the other search',
     async run({ index }) {
       const { store } = await searchable(index, {
         'Red apples and green pears': vector(1, 0),
@@ -178,7 +178,7 @@ export const searchCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] takes nothing in a searched text for an operator',
+    name: '[X-14] treats nothing in a searched text as an operator',
     async run({ index }) {
       const { store } = await searchable(index, { 'apples and word7': vector(1, 0) });
       for (const text of HOSTILE) {

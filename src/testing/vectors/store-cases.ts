@@ -1,4 +1,4 @@
-/** Cases of the vector indexes' contract: vector stores, files, batches, counts and pages. */
+/** The vector index contract on vector stores, files, batches, counts and pages. */
 import assert from 'node:assert/strict';
 import type { VectorPageQuery } from '../../ports/vectors/vector-index.ts';
 import { aFile, aStore, claimed, filled, indexed, query, searchable, type VectorCase, vector } from './vector-case.ts';
@@ -23,7 +23,7 @@ export const storeCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] finds nothing of a vector store that was deleted, or of a tenant that is another',
+    name: '[X-14] finds nothing of a deleted vector store or of another tenant’s',
     async run({ index }) {
       const { store, file } = await searchable(index, { 'red apples': vector(1, 0) });
       const foreign = { ...store, scope: 'another' };
@@ -87,7 +87,7 @@ export const storeCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] counts and lists files by status and batch, and cancels what a batch has in progress',
+    name: '[X-14] counts and lists files by status and batch, and cancels the files of a batch that are in progress',
     async run({ index }) {
       const store = aStore();
       await index.putStore(store, 'create');
@@ -119,7 +119,7 @@ export const storeCases: readonly VectorCase[] = [
     },
   },
   {
-    name: '[X-14] keeps what clients note of a file, and its texts in order',
+    name: '[X-14] keeps the attributes of a file, and its texts in order',
     async run({ index }) {
       const attributes = { text: 'ü"\u0000', number: -1.5, flag: false };
       const store = aStore();

@@ -1,4 +1,4 @@
-/** The parts of the cases of the vector indexes' contract, and the helpers that they share. */
+/** The parts of the vector index contract's cases, and the helpers that they share. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { AttributeFilter, Attributes } from '../../ports/vectors/attributes.ts';
@@ -54,7 +54,7 @@ export function vector(...numbers: readonly number[]): Float32Array {
   return Float32Array.from(numbers);
 }
 
-/** Stores the vector store and the files, which are to be indexed. */
+/** Adds the vector store and files that are to be indexed. */
 export async function filled(index: VectorIndex, store: StoredVectorStore, files: readonly NewVectorFile[]) {
   assert.equal(await index.putStore(store, 'create'), true);
   assert.equal(await index.addFiles(store, files), true);
@@ -88,7 +88,7 @@ export async function searchable(index: VectorIndex, texts: Texts, fields: Parti
   return { store, file };
 }
 
-/** What is found in the vector stores, all of one tenant. */
+/** A query over the vector stores, all of one tenant. */
 export function query(stores: readonly StoredVectorStore[], filter?: AttributeFilter, limit = 10) {
   return { scope: stores[0]?.scope ?? '', stores: stores.map(({ id }) => id), filter, limit };
 }
@@ -98,7 +98,7 @@ export function textsOf(found: readonly FoundChunk[]): readonly string[] {
   return Array.from(found, ({ text }) => text);
 }
 
-/** The filenames of one completed file for each of the attributes, that match the filter. */
+/** Adds a completed file for each of the attributes; the result returns the names of those that match a filter. */
 export async function filterer(index: VectorIndex, attributes: Readonly<Record<string, Attributes>>) {
   const store = aStore();
   const files = Object.entries(attributes).map(([filename, own]) => aFile(store, { filename, attributes: own }));

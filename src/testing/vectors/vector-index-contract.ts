@@ -1,4 +1,4 @@
-/** What every index of vector stores must do, as a suite for any test runner that has an `it`. */
+/** What every vector index must do, as a suite for any test runner that has an `it`. */
 import type { MaybePromise } from '../../ports/store.ts';
 import type { VectorIndex } from '../../ports/vectors/vector-index.ts';
 import type { StoreContractClock } from '../stores/store-case.ts';
@@ -21,7 +21,7 @@ export interface VectorIndexContract {
   readonly it: (name: string, run: () => Promise<void>) => unknown;
   /** Groups the cases under one name, if given. */
   readonly describe?: (name: string, body: () => void) => unknown;
-  /** Creates an empty index for one case. `clock` is what the index takes for the time. */
+  /** Creates an empty index for one case. The index reads the time from `clock`. */
   readonly create: (options: { readonly clock: StoreContractClock }) => MaybePromise<VectorIndexUnderTest>;
 }
 

@@ -1,9 +1,9 @@
 /** Divides texts into the requests that embed them. */
 
-/** The most of one request. */
+/** The limits of one request. */
 export interface BatchLimits {
   readonly texts: number;
-  /** Of all texts together; one text that has more is a request of its own. */
+  /** The tokens of all texts together; a text that has more is sent alone. */
   readonly tokens: number;
 }
 

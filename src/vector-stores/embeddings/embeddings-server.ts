@@ -1,4 +1,4 @@
-/** A server with OpenAI's `/embeddings`: it is asked in batches, and again where that may help. */
+/** A client of a server with OpenAI's `/embeddings`: sends texts in batches, and retries failures that may pass. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
@@ -83,12 +83,12 @@ export function embeddingsServer(owner: string, options: EmbeddingsOptions): Emb
   return new EmbeddingsServer(options);
 }
 
-/** Where the next attempt may begin earliest and latest, in milliseconds. */
+/** The first and the longest pause between two attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const CONNECT_MS = 10_000;
 const ERROR_BYTES = 64 * 1024;
-const SAID_CHARACTERS = 300;
+const MESSAGE_CHARACTERS = 300;
 /** A number of an embedding in JSON has up to so many characters. */
 const NUMBER_BYTES = 32;
 /** Shorter secrets are words such as `1` or `on`. */
@@ -178,13 +178,13 @@ class EmbeddingsServer implements Embedder {
   private refused({ statusCode: status, headers }: Answer, text: string): ServerFailure {
     const retryable = status === 408 || status === 429 || status >= 500;
     const afterMs = retryable ? retryAfterMs(headers) : undefined;
-    return new ServerFailure(`answered with the status ${status}${this.saidIn(text)}`, { retryable, afterMs });
+    return new ServerFailure(`answered with the status ${status}${this.messageIn(text)}`, { retryable, afterMs });
   }
 
-  /** The server's own words, on one line. */
-  private saidIn(text: string): string {
+  /** The server's error message, on one line. */
+  private messageIn(text: string): string {
     const { error, message = error } = objectIn(text) ?? {};
-    const said = this.mask(plainTextOf(isRecord(error) ? error.message : message)).slice(0, SAID_CHARACTERS);
+    const said = this.mask(plainTextOf(isRecord(error) ? error.message : message)).slice(0, MESSAGE_CHARACTERS);
     return said.trim() === '' ? '' : `: ${said.replace(/\s+/g, ' ').trim()}`;
   }
 }
@@ -196,7 +196,7 @@ interface Answer {
 
 /** One attempt failed. */
 class ServerFailure extends EmbeddingError {
-  /** When the server wants to be asked again. */
+  /** How long the server asks to wait before the next attempt, in milliseconds. */
   readonly afterMs: number | undefined;
 
   constructor(
@@ -208,7 +208,7 @@ class ServerFailure extends EmbeddingError {
   }
 }
 
-/** Not the error's own message: it may have the address. An answer that is too long, or no answer, stays so. */
+/** Without the error's own message, which may contain the address. Another attempt would not mend a wrong or too large answer. */
 function failureOf(cause: unknown): ServerFailure {
   if (cause instanceof EmbeddingFault) return new ServerFailure(cause.message, { retryable: false });
   if (isRecord(cause) && cause.code === 'upstream_error')

@@ -2,7 +2,7 @@
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 
-/** Longer ones are no embeddings. */
+/** Longer lists are not taken for embeddings. */
 export const MOST_DIMENSIONS = 16_384;
 
 /** What is wrong with an answer, in words that follow "The embeddings server". */
