@@ -276,7 +276,9 @@ describeRemote('a hostile server', () => {
     const provider = await remote.open(named(site), 'a', never());
     expect([(await namesOf(provider)).length, warnings]).toEqual([
       10,
-      [`remoteMcp: server '${HOST}:${site.port}': 490 tools are left out: unusable, or too many`],
+      [
+        `remoteMcp: server '${HOST}:${site.port}': tools are left out that need tasks, are invalid or over a limit: "t10" and 489 more`,
+      ],
     ]);
   });
 

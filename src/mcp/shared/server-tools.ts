@@ -61,7 +61,7 @@ class CachedTools implements ServerTools {
   private tools: readonly ProvidedTool[] = [];
   /** Those of the tools that read resources. */
   private resourceNames: ReadonlySet<string> = new Set();
-  private unusable = 0;
+  private unusable: string | undefined;
   private listedAt: number | undefined = undefined;
   private refreshing: Promise<void> | undefined = undefined;
   private changeTimer: NodeJS.Timeout | undefined = undefined;
@@ -116,8 +116,10 @@ class CachedTools implements ServerTools {
     const { owner, listCharacters: characters, maxTools, warn } = this.settings;
     const listPage: ListPage = (params) => session.request({ method: 'tools/list', params }, signal);
     const { tools, unusable } = await readToolList(this.server, listPage, { characters, maxTools });
-    if (unusable > 0 && unusable !== this.unusable)
-      warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
+    if (unusable && unusable !== this.unusable)
+      warn(
+        `${owner}: server '${this.label}': tools are left out that need tasks, are invalid or over a limit: ${unusable}`,
+      );
     const own = this.settings.resources && session.hasResources ? this.resourceTools(tools) : [];
     const { protocol } = this.connection;
     this.tools = [...tools, ...own].map((tool) => ({ ...tool, protocol }));

@@ -1,6 +1,7 @@
 /** Lists a server's tools, limited in number and in size. */
 
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
+import { printedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
@@ -9,10 +10,11 @@ import type { ServerSettings } from './server-config.ts';
 /** Requests one page of `tools/list`. */
 export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
-/** The tools of a server, and how many of them are omitted: over a limit, unusable or not allowed. */
+/** The tools of a server that can be used, and what others it has, in words for the log. */
 interface ToolList {
   readonly tools: readonly ProvidedTool[];
-  readonly unusable: number;
+  /** Undefined for none. */
+  readonly unusable: string | undefined;
 }
 
 const PAGES = 256;
@@ -40,14 +42,27 @@ export async function readToolList(
   const byName = new Map<string, ProvidedTool>();
   let room = characters;
   let unusable = 0;
+  let first: unknown;
   for await (const json of rawTools(listPage)) {
     if (isRecord(json) && !server.allows(String(json.name))) continue;
     const tool = providedTool(server, json);
     if (tool) room -= JSON.stringify(tool).length;
-    if (!tool || byName.has(tool.name) || byName.size === TOOLS || room < 0) unusable += 1;
-    else byName.set(tool.name, tool);
+    if (tool && !byName.has(tool.name) && byName.size < TOOLS && room >= 0) byName.set(tool.name, tool);
+    else {
+      unusable += 1;
+      first ??= Object(json).name;
+    }
   }
-  return { tools: withDeferred([...byName.values()], server, server.maxTools ?? maxTools), unusable };
+  return {
+    tools: withDeferred([...byName.values()], server, server.maxTools ?? maxTools),
+    unusable: inWords(unusable, first),
+  };
+}
+
+/** Quoted as JSON, since a name may be anything. */
+function inWords(unusable: number, first: unknown): string | undefined {
+  if (unusable === 0) return undefined;
+  return JSON.stringify(printedId(first)) + (unusable === 1 ? '' : ` and ${unusable - 1} more`);
 }
 
 /** The first ones in the server's own order are offered at once. */
