@@ -66,7 +66,9 @@ for (const [name, own] of Object.entries(mounts)) {
   const all = inspector.observe({ ...options, ...own });
   app.use(`/${name}/v1`, ours.responsesRouter(all), ours.chatCompletionsRouter(all), ours.messagesRouter(all));
 }
-app.use('/memory/v1', filesRouter({ files: diskFiles({ folder: join(folder, 'files') }), logger: false }));
+// As many uploads as there are clients, all of which are one tenant.
+const files = { files: diskFiles({ folder: join(folder, 'files') }), limits: { uploads: 64 } };
+app.use('/memory/v1', filesRouter({ ...files, logger: false }));
 app.use('/inspect', inspector.router);
 const server = createServer(app);
 server.keepAliveTimeout = 0;

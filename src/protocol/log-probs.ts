@@ -33,8 +33,14 @@ function readLogProb(entry: JsonObject): LogProb {
 /** Chat Completions allows `bytes: null`; the Responses API requires the bytes. */
 function readTopLogProb(entry: JsonObject): TopLogProb {
   const token = typeof entry.token === 'string' ? entry.token : '';
-  const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
+  const logprob = typeof entry.logprob === 'number' ? finite(entry.logprob) : 0;
   return { token, logprob, bytes: isBytes(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
+}
+
+/** JSON has no infinity, which a number like -1e999 is read as; -9999 is OpenAI's number for it. */
+function finite(logprob: number): number {
+  if (Number.isFinite(logprob)) return logprob;
+  return logprob < 0 ? -9999 : 0;
 }
 
 function isBytes(value: unknown): value is readonly number[] {
