@@ -51,7 +51,7 @@ describe('the terms of a search', () => {
       filter: undefined,
       maxResults: undefined,
       scoreThreshold: 0,
-      weights: { meaning: 0.7, words: 0.3 },
+      weights: { meaning: 0.5, words: 0.5 },
     });
   });
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { FoundChunk } from '../../src/ports/vectors/vector-index.ts';
 import { fuse } from '../../src/vectors/fuse.ts';
+import { searchTerms } from '../../src/vectors/search-terms.ts';
 
 const chunk = (place: number, score = 0.5): FoundChunk => ({
   ...{ store: 'vs', file: 'file', filename: 'a.txt', attributes: {}, text: 'a' },
@@ -21,6 +22,12 @@ describe('fusion by rank', () => {
       [1, 0.7],
       [3, Number(((0.3 * 61) / 62).toFixed(6))],
     ]);
+  });
+
+  it('[X-14] has what is first by words alone among the first two, however many there are by meaning', () => {
+    const many = Array.from({ length: 50 }, (_, place) => chunk(place));
+    const found = fuse(many, [chunk(99)], searchTerms({}).weights);
+    expect(found.slice(0, 2).map(({ place }) => place)).toEqual([0, 99]);
   });
 
   it('[X-14] finds each chunk once, best first, from 0 to 1, and the same every time', () => {
