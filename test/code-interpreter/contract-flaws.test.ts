@@ -61,7 +61,7 @@ describe('the contract of code runtimes', () => {
   });
 
   it.each<readonly [string, () => CodeRuntime, string]>([
-    ['shares one container', sharing, 'shows it in no other'],
+    ['shares one container', sharing, 'keeps variables in the container'],
     [
       'forgets what the code kept',
       withRun(
@@ -70,24 +70,24 @@ describe('the contract of code runtimes', () => {
             .create(signal)
             .then((c) => c.run(code, signal)),
       ),
-      'keeps what the code kept',
+      'keeps variables in the container',
     ],
     [
       'hides what the code raised',
       withRun((run) => async (...args) => ({ ...(await run(...args)), error: undefined })),
-      'tells what the code raised',
+      'reports the error that the code raised',
     ],
     [
       'mixes the streams',
       withRun((run) => async (...args) => ({ ...(await run(...args)), stderr: '' })),
-      'what went to its standard error',
+      'returns the printed text, the standard error',
     ],
     [
       'gives no files back',
       withRun((run) => async (...args) => ({ ...(await run(...args)), files: [] })),
-      'gives back those that a run wrote',
+      'returns those that a run wrote',
     ],
-    ['takes no files', flawed(() => ({ put: async () => {} })), 'takes files in'],
+    ['takes no files', flawed(() => ({ put: async () => {} })), 'accepts files'],
     [
       'says another reason',
       withRun(
@@ -95,14 +95,14 @@ describe('the contract of code runtimes', () => {
           (...args) =>
             run(...args).catch(() => Promise.reject(new Error('no'))),
       ),
-      'of a run that is aborted',
+      'of an aborted run',
     ],
     [
       'runs though the signal is aborted',
       withRun((run) => (code) => run(code, new AbortController().signal)),
-      'is aborted already',
+      'has already been aborted',
     ],
-    ['makes containers after its close', unclosed, 'closes its containers with itself'],
+    ['makes containers after its close', unclosed, 'closes its containers when it is closed'],
   ])('fails a runtime that %s', async (_name, create, about) => {
     expect(await failures(create, about)).toEqual([1, 1]);
   });
