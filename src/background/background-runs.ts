@@ -47,7 +47,7 @@ export interface BegunRun {
 
 /** The runs of one router. */
 export class BackgroundRuns {
-  readonly runs: Runs = newRuns();
+  readonly runs: Runs;
   private readonly settings: BackgroundSettings;
   private readonly worker: RunWorker;
   /** Set if the events are kept in the store. */
@@ -55,7 +55,8 @@ export class BackgroundRuns {
 
   constructor(settings: BackgroundSettings, turns: Activity, prepare: PrepareResumed) {
     this.settings = settings;
-    const { engine, durable, store } = settings;
+    const { engine, durable, store, limits } = settings;
+    this.runs = newRuns(limits.eventsTtlMs);
     const log = engine.takesOver || durable ? store.events : undefined;
     this.watch = log && new LogWatch(log, (error) => this.worker.onError(error));
     this.worker = new RunWorker({ settings, watch: this.watch, turns, runs: this.runs, prepare });

@@ -9,6 +9,7 @@ import type { ResponseKey, StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
+import { leastBytes } from '../protocol/json/json-size.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
 import type { TurnState } from '../turn/state.ts';
@@ -26,6 +27,8 @@ export interface Run {
   readonly output: readonly OutputItem[];
   /** Creates a reader of its events for the requesting client. */
   readonly readerFor: BackgroundTurn['readerFor'];
+  /** The characters of what it retains once it has ended: its events, the response at its start, and its output. */
+  readonly size: number;
   /** Ends it without an error event; resolves as `done`. */
   stop(): Promise<void>;
   /** Resolves when nothing is kept or emitted any more. */
@@ -99,6 +102,10 @@ export class BackgroundRun implements Run {
     this.done = new Promise((resolve) => {
       this.onDone = resolve;
     });
+  }
+
+  get size(): number {
+    return (this.recording?.size ?? 0) + leastBytes(this.parts.prepared.started) + leastBytes(this.output);
   }
 
   /** Runs it to its end, or until the signal: it is then released. Resolves with what remains to be done. */

@@ -67,7 +67,7 @@ export interface Limits {
   readonly followersPerResponse: number;
   /** Clients of one scope that follow responses in the background at the same time. Default: 1,000. */
   readonly followersPerScope: number;
-  /** How long the events of a response that is kept in an event log are kept after its end. Default: 600,000. */
+  /** How long the events of a response in the background are kept after its end. Default: 600,000. */
   readonly eventsTtlMs: number;
 }
 

@@ -111,9 +111,8 @@ class ResponsesEndpoints {
     const key = { scope: apiRequest.scope, id: responseIdIn(apiRequest) };
     const known = await fromStore(() => store.get(key));
     const { runs } = this.background;
-    const run = runs.find(key);
-    await run?.stop();
-    if (run) runs.forget(run);
+    await runs.find(key)?.stop();
+    runs.forget(key);
     // Before the response: a second request finds that, and so its log, if this fails.
     if (known?.resource.logged !== undefined) await this.background.forgetEvents(key);
     if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);

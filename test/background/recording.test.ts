@@ -1,6 +1,7 @@
 /** The events of a response in the background: whoever reads them, from wherever, reads the same. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { type EventReader, type RecordedEvent, Recording } from '../../src/background/recording.ts';
 import type { Run } from '../../src/background/run.ts';
@@ -127,6 +128,7 @@ function ended(id: string, characters: number): Run {
     key: { scope: 's', id },
     recording,
     isLogged: false,
+    size: characters,
     output: [],
     readerFor: () => {
       throw new Error('Nobody reads it.');
@@ -138,9 +140,10 @@ function ended(id: string, characters: number): Run {
 
 describe('newRuns', () => {
   const MIB = 1024 * 1024;
+  const TTL_MS = 1000;
 
   it('[S-18] keeps the events of responses that have ended, up to 64 MiB of them, and the newest longest', async () => {
-    const runs = newRuns();
+    const runs = newRuns(TTL_MS);
     for (const id of ['a', 'b', 'c', 'd']) runs.add(ended(id, 30 * MIB));
     await undefined;
     const found = ['a', 'b', 'c', 'd'].map((id) => runs.find({ scope: 's', id }) !== undefined);
@@ -148,7 +151,7 @@ describe('newRuns', () => {
   });
 
   it('[S-18] [P-08] keeps of a response that has ended nothing but its events', async () => {
-    const runs = newRuns();
+    const runs = newRuns(TTL_MS);
     const run = ended('a', 1);
     runs.add(run);
     await undefined;
@@ -157,11 +160,40 @@ describe('newRuns', () => {
   });
 
   it('[S-18] keeps nothing of those that were not streamed', async () => {
-    const runs = newRuns();
+    const runs = newRuns(TTL_MS);
     const run = { ...ended('a', 1), recording: undefined };
     runs.add(run);
     expect(runs.find(run.key)).toBe(run);
     await undefined;
     expect(runs.find(run.key)).toBeUndefined();
+  });
+
+  it('[S-18] drops the events after their time, and nothing waits for those that are dropped before', async () => {
+    jest.useFakeTimers();
+    try {
+      const runs = newRuns(TTL_MS);
+      for (const id of ['a', 'b', 'c']) runs.add(ended(id, 30 * MIB));
+      await undefined;
+      const waiting = [jest.getTimerCount()];
+      runs.forget({ scope: 's', id: 'b' });
+      waiting.push(jest.getTimerCount());
+      const left = runs.find({ scope: 's', id: 'c' }) !== undefined;
+      jest.advanceTimersByTime(TTL_MS);
+      expect([waiting, left, runs.find({ scope: 's', id: 'c' })]).toEqual([[2, 1], true, undefined]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('[S-18] has room for others when one was dropped', async () => {
+    const runs = newRuns(TTL_MS);
+    const add = async (...ids: readonly string[]) => {
+      for (const id of ids) runs.add(ended(id, 30 * MIB));
+      await undefined;
+    };
+    await add('a', 'b');
+    runs.forget({ scope: 's', id: 'b' });
+    await add('c');
+    expect(['a', 'b', 'c'].map((id) => runs.find({ scope: 's', id }) !== undefined)).toEqual([true, false, true]);
   });
 });

@@ -322,6 +322,28 @@ describe('the events of a response in the background', () => {
     },
   );
 
+  it('[S-18] are dropped when their time is over, and the response stays', async () => {
+    const app = await start([[textStream('Hello')]], { limits: { eventsTtlMs: 20 } });
+    const events = parseStream(await (await ask(app.url, { background: true, stream: true })).text()).events;
+    const { id } = responseIn(events);
+    await sleep(100);
+    const { body } = await send(`${app.url}/responses/${id}?stream=true`);
+    expect(errorIn(body)).toMatchObject({ code: 'unsupported_parameter', param: 'stream' });
+    expect(await retrieved(app, id)).toMatchObject({ status: 'completed' });
+  });
+
+  it('[S-18] make room for newer ones, and what they repeat of a long request counts', async () => {
+    const app = await start(Array(3).fill([textStream('Hello')]));
+    const instructions = 'a'.repeat(25 * 1024 * 1024);
+    const kept: unknown[] = [];
+    for (const _ of [1, 2, 3]) {
+      const answer = await ask(app.url, { background: true, stream: true, instructions });
+      kept.push(/"id":"(resp_\w+)"/.exec(await answer.text())?.[1]);
+    }
+    const statuses = kept.map(async (id) => (await fetch(`${app.url}/responses/${id}?stream=true`)).status);
+    expect(await Promise.all(statuses)).toEqual([400, 200, 200]);
+  });
+
   it('[S-18] are not told on another node, which says so', async () => {
     const store = memoryStore();
     const app = await start([[textStream('Hello')]], { store });
