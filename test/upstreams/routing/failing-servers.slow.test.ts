@@ -56,6 +56,7 @@ async function request(): Promise<Answer> {
   let text = '';
   for await (const bytes of answer.body ?? []) {
     text += Buffer.from(bytes);
+    if (text.includes('"slowly "')) words.emit('slow');
     if (!Number.isNaN(firstMs) || !text.includes('output_text.delta')) continue;
     firstMs = performance.now() - began;
     words.emit('first');
@@ -136,8 +137,11 @@ describe('[X-11] 200 clients over three servers', () => {
 
   it('lose only streams that had begun where one of them is killed', async () => {
     await allBack();
+    await become('slow');
     let running = 0;
     const answers = await load(async () => {
+      // One of its streams has begun, and will not end soon.
+      await once(words, 'slow');
       const { upstream } = await app.router.status();
       running = upstream.servers?.[0]?.inFlight ?? 0;
       first().child.kill('SIGKILL');
