@@ -18,16 +18,7 @@ const modules = join(folder, 'node_modules');
 function install() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return `no agents for ${process.platform} are known here`;
   mkdirSync(folder, { recursive: true });
-  const flags = [
-    '--no-save',
-    '--prefer-offline',
-    '--ignore-scripts',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-    '--prefix',
-    folder,
-  ];
+  const flags = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', '--prefix', folder];
   try {
     execFileSync('npm', ['install', ...flags, ...packages], { stdio: 'inherit', timeout: INSTALL_MS });
     return undefined;

@@ -14,8 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'express-open-responses-'));
 const bin = (name) => join(root, 'tools/node_modules/.bin', name);
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
-const install = (cwd, ...packages) =>
-  run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...packages], cwd);
+const install = (cwd, ...packages) => run('npm', ['install', '--no-audit', '--no-fund', '--silent', ...packages], cwd);
 
 /** Kept from run to run: they are no part of `npm ci`. */
 const compilers = join(root, 'build/compilers');
@@ -146,15 +145,7 @@ function runs(cwd, express) {
 /** As `npx express-open-responses` in an empty folder, where nothing is installed. */
 async function program(tarball) {
   const cwd = mkdtempSync(join(folder, 'empty-'));
-  const npx = (...args) => [
-    'exec',
-    '--yes',
-    '--prefer-offline',
-    `--package=${tarball}`,
-    '--',
-    'express-open-responses',
-    ...args,
-  ];
+  const npx = (...args) => ['exec', '--yes', `--package=${tarball}`, '--', 'express-open-responses', ...args];
   const version = run('npm', npx('--version'), cwd).trim();
   const child = spawn('npm', npx('--port', '0', '--inspect'), {
     cwd,
@@ -265,21 +256,7 @@ try {
   console.log('ok: are the types wrong');
   mkdirSync(compilers, { recursive: true });
   const aliases = Object.entries(COMPILERS).map(([version, name]) => `${name}@npm:typescript@${version}`);
-  run(
-    'npm',
-    [
-      'install',
-      '--prefer-offline',
-      '--no-save',
-      '--no-audit',
-      '--no-fund',
-      '--silent',
-      '--prefix',
-      compilers,
-      ...aliases,
-    ],
-    root,
-  );
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--silent', '--prefix', compilers, ...aliases], root);
   const exact = { exactOptionalPropertyTypes: true };
   for (const [express, versions, strictness] of [
     ['express@5', Object.keys(COMPILERS), [{}, exact]],

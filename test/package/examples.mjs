@@ -69,7 +69,7 @@ async function askOverWebSocket(url) {
 
 async function tryOut(example, tarball, { ways = [askOverHttp, askOverWebSocket], variables = {} } = {}) {
   const cwd = copied(example);
-  run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', tarball], cwd);
+  run('npm', ['install', '--no-audit', '--no-fund', '--silent', tarball], cwd);
   const app = await started(cwd, variables);
   try {
     const answers = [];
