@@ -3,7 +3,7 @@ import { hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { mapped } from '../../streams/pull-stream.ts';
+import { type Mapping, mapped } from '../../streams/pull-stream.ts';
 import type { RecordedError } from '../recording/entries.ts';
 import type { ModelCallRecord } from '../recording/model-call.ts';
 
@@ -32,24 +32,14 @@ export interface EndedCall {
  */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
   const stream: Upstream['stream'] = (request, call) => {
-    const watch = new CallWatch(upstream, call, sink, request);
-    return mapped<readonly ModelEvent[], readonly ModelEvent[]>(upstream.stream(request, watch.call), {
-      map: (events) => watch.events(events),
-      end: () => watch.end(),
-      failed: (error) => watch.failed(error),
-      closed: () => watch.closed(),
-    });
+    const watch = new EventWatch(upstream, call, sink, request);
+    return mapped(upstream.stream(request, watch.call), watch);
   };
   const chat: NonNullable<Upstream['chat']> = (body, call) => {
-    const watch = new CallWatch(upstream, call, sink, body);
+    const watch = new ChatWatch(upstream, call, sink, body);
     // The cast: this is called only if the upstream has `chat`.
     const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
-    return mapped<ChatBatch, ChatBatch>(chatOf.call(upstream, body, watch.call), {
-      map: (batch) => watch.batch(batch),
-      end: () => watch.end(),
-      failed: (error) => watch.failed(error),
-      closed: () => watch.closed(),
-    });
+    return mapped(chatOf.call(upstream, body, watch.call), watch);
   };
   return new Proxy(upstream, {
     get(target, name) {
@@ -61,8 +51,8 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
   });
 }
 
-/** Follows one call. */
-class CallWatch {
+/** Follows one call, whose batches pass unchanged. */
+abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   readonly call: UpstreamCall;
   private readonly upstream: Upstream;
   private readonly sink: CallSink;
@@ -89,15 +79,14 @@ class CallWatch {
     this.call = { ...call, onAttempt, ...this.tap(call) };
   }
 
-  events(events: readonly ModelEvent[]): readonly ModelEvent[] {
-    this.heard(events.length > 0);
-    if (this.given !== undefined) this.record?.spoke(events.map((event) => JSON.stringify(event)));
-    return events;
-  }
+  protected abstract hasOutput(batch: Batch): boolean;
 
-  batch(batch: ChatBatch): ChatBatch {
-    this.heard(batch.data.length > 0);
-    if (this.given !== undefined) this.record?.spoke(batch.data);
+  /** The batch as lines of JSON. */
+  protected abstract linesOf(batch: Batch): readonly string[];
+
+  map(batch: Batch): Batch {
+    this.heard(this.hasOutput(batch));
+    if (this.given !== undefined) this.record?.spoke(this.linesOf(batch));
     return batch;
   }
 
@@ -143,6 +132,26 @@ class CallWatch {
     this.record?.ended(error);
     const { first: firstOutput, attempts, host } = this;
     this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, host, error });
+  }
+}
+
+class EventWatch extends CallWatch<readonly ModelEvent[]> {
+  protected hasOutput(events: readonly ModelEvent[]): boolean {
+    return events.length > 0;
+  }
+
+  protected linesOf(events: readonly ModelEvent[]): readonly string[] {
+    return events.map((event) => JSON.stringify(event));
+  }
+}
+
+class ChatWatch extends CallWatch<ChatBatch> {
+  protected hasOutput(batch: ChatBatch): boolean {
+    return batch.data.length > 0;
+  }
+
+  protected linesOf(batch: ChatBatch): readonly string[] {
+    return batch.data;
   }
 }
 

@@ -134,8 +134,8 @@ export class Observer implements CallSink {
   }
 
   private onTurn(turn: ObservedTurn): ReceiveEvents {
-    const { body, signal, ...info } = turn;
-    const recording = this.ring.begin(info, signal);
+    const { body, signal } = turn;
+    const recording = this.ring.begin(turn, signal);
     const kept = this.keepsText ? body : redactedBody(body, this.redact);
     recording.body = recording.keepJson(kept, this.limit);
     recording.asked = askedIn(kept);

@@ -58,9 +58,21 @@ function charactersIn(value: unknown, limit: number, depth: number): number {
   if (typeof value === 'string') return value.length + OF_VALUE;
   if (typeof value !== 'object' || value === null) return OF_VALUE;
   if (depth > DEEPEST) return limit + 1;
+  return Array.isArray(value)
+    ? charactersInList(value, limit, depth)
+    : // The cast: any object is read by its names.
+      charactersInFields(value as Readonly<Record<string, unknown>>, limit, depth);
+}
+
+function charactersInList(list: readonly unknown[], limit: number, depth: number): number {
   let sum = OF_VALUE;
-  // The cast: an array is read by its indexes as names.
-  const fields = value as Readonly<Record<string, unknown>>;
+  for (let index = 0; index < list.length && sum <= limit; index += 1)
+    sum += charactersIn(list[index], limit - sum, depth + 1);
+  return sum;
+}
+
+function charactersInFields(fields: Readonly<Record<string, unknown>>, limit: number, depth: number): number {
+  let sum = OF_VALUE;
   for (const name in fields) {
     sum += name.length + charactersIn(fields[name], limit - sum, depth + 1);
     if (sum > limit) return sum;

@@ -58,8 +58,18 @@ function begin(
   }
   const start = recording.elapsed();
   recording.firstOutput ??= start;
-  const item = { index, type, id, start, argumentsAt: undefined, end: undefined, deltas: 0, text: '' };
-  recording.items[index] = { ...item, json: NOTHING_KEPT };
+  const json = NOTHING_KEPT;
+  recording.items[index] = {
+    index,
+    type,
+    id,
+    start,
+    argumentsAt: undefined,
+    end: undefined,
+    deltas: 0,
+    text: '',
+    json,
+  };
   recording.changed(ITEM_BYTES);
 }
 

@@ -66,7 +66,8 @@ export class ModelCallRecord implements ModelCall {
     this.answerCut += bytes.length - count;
     const before = kept.size;
     kept.append(bytes, count);
-    recording.countBytes(kept.size - before);
+    // Not for each of the many pieces that fit into a block.
+    if (kept.size > before) recording.countBytes(kept.size - before);
   }
 
   /** The output of an upstream whose wire text is not recorded, as JSON. */
@@ -80,6 +81,7 @@ export class ModelCallRecord implements ModelCall {
 
   heard(hasOutput: boolean): void {
     this.batches += 1;
+    this.recording.changed(0);
     if (!hasOutput || this.firstOutput !== undefined) return;
     this.firstOutput = this.recording.elapsed();
     this.recording.firstOutput ??= this.firstOutput;

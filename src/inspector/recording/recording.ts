@@ -1,15 +1,19 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
-import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
+import type { RequestInfo } from '../../ports/hooks.ts';
 import type { Usage } from '../../protocol/events.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
 import { preview } from './request-text.ts';
 
-/** The data that a recording begins with. */
-export type Beginning = RequestInfo & Partial<Pick<ObservedTurn, 'signal'>>;
-
-/** Called for each change, with the bytes that it added. */
-export type OnChange = (recording: Recording, bytes: number) => void;
+/** What keeps recordings within bounds. */
+export interface Account {
+  /** The room for the texts of one recording, in characters. */
+  readonly room: number;
+  /** Receives each change, with the bytes that it added. */
+  account(recording: Recording, bytes: number): void;
+  /** Receives the signal of a recording that has ended. */
+  ended(signal: AbortSignal): void;
+}
 
 /** Characters of an error or a note. */
 const LONGEST_TEXT = 2000;
@@ -55,14 +59,16 @@ export class Recording {
   private askedText = '';
   private askedLine: string | undefined = undefined;
   private readonly began = performance.now();
-  private readonly onChange: OnChange;
+  private readonly holder: Account;
 
-  constructor(number: number, { signal, ...info }: Beginning, room: number, onChange: OnChange) {
+  constructor(number: number, info: RequestInfo, signal: AbortSignal | undefined, holder: Account) {
+    const { requestId, responseId, scope, model, stream, background } = info;
     this.number = number;
-    this.info = info;
+    // Without the other fields of a turn, of which the body is large.
+    this.info = { requestId, responseId, scope, model, stream, background };
     this.signal = signal;
-    this.room = room;
-    this.onChange = onChange;
+    this.room = holder.room;
+    this.holder = holder;
   }
 
   /** The beginning of what the user wrote last, on one line. */
@@ -139,6 +145,7 @@ export class Recording {
   end(status: Exclude<RecordedStatus, 'running'>): void {
     if (!this.isRunning) return;
     this.status = status;
+    if (this.signal) this.holder.ended(this.signal);
     this.signal = undefined;
     this.duration = this.elapsed();
     this.changed(0);
@@ -146,7 +153,7 @@ export class Recording {
 
   changed(bytes: number): void {
     this.bytes += bytes;
-    this.onChange(this, bytes);
+    this.holder.account(this, bytes);
   }
 
   /** Nothing is kept of it from now on. */

@@ -21,7 +21,8 @@ export class Ring {
   private readonly limits: RingLimits;
   /** In the order of their numbers. */
   private readonly kept = new Map<number, Recording>();
-  private readonly bySignal = new WeakMap<AbortSignal, Recording>();
+  /** Of those that are running. */
+  private readonly bySignal = new Map<AbortSignal, Recording>();
   /** The newest of each request id: several requests may have the same. */
   private readonly byRequest = new Map<string, Recording>();
   private last = 0;
@@ -37,9 +38,7 @@ export class Ring {
   }
 
   begin(info: RequestInfo, signal?: ObservedTurn['signal']): Recording {
-    const room = Math.floor(this.limits.maxBytes / SHARE / BYTES_PER_CHARACTER);
-    const beginning = signal ? { ...info, signal } : info;
-    const recording = new Recording(++this.last, beginning, room, (changed, bytes) => this.account(changed, bytes));
+    const recording = new Recording(++this.last, info, signal, this);
     this.kept.set(recording.number, recording);
     if (signal) this.bySignal.set(signal, recording);
     this.byRequest.set(info.requestId, recording);
@@ -75,7 +74,13 @@ export class Ring {
     for (const recording of this.kept.values()) this.evict(recording);
   }
 
-  private account(recording: Recording, bytes: number): void {
+  /** The room for the texts of one response, in characters. */
+  get room(): number {
+    return Math.floor(this.limits.maxBytes / SHARE / BYTES_PER_CHARACTER);
+  }
+
+  /** Counts a change of a recording, and the bytes that it added. */
+  account(recording: Recording, bytes: number): void {
     this.version += 1;
     if (recording.isEvicted) return;
     this.bytes += bytes;
@@ -96,7 +101,13 @@ export class Ring {
     return this.kept.size > this.limits.maxResponses || this.bytes > this.limits.maxBytes;
   }
 
+  /** Its calls are over. */
+  ended(signal: AbortSignal): void {
+    this.bySignal.delete(signal);
+  }
+
   private evict(recording: Recording): void {
+    if (recording.signal) this.ended(recording.signal);
     recording.evict();
     this.kept.delete(recording.number);
     if (this.byRequest.get(recording.info.requestId) === recording) this.byRequest.delete(recording.info.requestId);
