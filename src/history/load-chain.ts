@@ -1,13 +1,13 @@
 /** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
 import {
+  bounded,
   type ConversationStore,
   chainOf,
   isRunning,
   placeOf,
   type ResponseKey,
   type ResponseStore,
-  roomOf,
   type StoredResponse,
   TooManyBytes,
 } from '../ports/store.ts';
@@ -15,14 +15,15 @@ import type { Item } from '../protocol/items.ts';
 
 /** Anything up to this size is loaded at once, however many requests do so. */
 const SMALL_BYTES = 1024 * 1024;
-/** Maximum concurrent loads of longer ones; the others wait. */
+/** Maximum concurrent loads of anything that may be longer; the others wait. */
 const LARGE_LOADS = 4;
 
 type Chain = readonly StoredResponse[];
 
 /** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
 export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
-  return smallFirst(
+  return withinSlots(
+    queue(store),
     maxBytes,
     (bytes) => chainOf(store, key, limit, bytes),
     async (bytes) => {
@@ -40,19 +41,24 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
  */
 export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
   async function load(bytes: number): Promise<readonly Item[]> {
-    // Measured again: a host's store may not implement the bound.
-    return roomOf(bytes).take(await store.items(key, bytes));
+    return bounded(await store.items(key, bytes), bytes);
   }
-  return smallFirst(maxBytes, load, (bytes) => queue(store).run(() => load(bytes)));
+  const loads = queue(store);
+  return withinSlots(loads, maxBytes, load, (bytes) => loads.run(() => load(bytes)));
 }
 
-/** Most are small, and need not wait for those that are large. The size is known only after reading. */
-async function smallFirst<Loaded>(
+/**
+ * The size is known only after reading. While no slot is free, small ones need not wait for those that are large; a large
+ * one is then read twice.
+ */
+async function withinSlots<Loaded>(
+  slots: Queue,
   maxBytes: number,
   small: (maxBytes: number) => Promise<Loaded>,
   large: (maxBytes: number) => Promise<Loaded>,
 ): Promise<Loaded> {
   if (maxBytes <= SMALL_BYTES) return small(maxBytes);
+  if (slots.hasRoom) return large(maxBytes);
   try {
     return await small(SMALL_BYTES);
   } catch (error) {
@@ -82,9 +88,13 @@ class Queue {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
 
+  get hasRoom(): boolean {
+    return this.running < LARGE_LOADS;
+  }
+
   async run<Result>(task: () => Promise<Result>): Promise<Result> {
     // A woken task takes over the slot of the task that wakes it.
-    if (this.running >= LARGE_LOADS) await new Promise<void>((wake) => this.waiting.push(wake));
+    if (!this.hasRoom) await new Promise<void>((wake) => this.waiting.push(wake));
     else this.running += 1;
     try {
       return await task();

@@ -182,13 +182,8 @@ export async function chainOf(
   limit: number,
   maxBytes = Number.POSITIVE_INFINITY,
 ): Promise<readonly StoredResponse[]> {
+  if (store.chain) return bounded(await store.chain(key, limit, maxBytes), maxBytes);
   const room = roomOf(maxBytes);
-  if (store.chain) {
-    const found = await store.chain(key, limit, maxBytes);
-    // Checked again: a host's store may not implement the bound.
-    for (const stored of found) room.take(stored);
-    return found;
-  }
   const chain: StoredResponse[] = [];
   for (let id: string | undefined = key.id; id !== undefined && chain.length < limit; ) {
     const stored: StoredResponse | undefined = await store.get({ scope: key.scope, id });
@@ -196,6 +191,21 @@ export async function chainOf(
     id = stored?.previousId;
   }
   return chain;
+}
+
+/** Lists that a store has measured, each with the bytes that it was allowed. */
+const measured = new WeakMap<readonly unknown[], number>();
+
+/** Marks a list as one that a store has read within `maxBytes`, so that `bounded` need not measure it again. */
+export function withinBytes<List extends readonly unknown[]>(list: List, maxBytes = Number.POSITIVE_INFINITY): List {
+  measured.set(list, maxBytes);
+  return list;
+}
+
+/** The list; throws `TooManyBytes` past `maxBytes`. Measured here if need be: a host's store may not implement the bound. */
+export function bounded<List extends readonly unknown[]>(list: List, maxBytes: number): List {
+  const isMeasured = (measured.get(list) ?? Number.POSITIVE_INFINITY) <= maxBytes;
+  return isMeasured ? list : roomOf(maxBytes).take(list);
 }
 
 /** A budget of JSON bytes; `take` throws `TooManyBytes` when it is used up. */

@@ -53,6 +53,32 @@ describe('loadChain', () => {
     expect([chains.map(([first]) => first?.id), seen.reads, seen.most]).toEqual([ids, 20, 4]);
   });
 
+  it('[F-05] reads a long chain in one round trip while few are loaded', async () => {
+    const store = memoryStore();
+    store.put(long('a'));
+    const bounds: unknown[] = [];
+    const counted: ResponseStore = {
+      ...store,
+      chain: (key, limit, maxBytes) => {
+        bounds.push(maxBytes);
+        return store.chain(key, limit, maxBytes);
+      },
+    };
+    await loadChain(counted, long('a'), 10, 32 * MIB);
+    expect(bounds).toEqual([32 * MIB]);
+  });
+
+  it('[F-05] does not let a short chain wait for four long ones', async () => {
+    const { store, slow, seen } = slowStore();
+    const ids = ['a', 'b', 'c', 'd'];
+    for (const id of ids) store.put(long(id));
+    store.put(long('short', { resource: {} }));
+    const longLoads = ids.map((id) => loadChain(slow, long(id), 10, 32 * MIB));
+    const short = await loadChain(slow, { scope: 's', id: 'short' }, 10, 32 * MIB);
+    expect([short.length, seen.atOnce]).toEqual([1, 4]);
+    await Promise.all(longLoads);
+  });
+
   it('[F-05] lets nobody who waits hang where a load fails', async () => {
     const { slow, seen } = slowStore();
     const failing: ResponseStore = {

@@ -22,8 +22,12 @@ function takeMembers(value: object, waiting: unknown[]): number {
     for (const member of value) waiting.push(member);
     return Math.max(2, value.length + 1);
   }
+  // The cast: any object is read by its names.
+  const fields = value as Readonly<Record<string, unknown>>;
   let bytes = 1;
-  for (const [name, member] of Object.entries(value)) {
+  // `Object.entries` takes three times as long.
+  for (const name in fields) {
+    const member = fields[name];
     if (member === undefined) continue;
     bytes += name.length + 4;
     waiting.push(member);

@@ -8,6 +8,7 @@ import {
   type ResponseKey,
   type StoredConversation,
   TooManyBytes,
+  withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Shelf } from './room.ts';
@@ -91,7 +92,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};
       if (items && items.bytes > maxBytes) throw new TooManyBytes(maxBytes);
-      return items?.all() ?? [];
+      return withinBytes(items?.all() ?? [], maxBytes);
     },
     page: (key, query) => find(key)?.items.page(query) ?? { items: [], hasMore: false },
     find: (key, itemIds) => find(key)?.items.find(itemIds) ?? [],

@@ -8,6 +8,7 @@ import {
   type StoredResponse,
   TooManyBytes,
   versionOf,
+  withinBytes,
 } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
@@ -52,6 +53,7 @@ interface KeptResponse {
   readonly text: string;
   readonly bytes: number;
   readonly version: number;
+  readonly previousId: string | undefined;
 }
 
 /**
@@ -79,7 +81,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     const text = JSON.stringify(response);
     const bytes = Buffer.byteLength(text);
     const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
-    const kept = { text, bytes, version: versionOf(response) };
+    const kept = { text, bytes, version: versionOf(response), previousId: response.previousId };
     responses.keep(placeOf(response), kept, { id: response.id, bytes, expiresAt });
   }
 
@@ -90,18 +92,18 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
 
   function chain(key: ResponseKey, limit: number, maxBytes = Number.POSITIVE_INFINITY): readonly StoredResponse[] {
-    const found: StoredResponse[] = [];
+    const found: KeptResponse[] = [];
     let left = maxBytes;
     for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
       const kept = responses.find(placeOf({ scope: key.scope, id }));
       if (!kept) break;
       left -= kept.bytes;
       if (left < 0) throw new TooManyBytes(maxBytes);
-      const stored = responseFrom(kept);
-      found.push(stored);
-      id = stored.previousId;
+      found.push(kept);
+      id = kept.previousId;
     }
-    return found;
+    // Parsed only once it is known to fit.
+    return withinBytes(found.map(responseFrom), maxBytes);
   }
 
   return {

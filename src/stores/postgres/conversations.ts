@@ -8,6 +8,7 @@ import {
   type StoredConversation,
   TooManyBytes,
   type WithAll,
+  withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';
@@ -63,7 +64,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     async items(key, maxBytes) {
       const rows = await run(sql.items, key, boundOf(maxBytes));
       if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
-      return itemsFrom(rows);
+      return withinBytes(itemsFrom(rows), maxBytes);
     },
     page,
     async find(key, itemIds) {

@@ -1,7 +1,14 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
 import { hash } from 'node:crypto';
-import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf, type WithAll } from '../../ports/store.ts';
+import {
+  type ResponseStore,
+  type StoredResponse,
+  TooManyBytes,
+  versionOf,
+  type WithAll,
+  withinBytes,
+} from '../../ports/store.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** The context of all kinds of rows in PostgreSQL. */
@@ -45,7 +52,7 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
       const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
       const { rows } = await queries.query(sql.chain, [digestOf(scope), digestOf(id), now(), limit, bound]);
       if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(maxBytes);
-      return responsesFrom(rows);
+      return withinBytes(responsesFrom(rows), maxBytes);
     },
   };
 }

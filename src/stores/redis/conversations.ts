@@ -6,6 +6,7 @@ import {
   type StoredConversation,
   TooManyBytes,
   type WithAll,
+  withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { boundOf, digestOf, type RedisScript, redisScript } from './client.ts';
@@ -170,7 +171,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     async items(key, maxBytes) {
       const texts = await textsOf(ITEMS, keys.conversation(key), boundOf(maxBytes));
       if (!Array.isArray(texts)) throw new TooManyBytes(Number(maxBytes));
-      return texts.map(itemFrom);
+      return withinBytes(texts.map(itemFrom), maxBytes);
     },
     async page(key, { limit, order, after, before }) {
       const ids = [after, before].map((id) => (id === undefined ? '' : digestOf(id)));

@@ -6,6 +6,7 @@ import {
   TooManyBytes,
   versionOf,
   type WithAll,
+  withinBytes,
 } from '../../ports/store.ts';
 import { digestOf, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
@@ -77,7 +78,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
       // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
-      return texts.map(responseFrom);
+      return withinBytes(texts.map(responseFrom), maxBytes);
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   type ResponseKey,
   type StoredConversation,
   TooManyBytes,
+  withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';
@@ -94,7 +95,7 @@ class PreparedConversations implements SqliteConversations {
   items(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
     const row = this.row(key, now);
     if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
-    return row ? rowsOf<ItemRow>(this.statements.items, row.number).map(itemFrom) : [];
+    return withinBytes(row ? rowsOf<ItemRow>(this.statements.items, row.number).map(itemFrom) : [], maxBytes);
   }
 
   page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {

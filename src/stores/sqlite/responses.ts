@@ -1,9 +1,11 @@
 /** Responses in SQLite: one row each, whose body is the whole response as JSON. */
-import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';
 
 interface Row {
   readonly body: string;
+  /** As JSON. */
+  readonly previous_id: string | null;
 }
 
 /** The queries and changes of the store; the caller provides times and transactions. */
@@ -19,7 +21,9 @@ export interface SqliteResponses {
 
 /** Prepares the statements. */
 export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
-  const select = database.prepare('SELECT body FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
+  const select = database.prepare(
+    'SELECT body, previous_id FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?',
+  );
   const upsert = database.prepare(
     `INSERT INTO open_responses (scope, id, previous_id, version, expires_at, body) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (scope, id) DO UPDATE SET previous_id = excluded.previous_id, version = excluded.version,
@@ -40,18 +44,18 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
 
   /** Row by row: a recursive query would read everything before its size is known to be too large. */
   function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
-    const found: StoredResponse[] = [];
+    const found: Row[] = [];
     let left = maxBytes;
     for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
       const row = find({ scope: key.scope, id }, now);
       if (!row) break;
       left -= Buffer.byteLength(row.body);
       if (left < 0) throw new TooManyBytes(maxBytes);
-      const stored = responseFrom(row);
-      found.push(stored);
-      id = stored.previousId;
+      found.push(row);
+      id = row.previous_id === null ? undefined : JSON.parse(row.previous_id);
     }
-    return found;
+    // Parsed only once it is known to fit.
+    return withinBytes(found.map(responseFrom), maxBytes);
   }
 
   return {
