@@ -50,5 +50,5 @@ export const paced = scenario({
 
 export const arguments16k = scenario({
   about: '32 clients, 16 KB of arguments of a client’s tool each, in 513 deltas',
-  ...{ plan: 'arguments:16384', ask: { tool: true }, connections: 32, turns: 100, events: 513 },
+  ...{ plan: 'arguments:16384', ask: { tool: true }, connections: 32, turns: 100, events: 513, warmUp: BURSTS },
 });

@@ -5,7 +5,7 @@ import type { TurnCompaction } from '../ports/turn/turn-compaction.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
 import { type Heartbeat, withHeartbeats } from '../streams/heartbeats.ts';
-import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, Stage } from '../streams/pull-stream.ts';
+import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../streams/pull-stream.ts';
 import { step } from './machine.ts';
 import { isCutOff, startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
@@ -151,14 +151,40 @@ async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly 
 }
 
 /** Reads a turn to its end, for an answer that is one object. Throws `request_aborted` for one that has none. */
-export async function endOf(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
-  let end: TurnEnd | undefined;
-  for await (const batch of batches) {
-    const last = batch.at(-1);
-    if (last?.type === 'turn-end') end = last;
+export function endOf(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
+  return new Promise((resolve, reject) => new EndReader(pullStreamOf(batches), resolve, reject).pull());
+}
+
+class EndReader implements Consumer<readonly TurnEvent[]> {
+  private readonly batches: PullStream<readonly TurnEvent[]>;
+  private readonly resolve: (end: TurnEnd) => void;
+  readonly onError: (error: unknown) => void;
+  private end: TurnEnd | undefined = undefined;
+
+  constructor(
+    batches: PullStream<readonly TurnEvent[]>,
+    resolve: (end: TurnEnd) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.batches = batches;
+    this.resolve = resolve;
+    this.onError = reject;
   }
-  if (!end) throw new ApiError('request_aborted', 'The request was aborted.');
-  return end;
+
+  pull(): void {
+    this.batches.pull(this);
+  }
+
+  onChunk(batch: readonly TurnEvent[]): void {
+    const last = batch.at(-1);
+    if (last?.type === 'turn-end') this.end = last;
+    this.pull();
+  }
+
+  onEnd(): void {
+    if (this.end) this.resolve(this.end);
+    else this.onError(new ApiError('request_aborted', 'The request was aborted.'));
+  }
 }
 
 /** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */
