@@ -4,8 +4,11 @@ import { changes, rowsOf, type SqliteDatabase } from './database.ts';
 
 interface Row {
   readonly body: string;
-  /** As JSON. */
-  readonly previous_id: string | null;
+}
+
+interface ChainRow extends Row {
+  /** Of this row and those before it. */
+  readonly bytes: number | bigint;
 }
 
 /** The queries and changes of the store; the caller provides times and transactions. */
@@ -21,9 +24,7 @@ export interface SqliteResponses {
 
 /** Prepares the statements. */
 export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
-  const select = database.prepare(
-    'SELECT body, previous_id FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?',
-  );
+  const select = database.prepare('SELECT body FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
   const upsert = database.prepare(
     `INSERT INTO open_responses (scope, id, previous_id, version, expires_at, body) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (scope, id) DO UPDATE SET previous_id = excluded.previous_id, version = excluded.version,
@@ -34,6 +35,18 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
      WHERE scope = ? AND id = ? AND expires_at > ? AND version = ?`,
   );
   const remove = database.prepare('DELETE FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
+  // Ends with the first row that is too much, and reads none behind it.
+  const ancestors = database.prepare(
+    `WITH RECURSIVE chain (depth, previous_id, body, bytes) AS (
+       SELECT 1, previous_id, body, length(CAST(body AS BLOB))
+       FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?
+       UNION ALL
+       SELECT depth + 1, ancestor.previous_id, ancestor.body, bytes + length(CAST(ancestor.body AS BLOB))
+       FROM chain JOIN open_responses ancestor
+         ON ancestor.scope = ? AND ancestor.id = chain.previous_id AND ancestor.expires_at > ?
+       WHERE depth < ? AND bytes <= ?
+     ) SELECT body, bytes FROM chain ORDER BY depth`,
+  );
   const sweep = database.prepare(
     'DELETE FROM open_responses WHERE rowid IN (SELECT rowid FROM open_responses WHERE expires_at <= ? LIMIT 10)',
   );
@@ -42,20 +55,12 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
     return rowsOf<Row>(select, ...columnsOf(key), now)[0];
   }
 
-  /** Row by row: a recursive query would read everything before its size is known to be too large. */
   function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
-    const found: Row[] = [];
-    let left = maxBytes;
-    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
-      const row = find({ scope: key.scope, id }, now);
-      if (!row) break;
-      left -= Buffer.byteLength(row.body);
-      if (left < 0) throw new TooManyBytes(maxBytes);
-      found.push(row);
-      id = row.previous_id === null ? undefined : JSON.parse(row.previous_id);
-    }
-    // Parsed only once it is known to fit.
-    return withinBytes(found.map(responseFrom), maxBytes);
+    const [scope, id] = columnsOf(key);
+    const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
+    const rows = rowsOf<ChainRow>(ancestors, scope, id, now, scope, now, limit, bound);
+    if (Number(rows.at(-1)?.bytes ?? 0) > maxBytes) throw new TooManyBytes(maxBytes);
+    return withinBytes(rows.map(responseFrom), maxBytes);
   }
 
   return {
