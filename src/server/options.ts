@@ -250,7 +250,21 @@ function limitCheck(name: string): OptionCheck {
   return name.endsWith('Ms') ? milliseconds : limit;
 }
 
+const LIMIT_CHECKS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)]));
+
 const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+const HOOK_CHECKS = {
+  onRequest: hook,
+  onTurn: hook,
+  onResponse: hook,
+  onToolCall: hook,
+  onToolProgress: hook,
+  onApproval: hook,
+  onGuard: hook,
+  onError: hook,
+  onNote: hook,
+};
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettings {
@@ -262,22 +276,8 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
-  checkOptions(
-    `${owner}: limits`,
-    limits,
-    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)])),
-  );
-  checkOptions(`${owner}: hooks`, hooks, {
-    onRequest: hook,
-    onTurn: hook,
-    onResponse: hook,
-    onToolCall: hook,
-    onToolProgress: hook,
-    onApproval: hook,
-    onGuard: hook,
-    onError: hook,
-    onNote: hook,
-  });
+  checkOptions(`${owner}: limits`, limits, LIMIT_CHECKS);
+  checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
   checkDurability(owner, options);
   const chosenHeartbeat =
     heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
