@@ -7,7 +7,7 @@ import { heartbeatOf } from '../ports/endpoints/prepare.ts';
 import { notify } from '../ports/hooks.ts';
 import { isUntracked } from '../ports/scope.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
-import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import type { WantedHeartbeat } from '../ports/turn/turn-context.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../protocol/reply.ts';

@@ -1,7 +1,8 @@
 /** Calls of a function `shell` as clients of tokligence-gateway run them: a program and its arguments, not a text. */
+
+import type { WireEvent } from '../protocol/events.ts';
 import { jsonIn, objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
 
 const SHELL = 'shell';
 /** UTF-8 bytes; longer arguments stay as the model wrote them. */

@@ -7,7 +7,7 @@ import { type GuardSettings, guardSettings } from '../inspection/guard/settings.
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Budget } from '../ports/budget.ts';
-import type { Dialect, DialectName } from '../ports/dialect.ts';
+import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
@@ -27,13 +27,12 @@ import {
   oneOf,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
-import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
 import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
-import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import type { WantedHeartbeat } from '../ports/turn/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
 import { createSchema } from '../protocol/responses/schema.ts';

@@ -1,7 +1,7 @@
 /** The tools that the model is offered only once it has found them, and the search for them. */
 
 import type { ToolProvider } from '../ports/tool-provider.ts';
-import { NO_TOOLS, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
+import { listedTool, NO_TOOLS, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
 import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
@@ -16,7 +16,6 @@ import {
   toolsFound,
 } from '../protocol/tool-calls/tool-search-call.ts';
 import { findTools } from './find-tools.ts';
-import { listedTool } from './listed-tool.ts';
 
 /** The most deferred tools that are offered at once, because the conversation has found them or nothing can find them. */
 const MOST_DIRECT = 512;

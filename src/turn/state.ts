@@ -12,7 +12,7 @@ import {
 } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
-import type { ToolForm } from '../protocol/tool-calls/tool-form.ts';
+import type { ToolForm } from '../protocol/tool-calls/kind.ts';
 import type { CitedFiles } from './cited-files.ts';
 import type { CitedPage } from './cited-pages.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';

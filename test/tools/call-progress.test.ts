@@ -1,7 +1,7 @@
 /** Calls that take long: what keeps them alive, and what the host hears of them. */
 import { jest } from '@jest/globals';
 import type { ToolCall, ToolProgress, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
-import { progressTeller } from '../../src/tools/call-progress.ts';
+import { progressTeller } from '../../src/tools/call-reports.ts';
 import { runCall } from '../../src/tools/run-call.ts';
 
 const limits = { toolTimeoutMs: 1_000, toolMaxMs: 5_000, toolOutputBytes: 1_000 };

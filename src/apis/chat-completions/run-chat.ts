@@ -5,7 +5,7 @@ import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { withinRoom } from '../../protocol/tool-calls/output-size.ts';
+import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';

@@ -8,7 +8,7 @@ import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts'
 import type { Reports, RequestInfo } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
-import type { WantedHeartbeat } from '../../ports/turn-context.ts';
+import type { WantedHeartbeat } from '../../ports/turn/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';

@@ -6,7 +6,7 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { McpCallError, noCredentials } from '../shared/call-error.ts';
 import { type McpChallenge, tellingChallenges } from '../shared/challenge.ts';
 import type { ConnectionPool, PooledConnection } from '../shared/connection-pool.ts';
-import { SentTokens } from '../shared/sent-tokens.ts';
+import { SentTokens } from '../shared/redact.ts';
 import type { ServerSettings } from '../shared/server-config.ts';
 import { type McpServerStatus, type ServerTools, serverTools } from '../shared/server-tools.ts';
 import type { McpSettings } from '../shared/settings.ts';

@@ -10,7 +10,7 @@ import type { RemoteServers } from '../remote-servers.ts';
 import { timed } from '../step.ts';
 import type { MaybePromise, ResponseStore } from '../store.ts';
 import type { ToolsOf } from '../tool-provider.ts';
-import type { WantedHeartbeat } from '../turn-context.ts';
+import type { WantedHeartbeat } from '../turn/turn-context.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
 
 /** The dependencies of a preparation. */

@@ -9,16 +9,14 @@ import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
+import { isOthers, type PlainDelta } from './delta.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
 import { isPicture, takePicture, takeSpeech } from './media.ts';
-import { modelInfo } from './model-info.ts';
-import type { PlainDelta } from './plain-delta.ts';
-import { isOthers } from './roles.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { isBlank, UnreadFields } from './unread-fields.ts';
-import { costIn, readUsage, usageIn } from './usage.ts';
+import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
 
 /** Takes one parsed chunk after another. */
 export interface ChatDecoder {

@@ -1,5 +1,4 @@
-/** The interface of a type of tool call. */
-
+/** The interface of a type of tool call, and of a client's own tool. */
 import type { Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType } from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import type { JsonObject } from '../record.ts';
@@ -118,4 +117,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
   lacksResult?(item: Item): boolean;
   /** The model's current name for the tool, if it differs from the item's `name`; undefined to leave the item as it is. */
   modelName?(item: Item, names: ModelNames): string | undefined;
+}
+
+/** The client's name and form of its tool; models use only functions without namespaces. */
+export interface ToolForm {
+  /** The tool's type: a custom tool takes free text, and the others have calls of their own types. */
+  readonly kind: 'function' | 'custom' | 'shell' | 'local_shell' | 'apply_patch' | 'tool_search';
+  readonly name: string;
+  readonly namespace?: string;
 }

@@ -1,7 +1,7 @@
 /** Reads the events of a Messages stream, or one whole message, as model events. */
 
 import { usageReader } from '../../protocol/anthropic/usage.ts';
-import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
+import { modelInfo } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';

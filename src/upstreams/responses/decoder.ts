@@ -1,11 +1,10 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 
 import { readAnnotation } from '../../protocol/annotations.ts';
-import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
-import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
+import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
-import { readLogProbList } from '../../protocol/log-probs.ts';
+import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';

@@ -3,8 +3,8 @@
 import { inspect } from 'node:util';
 import { isFunction } from '../../ports/host/options-check.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { isKeyFault } from './attempts.ts';
 import { lasting } from './choose.ts';
-import { isKeyFault } from './failover-rules.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { poolUpstream } from './pool.ts';
 import { Server } from './server.ts';

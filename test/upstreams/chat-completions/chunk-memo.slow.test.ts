@@ -7,7 +7,7 @@ import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
-import { logProbsIn } from '../../../src/protocol/log-probs.ts';
+import { logProbsIn } from '../../../src/protocol/json/log-probs.ts';
 import { RULES } from '../../apis/chat-completions/rules.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -7,8 +7,8 @@ import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
-import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
 import { deferredOfClient, knownTools, type Offer, offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
