@@ -7,7 +7,7 @@ import { heartbeatOf } from '../ports/endpoints/prepare.ts';
 import { notify } from '../ports/hooks.ts';
 import { isUntracked } from '../ports/scope.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
-import type { WantedHeartbeat } from '../ports/turn/turn-context.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../protocol/reply.ts';
@@ -29,7 +29,7 @@ interface BackgroundParts {
 }
 
 /** The host's options that these endpoints need. */
-export interface BackgroundEndpointSettings extends RunSettings {
+interface BackgroundEndpointSettings extends RunSettings {
   readonly heartbeat: WantedHeartbeat;
 }
 
@@ -141,7 +141,7 @@ export async function replay(
 }
 
 /** Creates a reader of the events of a stored response. */
-export type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
+type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
 
 /** What a replay needs of a run. */
 type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;

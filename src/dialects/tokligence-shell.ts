@@ -11,7 +11,7 @@ const DELTA = 'response.function_call_arguments.delta';
 const DONE = 'response.function_call_arguments.done';
 
 /** The arguments with a `command` that is one text as a list that runs it in bash; all others unchanged. */
-export function shellArguments(text: string): string {
+function shellArguments(text: string): string {
   if (Buffer.byteLength(text) > MOST_BYTES) return text;
   const fields = objectIn(text);
   if (!fields || typeof fields.command !== 'string' || fields.command.trim() === '') return text;

@@ -24,7 +24,7 @@ function rewriter(): (event: WireEvent) => readonly WireEvent[] {
 
 const JSON_FORMATS: ReadonlySet<unknown> = new Set(['json_object', 'json_schema']);
 
-/** Repeats text as `output_json` where the request wants JSON, and says so if it is none. */
+/** Repeats text as `output_json` where the request wants JSON, and reports it if it is none. */
 function jsonEvents(): (event: WireEvent) => readonly WireEvent[] {
   let isJson = false;
   return (event) => {

@@ -1,5 +1,5 @@
 /** Separates a request's own input from the history that was prepended to it. */
-import type { TurnContext } from '../ports/turn/turn-context.ts';
+import type { TurnContext } from '../ports/turn-context.ts';
 
 /** The members that the client itself sent; the same value if nothing was loaded. */
 export function ownInput(input: unknown, history: TurnContext['history']): unknown {

@@ -11,7 +11,7 @@ const PER_MEDIUM = 765;
 const PER_TOKEN = 4;
 
 /** The call's model and input. */
-export interface MeteredCall {
+interface MeteredCall {
   readonly model: string;
   /** As JSON; kept until the call ends. */
   readonly input: JsonObject;

@@ -17,7 +17,7 @@ import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
 import { reportError } from '../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { GuardOptions } from '../ports/guard.ts';
-import type { LoadedHistory } from '../ports/turn/turn-context.ts';
+import type { LoadedHistory } from '../ports/turn-context.ts';
 import { anthropicError } from '../protocol/anthropic/envelope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { bodyFields } from '../protocol/json/json-shape.ts';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type EventTail, eventTail } from '../node/event-tail.ts';
 import { contextOf, keepContext } from '../node/node-request.ts';
-import type { WantedHeartbeat } from '../ports/turn/turn-context.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import { type HeartbeatOptions, heartbeatSettings } from '../server/options.ts';
 import { HEARTBEAT_FRAME } from '../streams/sse-frames.ts';
 import { type NodeMiddleware, urlOf } from './as-middleware.ts';

@@ -8,7 +8,7 @@ import type { NodeRequest } from '../node/node-request.ts';
 import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { guarded } from '../ports/hooks.ts';
 import { oneOf } from '../ports/host/options-check.ts';
-import type { TurnContext } from '../ports/turn/turn-context.ts';
+import type { TurnContext } from '../ports/turn-context.ts';
 import { isRecord } from '../protocol/record.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
-import type { TurnContext } from '../ports/turn/turn-context.ts';
+import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 
 /** A request whose body a parser of the host may have read. */

@@ -3,7 +3,7 @@
 import type { ErrorBody } from '../protocol/errors.ts';
 import type { WireEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/record.ts';
-import type { WantedHeartbeat } from './turn/turn-context.ts';
+import type { WantedHeartbeat } from './turn-context.ts';
 
 /** The information that a dialect has about the stream that it rewrites. */
 export interface StreamFacts {
@@ -29,7 +29,7 @@ export interface Dialect {
 }
 
 /** The frames in a stream besides the events. */
-export interface StreamManners {
+interface StreamManners {
   /** Whether `[DONE]` ends it. */
   readonly done: boolean;
   /**

@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
-import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Budget } from '../ports/budget.ts';
 import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
@@ -31,8 +30,8 @@ import type { RemoteServers } from '../ports/remote-servers.ts';
 import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
-import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
-import type { WantedHeartbeat } from '../ports/turn/turn-context.ts';
+import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
 import { createSchema } from '../protocol/responses/schema.ts';
@@ -125,9 +124,9 @@ export interface CoreOptions<Req = unknown> {
    * `store` with an event log. Default: false.
    */
   readonly durable?: boolean | undefined;
-  /** How conversations are compacted, and the key that seals the result. Default: as `CompactionOptions` says. */
+  /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
-  /** How tokens are counted. Default: as `TokenOptions` says. */
+  /** How tokens are counted. Default: those of `TokenOptions`. */
   readonly tokens?: TokenOptions | undefined;
   /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */
   readonly budget?: Budget | undefined;

@@ -4,26 +4,26 @@ import type { ToolProgress } from '../ports/tool-provider.ts';
 import type { ImageDetails, PartialImage } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
-/** A tool may tell its progress thousands of times a second. */
+/** A tool may report its progress thousands of times a second. */
 const PAUSE_MS = 100;
 const MESSAGE_CHARACTERS = 1_024;
 
-/** Tells of progress at most ten times a second, and of nothing that is none. */
-export function progressTeller(tell: (progress: ToolProgress) => void): (progress: unknown) => void {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  return (told) => {
+/** Reports progress at most ten times a second, and leaves out what is not progress. */
+export function progressReporter(report: (progress: ToolProgress) => void): (progress: unknown) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return (given) => {
     const now = performance.now();
-    const progress = now - toldAt < PAUSE_MS ? undefined : checked(told);
+    const progress = now - reportedAt < PAUSE_MS ? undefined : checked(given);
     if (!progress) return;
-    toldAt = now;
-    tell(progress);
+    reportedAt = now;
+    report(progress);
   };
 }
 
-/** Providers are the host's, and not all of them are type-checked; what they tell is their servers' own. */
-function checked(told: unknown): ToolProgress | undefined {
-  if (!isRecord(told) || !Number.isFinite(told.progress)) return undefined;
-  const { progress, total, message } = told;
+/** Providers are the host's, and not all of them are type-checked; what they report comes from their servers. */
+function checked(given: unknown): ToolProgress | undefined {
+  if (!isRecord(given) || !Number.isFinite(given.progress)) return undefined;
+  const { progress, total, message } = given;
   return {
     // The casts: just checked.
     progress: progress as number,

@@ -20,7 +20,7 @@ import { assertOutputSize } from '../protocol/tool-calls/results/output-size.ts'
 import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
-import { partialImages, progressTeller } from './call-reports.ts';
+import { partialImages, progressReporter } from './call-reports.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext
@@ -91,7 +91,7 @@ function givenCall(
   { signal: _, limits, onProgress, onPartialImage, ...about }: CallContext,
   deadline: CallDeadline,
 ): ToolCall {
-  const tell = progressTeller((progress) => onProgress?.(progress));
+  const report = progressReporter((progress) => onProgress?.(progress));
   const show = partialImages((image) => onPartialImage?.(image), about.settings);
   return {
     server,
@@ -101,7 +101,7 @@ function givenCall(
     ...about,
     onProgress(progress) {
       deadline.postpone();
-      if (!deadline.isOver) tell(progress);
+      if (!deadline.isOver) report(progress);
     },
     ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
   };

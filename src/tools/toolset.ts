@@ -194,7 +194,7 @@ function shownWith(
 }
 
 /** What a client has been shown: the conversation, what the turn has written so far, and the deferred tools it knows. */
-interface Shown {
+interface ListsShown {
   readonly conversation: readonly Item[];
   readonly output?: readonly Item[];
   readonly known?: ReadonlySet<string>;
@@ -206,7 +206,7 @@ interface Shown {
  */
 export function newLists(
   toolset: Toolset,
-  { conversation, output = [], known: found = NONE }: Shown,
+  { conversation, output = [], known: found = NONE }: ListsShown,
 ): ReadonlyMap<string, readonly ListedTool[]> {
   if (toolset.size === 0) return NOTHING;
   const listed = (items: readonly Item[]) => items.filter(({ type }) => type === 'mcp_list_tools');

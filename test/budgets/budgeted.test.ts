@@ -1,7 +1,7 @@
 /** Which budgets a request is taken from, and which of them count its model calls. */
 import { budgeted } from '../../src/metering/budgeted.ts';
 import type { Budget, BudgetedTurn } from '../../src/ports/budget.ts';
-import type { TurnContext } from '../../src/ports/turn/turn-context.ts';
+import type { TurnContext } from '../../src/ports/turn-context.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
 

@@ -12,7 +12,7 @@ import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { Toolset } from '../../ports/toolset.ts';
-import type { WantedHeartbeat } from '../../ports/turn/turn-context.ts';
+import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { conversationImages } from '../../tools/conversation-images.ts';

@@ -7,7 +7,7 @@ import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';
 import { checkRequested } from '../../tools/check-requested.ts';
-import { offerOf } from '../../tools/deferred-tools.ts';
+import { modelToolset } from '../../tools/deferred-tools.ts';
 import { buildToolset, clientToolsOnly, definitions, toolList, typesOf } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -27,7 +27,7 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   await checkRequested(whole.values(), client ?? [], request);
   const { names, allows } = chosenTools(body);
   const runnable = withoutApprovalRequired(whole, request, settings);
-  const { toolset, known } = offerOf(runnable, { allows, known: new Set(names) }, note);
+  const { toolset, known } = modelToolset(runnable, { allows, known: new Set(names) }, note);
   const tools = { toolset, client };
   return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
 }
@@ -77,7 +77,7 @@ function withDefinitions<Body extends JsonObject>(body: Body, tools: readonly To
 }
 
 /** The tools that the body's choice names, and whether it allows only those, or none at all. */
-export function chosenTools({ tool_choice: choice, function_call: legacy }: JsonObject) {
+function chosenTools({ tool_choice: choice, function_call: legacy }: JsonObject) {
   const given = choice ?? legacy;
   if (!isRecord(given)) return { names: [], allows: () => given !== 'none' };
   const { allowed_tools: allowed } = given;

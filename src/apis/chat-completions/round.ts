@@ -112,11 +112,11 @@ function isUndecided(before: boolean, { chunk, events }: HeldChunk): boolean {
   const pieces = callPieces(chunk);
   const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
-  return before && !events.some(({ type }) => !SILENT.has(type));
+  return before && !events.some(({ type }) => !WITHOUT_OUTPUT.has(type));
 }
 
 /** Metadata of an answer that is not part of it. */
-const SILENT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
+const WITHOUT_OUTPUT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
 
 /** Everything held, as the model server wrote it. */
 function flush(round: Round): string {
@@ -162,7 +162,7 @@ function frameFor(round: Round, event: ModelEvent): string {
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
 /** Records the content of a chunk. Throws `output_too_large`. */
-export function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): void {
+function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   round.usage = usageIn(chunk) ?? round.usage;
   // Some servers write an empty one before the end.
@@ -174,8 +174,8 @@ export function note(round: Round, chunk: JsonObject, events: readonly ModelEven
 
 /** Needed for the next model request, which follows only a server-run call. */
 function noteFields(round: Round, { delta, message }: JsonObject): void {
-  const said = delta ?? message;
-  if (isRecord(said)) round.completion.bytes += round.fields.take(said, said === message);
+  const content = delta ?? message;
+  if (isRecord(content)) round.completion.bytes += round.fields.take(content, content === message);
   for (const [number, fields] of round.callFields) {
     const call = round.callNumbers.get(number);
     if (!call) continue;

@@ -33,7 +33,7 @@ export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
 }
 
 /** Counts the model's input, including the server's tools. Throws `ApiError` as `POST /v1/messages` does. Counts as a turn. */
-export async function countMessageTokens(
+async function countMessageTokens(
   given: EndpointRequest,
   settings: MessagesSettings,
   turns: Activity,

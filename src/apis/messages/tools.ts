@@ -147,7 +147,7 @@ export function choiceOf({ tool_choice: choice, tools }: MessagesBody): JsonObje
 }
 
 /** The tools after the last message's changes. Skips invalid entries, since the messages may not have been validated yet. */
-export function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] {
+function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] {
   const given = tools ?? [];
   // This server runs no tool search for Anthropic's, so the model is offered all of them.
   if (given.some(({ type }) => plainTextOf(type).startsWith('tool_search_tool_'))) return given;

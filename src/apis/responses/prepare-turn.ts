@@ -20,7 +20,7 @@ import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findTool, type Toolset } from '../../ports/toolset.ts';
 import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
-import type { LoadedHistory } from '../../ports/turn/turn-context.ts';
+import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';

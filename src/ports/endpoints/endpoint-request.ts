@@ -1,6 +1,6 @@
 /** One request as the core receives it, independent of any framework. */
 import { ApiError } from '../../protocol/errors.ts';
-import type { TurnContext } from '../turn/turn-context.ts';
+import type { TurnContext } from '../turn-context.ts';
 
 /** The argument of a handler. Header names are lower case. */
 export interface EndpointRequest {

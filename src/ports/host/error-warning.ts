@@ -12,15 +12,15 @@ const EVERY_MS = 1000;
 /** Codes may be any text from a model server: those past this number count as one. */
 const MOST_CODES = 64;
 
-interface Shown {
+interface LastLine {
   /** On the clock of `performance.now()`. */
   at: number;
   suppressed: number;
 }
 
 /** One line a second of each code. */
-export class RateLimit {
-  private readonly byCode = new Map<string, Shown>();
+class RateLimit {
+  private readonly byCode = new Map<string, LastLine>();
 
   /** How many lines of this code were left out since the last one; undefined if this one is to be left out too. */
   take(code: string): number | undefined {
@@ -36,7 +36,7 @@ export class RateLimit {
     return suppressed;
   }
 
-  private shownOf(code: string): Shown {
+  private shownOf(code: string): LastLine {
     const name = this.byCode.has(code) || this.byCode.size < MOST_CODES ? code : 'others';
     const shown = this.byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
     this.byCode.set(name, shown);

@@ -5,7 +5,7 @@ import { isRecord, type JsonObject } from '../record.ts';
 export type OwnFields = Record<string, unknown>;
 
 /** Whether the next text or list continues the field, or replaces it. */
-export type Joining = 'append' | 'replace';
+type Joining = 'append' | 'replace';
 
 /** Merges fields into the existing ones; of values other than text, lists and objects the later one counts. */
 export function mergeInto(target: OwnFields, more: JsonObject, joining: Joining): OwnFields {

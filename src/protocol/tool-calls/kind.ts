@@ -56,9 +56,9 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** The item as a client is shown it. Default: with all of its fields. */
   shown?(item: Item, included: Included): Item;
-  /** The kind of a call that the model's own server ran, if the item itself tells that it did. */
+  /** The kind of a call that the model's own server ran, if the item itself shows that it did. */
   upstreamKind?(item: { readonly results?: unknown }): ToolCallKind | undefined;
-  /** Whether the model's own server may have run the call, and the item does not tell. */
+  /** Whether the model's own server may have run the call, and the item does not show it. */
   readonly mayRunUpstream?: true;
 }
 
@@ -69,7 +69,7 @@ interface AnswerItem {
   callIdOf?(item: JsonObject): unknown;
   /** What the model receives of it. Default: its `output`. */
   outputOf?(item: Item): unknown;
-  /** The fields of an answer that says only this, where the client has sent none. */
+  /** The fields of an answer with only this text, where the client has sent none. */
   missing(text: string): JsonObject;
 }
 

@@ -9,7 +9,7 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
-import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
+import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
 import { stateOf } from './input.ts';
 
 /** Receives parsed events one by one. */
@@ -165,7 +165,7 @@ class Decoder implements ResponsesDecoder {
     for (const [index, [item, streamed]] of pairs.entries()) {
       const isPast = item.type === 'reasoning' && index < last;
       if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
-      else if (saysAnything(item)) {
+      else if (hasOutput(item)) {
         differs = true;
         // A thought emitted after its result would be sent back in the wrong place.
         if (!isPast) this.close(Symbol(), item, events);

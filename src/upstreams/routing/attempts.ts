@@ -31,7 +31,7 @@ export interface AttemptSettings {
 }
 
 /** The server that answered last, and the call as it received it. */
-export interface Answered {
+interface Answered {
   readonly server: Server;
   readonly call: OwnCall;
 }

@@ -12,7 +12,7 @@ import type { Server } from './server.ts';
 import { forOwner, ROUTED_STATE } from './state-tags.ts';
 
 /** How one kind of routing upstream chooses. */
-export interface PoolSettings {
+interface PoolSettings {
   readonly name: string;
   /** All servers, as they are now. */
   readonly servers: () => readonly Server[];

@@ -10,7 +10,7 @@ import type { Outcome } from './policies.ts';
 import { withOwner } from './state-tags.ts';
 
 /** How the answer is requested and read. */
-export interface RoutedRequest<Batch> {
+interface RoutedRequest<Batch> {
   readonly call: UpstreamCall;
   readonly reading: Reading<Batch>;
   readonly failsOver: FailoverRule;
@@ -21,7 +21,7 @@ export interface RoutedRequest<Batch> {
 
 /**
  * The answer as a stream. Until something of it is handed on, a failure of a server leads to the next one; an empty
- * batch, which only says that a request was accepted, counts as nothing. From then on each batch is passed by one plain
+ * batch, which only acknowledges the request, counts as nothing. From then on each batch is passed by one plain
  * call, and the request is released.
  */
 export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch> {
@@ -124,7 +124,7 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
     this.source?.return().then(fail, fail);
   }
 
-  /** An error of the request says that the server works; one of the host's own functions says nothing. */
+  /** An error of the request shows that the server works; one of the host's own functions shows nothing. */
   private outcomeOf(error: unknown): Outcome {
     if (this.over || this.signal.aborted) return 'left';
     if (this.failsOver(error)) return 'failed';
@@ -133,7 +133,7 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
 }
 
 /** One kind of answer. */
-export interface Reading<Batch> {
+interface Reading<Batch> {
   /** Whether the batch holds anything of the answer; from then on no other server can give it. */
   isOutput(batch: Batch): boolean;
   /** The error that the first data of an answer is, where it is one. */

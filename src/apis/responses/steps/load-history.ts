@@ -5,7 +5,7 @@ import { type History, loadHistory, resolveReferences } from '../../../history/h
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../../ports/endpoints/prepare.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
-import type { InjectedTools, TurnContext } from '../../../ports/turn/turn-context.ts';
+import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { conversationId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';

@@ -6,7 +6,7 @@ import type { RequestGuards } from '../../../inspection/request/request-guards.t
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import type { ProviderStates } from '../../../ports/endpoints/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
-import type { LoadedHistory } from '../../../ports/turn/turn-context.ts';
+import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';

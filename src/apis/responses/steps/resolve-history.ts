@@ -2,7 +2,7 @@
 
 import { ownInput } from '../../../history/own-input.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
-import type { LoadedHistory, TurnContext } from '../../../ports/turn/turn-context.ts';
+import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
@@ -36,9 +36,9 @@ function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): 
 
 /**
  * The body with the newest effort and format of the conversation: an update stays in effect until a later one replaces
- * it, whatever the requests of later turns say.
+ * it, whatever the requests of later turns set.
  */
-export function withConfiguration(body: CreateBody, conversation: readonly Item[]): CreateBody {
+function withConfiguration(body: CreateBody, conversation: readonly Item[]): CreateBody {
   let { reasoning, text } = body;
   // A loop: most of thousands of items are none.
   for (const item of conversation) {

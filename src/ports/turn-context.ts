@@ -1,9 +1,9 @@
 /** Records which preparation a request has already had, so that no step is repeated. */
 
-import type { JsonObject } from '../../protocol/record.ts';
-import type { Budget, BudgetedTurn } from '../budget.ts';
-import type { StoredResponse } from '../store.ts';
-import type { Toolset } from '../toolset.ts';
+import type { JsonObject } from '../protocol/record.ts';
+import type { Budget, BudgetedTurn } from './budget.ts';
+import type { StoredResponse } from './store.ts';
+import type { Toolset } from './toolset.ts';
 
 /** The server-run tools that are in the body. */
 export interface InjectedTools {
