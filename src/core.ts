@@ -2,7 +2,6 @@
 
 export type { RestoredRequest } from './background/stored-request.ts';
 export type { CompactionOptions } from './compaction/settings.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
@@ -56,6 +55,8 @@ export {
   TooManyBytes,
 } from './ports/store.ts';
 export type {
+  ApprovalPolicy,
+  ApprovalQuestion,
   ProvidedTool,
   ToolCall,
   ToolFile,

@@ -21,7 +21,6 @@ export { type RunToolsOptions, runTools } from './middleware/run-tools.ts';
 export { type ValidateMessagesOptions, validateMessages } from './middleware/validate-messages.ts';
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './node/node-request.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
@@ -74,6 +73,8 @@ export {
   TooManyBytes,
 } from './ports/store.ts';
 export type {
+  ApprovalPolicy,
+  ApprovalQuestion,
   ProvidedTool,
   ServerProtocol,
   ToolCall,

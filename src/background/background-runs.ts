@@ -21,7 +21,7 @@ import { requestText } from './stored-request.ts';
 import { type PrepareResumed, RunWorker } from './worker.ts';
 
 /** The host's options that these need. */
-export interface BackgroundSettings extends RunSettings {
+interface BackgroundSettings extends RunSettings {
   readonly hooks: Reports;
   readonly stateSealer: Sealer;
   readonly engine: BackgroundEngine;
@@ -30,7 +30,7 @@ export interface BackgroundSettings extends RunSettings {
 }
 
 /** A request to begin a run with. */
-export interface NewRun {
+interface NewRun {
   readonly request: EndpointRequest;
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
@@ -39,7 +39,7 @@ export interface NewRun {
 }
 
 /** A run that has begun, here or elsewhere. */
-export interface BegunRun {
+interface BegunRun {
   readonly run: BackgroundRun;
   /** Whether it runs in this process. */
   readonly isHere: boolean;

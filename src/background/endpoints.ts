@@ -29,7 +29,7 @@ interface BackgroundParts {
 }
 
 /** The host's options that these endpoints need. */
-export interface BackgroundEndpointSettings extends RunSettings {
+interface BackgroundEndpointSettings extends RunSettings {
   readonly heartbeat: WantedHeartbeat;
 }
 
@@ -141,7 +141,7 @@ export async function replay(
 }
 
 /** Creates a reader of the events of a stored response. */
-export type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
+type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
 
 /** What a replay needs of a run. */
 type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;

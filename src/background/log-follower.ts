@@ -18,10 +18,10 @@ const MOST_RETRYING_MS = 60_000;
 const PAGE_BYTES = 256 * 1024;
 
 /** The events that this process has just written; undefined if it has not, or no longer, those after that number. */
-export type RecentEvents = (after: number) => readonly TurnEvent[] | undefined;
+type RecentEvents = (after: number) => readonly TurnEvent[] | undefined;
 
 /** What a follower reads. */
-export interface Followed {
+interface Followed {
   readonly watch: LogWatch;
   readonly key: ResponseKey;
   /** Spares the store what this process knows. */
@@ -166,10 +166,10 @@ export class LogFollower extends Stage<string> {
     if (life.signal.aborted) return this.cutShort(life.signal.reason);
     if (this.isNews) return this.goOn();
     clearTimeout(this.heartbeat);
-    if (heartbeatMs !== undefined) this.heartbeat = setTimeout(this.beat, heartbeatMs).unref();
+    if (heartbeatMs !== undefined) this.heartbeat = setTimeout(this.sendHeartbeat, heartbeatMs).unref();
   }
 
-  private readonly beat = (): void => {
+  private readonly sendHeartbeat = (): void => {
     if (this.isPulled) this.deliver(this.following.reader.read({ type: 'heartbeat' }, this.following.after));
   };
 

@@ -105,7 +105,7 @@ export class MemoryKeeper implements RunKeeper {
 }
 
 /** The end of one response's log, and the watch over all. */
-export interface KeptLog extends Omit<OpenLog, 'log'> {
+interface KeptLog extends Omit<OpenLog, 'log'> {
   readonly watch: LogWatch;
 }
 

@@ -45,7 +45,7 @@ export interface BackgroundTurn {
   readonly turn: Turn;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
-  /** The headers of the answer that tell the client what is left of its budget. */
+  /** The headers of the answer that show the client what is left of its budget. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Creates a reader of its events for the requesting client; it retains nothing of the request. */
   readonly readerFor: (request: EndpointRequest) => EventReader<TurnEvent>;
@@ -57,7 +57,7 @@ export interface RunSettings extends KeepSettings {
 }
 
 /** The parts of a run: the turn, what aborts it, and where its events go. */
-export interface RunParts {
+interface RunParts {
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
   readonly keeper: RunKeeper;

@@ -33,7 +33,7 @@ export function requestText(given: EndpointRequest, id: string, sealer: Sealer):
   return sealer.seal(request, boundTo({ scope, id }));
 }
 
-/** The request in the text, without a signal. Throws an error that says why it cannot be read. */
+/** The request in the text, without a signal. Throws an error with the reason why it cannot be read. */
 export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
   const stored = sealer.open(text, boundTo(key));
   if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is stateKey the same?');

@@ -46,7 +46,7 @@ export type PrepareResumed = (
 ) => Promise<BackgroundTurn>;
 
 /** The parts of a router that its worker uses. */
-export interface WorkerParts {
+interface WorkerParts {
   readonly settings: RunSettings & { readonly stateSealer: Sealer; readonly hooks: Reports };
   /** Undefined if events are kept in this process alone. */
   readonly watch: LogWatch | undefined;
@@ -263,7 +263,7 @@ function endingOf({ resource, output }: StoredResponse, kept: KeptTurn): readonl
   });
 }
 
-/** What a stored resource says of its end. */
+/** What a stored resource records of its end. */
 interface Ended {
   readonly status: TurnEnd['status'] | 'cancelled';
   readonly usage: Usage;

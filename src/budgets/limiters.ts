@@ -40,7 +40,7 @@ const MOST_KEYS = 100_000;
 const REQUESTS = ['consume'] as const;
 const ALL = ['consume', 'get', 'penalty'] as const;
 
-/** The limiter of an option; throws a `TypeError` that says what to give. */
+/** The limiter of an option; throws a `TypeError` that names what to give. */
 export function limiterOf(name: string, given: unknown): Limiter {
   const methods = name === 'requests' ? REQUESTS : ALL;
   if (isRecord(given) && isPositive(given.points)) {

@@ -40,7 +40,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   readonly ledger?: UsageLedger | undefined;
   /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
   readonly scope?: ScopeOf<Req> | undefined;
-  /** How the middleware estimates tokens that no server has counted. Default: as `TokenOptions` says. */
+  /** How the middleware estimates tokens that no server has counted. Default: those of `TokenOptions`. */
   readonly tokens?: TokenOptions | undefined;
   /** Whether requests pass or are refused with `budget_unavailable` while a limiter's database fails. Default: `pass`. */
   readonly onLimiterError?: 'pass' | 'refuse' | undefined;

@@ -42,7 +42,7 @@ export interface Arguments {
 }
 
 /** What to do: print and end, or serve. */
-export type Command = { readonly print: 'help' | 'version' } | { readonly serve: Arguments };
+type Command = { readonly print: 'help' | 'version' } | { readonly serve: Arguments };
 
 const OPTIONS = {
   upstream: { type: 'string' },

@@ -8,7 +8,7 @@ import { ApiError } from '../protocol/errors.ts';
 import type { Api, ApiRequest } from '../server/api.ts';
 
 /** What is served. */
-export interface Served {
+interface Served {
   readonly api: Api;
   /** Undefined where it is off. */
   readonly inspector: InspectorHandler | undefined;

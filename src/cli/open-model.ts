@@ -11,7 +11,7 @@ import type { Arguments } from './arguments.ts';
 import { messageOf, wrongUsage } from './failure.ts';
 
 /** A model server, and the models that it listed. */
-export interface OpenModel {
+interface OpenModel {
   readonly upstream: Upstream;
   /** For the terminal. */
   readonly name: string;

@@ -11,7 +11,7 @@ import { type SqliteDatabase, sqliteStore } from '../stores/sqlite/sqlite-store.
 import { Failure, messageOf, wrongUsage } from './failure.ts';
 
 /** A store that has answered once. */
-export interface OpenStore {
+interface OpenStore {
   readonly store: ResponseStore;
   close(): unknown;
 }

@@ -2,7 +2,7 @@
 import { VERSION } from '../protocol/version.ts';
 
 /** What was found at the start. */
-export interface Facts {
+interface Facts {
   /** Such as `http://127.0.0.1:3000`. */
   readonly origin: string;
   readonly modelServer: string;

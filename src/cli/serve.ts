@@ -15,7 +15,7 @@ import { openTools, summaryOf } from './open-tools.ts';
 import { readyLines } from './report.ts';
 
 /** A server that listens. */
-export interface RunningServer {
+interface RunningServer {
   /** The lines to print. */
   readonly lines: readonly string[];
   /** Lets running responses finish, then stops. */

@@ -25,7 +25,7 @@ export interface Place {
 }
 
 /** All slots. */
-export interface Shelf {
+interface Shelf {
   /** The slot of the key, which stays until each `enter` has had its `leave`; waits if there is no room. */
   enter(key: ContainerKey, signal: AbortSignal): Promise<Place>;
   leave(place: Place): void;

@@ -1,8 +1,8 @@
 /** The dialect of open-responses-server: snapshots at each tool call, and results as text. */
 
 import type { Dialect, StreamFacts } from '../ports/dialect.ts';
+import type { WireEvent } from '../protocol/events.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Its clients read only some events; those are present, and they skip the rest of the strict sequence. */
 export const openResponsesServer: Dialect = {

@@ -1,7 +1,8 @@
 /** Calls of a function `shell` as clients of tokligence-gateway run them: a program and its arguments, not a text. */
+
+import type { WireEvent } from '../protocol/events.ts';
 import { jsonIn, objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
 
 const SHELL = 'shell';
 /** UTF-8 bytes; longer arguments stay as the model wrote them. */
@@ -10,7 +11,7 @@ const DELTA = 'response.function_call_arguments.delta';
 const DONE = 'response.function_call_arguments.done';
 
 /** The arguments with a `command` that is one text as a list that runs it in bash; all others unchanged. */
-export function shellArguments(text: string): string {
+function shellArguments(text: string): string {
   if (Buffer.byteLength(text) > MOST_BYTES) return text;
   const fields = objectIn(text);
   if (!fields || typeof fields.command !== 'string' || fields.command.trim() === '') return text;

@@ -1,10 +1,10 @@
 /** The dialect of tokligence-gateway: pings, client calls as a required action, JSON under its own name, and programs for a shell. */
 
 import type { Dialect } from '../ports/dialect.ts';
+import type { WireEvent } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { openCalls } from '../protocol/tool-calls/pair-calls.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
 import { ShellCalls, withShellArguments } from './tokligence-shell.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */
@@ -24,7 +24,7 @@ function rewriter(): (event: WireEvent) => readonly WireEvent[] {
 
 const JSON_FORMATS: ReadonlySet<unknown> = new Set(['json_object', 'json_schema']);
 
-/** Repeats text as `output_json` where the request wants JSON, and says so if it is none. */
+/** Repeats text as `output_json` where the request wants JSON, and reports it if it is none. */
 function jsonEvents(): (event: WireEvent) => readonly WireEvent[] {
   let isJson = false;
   return (event) => {

@@ -2,9 +2,9 @@
 
 import type { Dialect } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
+import type { WireEvent } from '../protocol/events.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { callErrorText } from '../protocol/tool-calls/results/call-error.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Clients of that server recognize its contents. */
 export const vllmResponses: Dialect = {

@@ -13,7 +13,7 @@ export type EgressErrorCode =
 
 /**
  * A request that was not sent, or an answer that was cut. `message` names the host and no secret; `cause`, for logs, may
- * contain an address. An untrusted caller who can tell `host_refused`, `address_refused` and `unresolved` apart learns
+ * contain an address. An untrusted caller who can distinguish `host_refused`, `address_refused` and `unresolved` learns
  * which names exist in this machine's network: show the same error for all three.
  */
 export class EgressError extends Error {

@@ -45,6 +45,6 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
 export type Scope<Req extends Request = Request> = ScopeOf<Req>;
 
 /** The request, with what Express has read from the URL. */
-export function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {
+function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {
   return { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
 }

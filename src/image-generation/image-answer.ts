@@ -66,7 +66,7 @@ export function imageInBytes(bytes: Buffer, contentType: string, terms: AnswerTe
 }
 
 const TYPE_CHARACTERS = 100;
-/** Nothing is done while a stream is silent: the call has a deadline. */
+/** No timer runs while a stream sends nothing: the call has a deadline. */
 const QUIET_MS = 60_000;
 
 function nextBatch(inbox: Inbox): Promise<readonly string[] | undefined> {
@@ -116,12 +116,16 @@ function imageOf(data: unknown, found: JsonObject, terms: AnswerTerms): Generate
   return { result, details: detailsOf(result, { ...found, ...held?.details }, terms) };
 }
 
-/** What the answer says of the image, or else what was asked for. */
+/** What the answer reports of the image, or else what was requested. */
 function detailsOf(result: string, found: JsonObject, { request, mask }: AnswerTerms): ImageDetails {
-  const said = (name: string) => mask(plainTextOf(found[name] ?? request[name]).slice(0, DETAIL_CHARACTERS));
-  const named = ['background', 'quality', 'size'].map((name) => [name, said(name)]);
+  const reported = (name: string) => mask(plainTextOf(found[name] ?? request[name]).slice(0, DETAIL_CHARACTERS));
+  const named = ['background', 'quality', 'size'].map((name) => [name, reported(name)]);
   const revised = mask(plainTextOf(found.revised_prompt).slice(0, PROMPT_CHARACTERS));
-  const known = [['output_format', said('output_format') || formatOf(result)], ...named, ['revised_prompt', revised]];
+  const known = [
+    ['output_format', reported('output_format') || formatOf(result)],
+    ...named,
+    ['revised_prompt', revised],
+  ];
   return Object.fromEntries(known.filter(([, value]) => value !== ''));
 }
 

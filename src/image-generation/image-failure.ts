@@ -13,7 +13,7 @@ type Mask = (text: string) => string;
 const MESSAGE_CHARACTERS = 500;
 const MODERATION: ReadonlySet<unknown> = new Set(['moderation_blocked', 'content_policy_violation', 'content_filter']);
 
-/** The server answered with an error status; only what it says of the request itself is passed on. */
+/** The server answered with an error status; only its message about the request itself is passed on. */
 export function refused(status: number, text: string, mask: Mask): ImageFailure {
   const error = errorIn(jsonIn(text));
   if (isModeration(error)) return moderated(error, mask);
@@ -21,7 +21,7 @@ export function refused(status: number, text: string, mask: Mask): ImageFailure 
     return new ImageFailure(`The image server refused the key of this server (status ${status}).`);
   if (status === 429) return new ImageFailure('The image server has too many requests at the moment (status 429).');
   if (status >= 500) return new ImageFailure(`The image server failed (status ${status}).`);
-  return new ImageFailure(`The image server refused the request (status ${status})${saidBy(error, mask)}`);
+  return new ImageFailure(`The image server refused the request (status ${status})${messageIn(error, mask)}`);
 }
 
 /** The error in the body of an answer with a good status, or in an event; undefined if there is none. */
@@ -29,7 +29,7 @@ export function failureIn(body: JsonObject, mask: Mask): ImageFailure | undefine
   const error = errorIn(body);
   if (error === body && body.type !== 'error') return undefined;
   if (isModeration(error)) return moderated(error, mask);
-  return new ImageFailure(`The image server failed${saidBy(error, mask)}`);
+  return new ImageFailure(`The image server failed${messageIn(error, mask)}`);
 }
 
 /** The server sent the request elsewhere. */
@@ -67,7 +67,7 @@ function isModeration({ code, type }: JsonObject): boolean {
 }
 
 function moderated(error: JsonObject, mask: Mask): ImageFailure {
-  return new ImageFailure(`The moderation of the image server refused the image${saidBy(error, mask)}`);
+  return new ImageFailure(`The moderation of the image server refused the image${messageIn(error, mask)}`);
 }
 
 function errorIn(body: unknown): JsonObject {
@@ -77,7 +77,7 @@ function errorIn(body: unknown): JsonObject {
 }
 
 /** The server's own words, on one line. */
-function saidBy({ message }: JsonObject, mask: Mask): string {
+function messageIn({ message }: JsonObject, mask: Mask): string {
   const text = mask(plainTextOf(message)).slice(0, MESSAGE_CHARACTERS).replace(/\s+/g, ' ').trim();
   return text === '' ? '.' : `: ${text}`;
 }

@@ -26,7 +26,7 @@ export interface ImageGenerationOptions {
   readonly apiKey?: string | undefined;
   /** Further headers of every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The model that makes the images, whatever the request says. Default: the request's `model`, if it has one. */
+  /** The model that makes the images, whatever the request names. Default: the request's `model`, if it has one. */
   readonly model?: string | undefined;
   /** Whether the server has `/images/edits`, so that the model may have the conversation's last image changed. Default: true. */
   readonly edits?: boolean | undefined;
@@ -40,7 +40,7 @@ export interface ImageGenerationOptions {
 
 const MIB = 1024 * 1024;
 const DEFAULTS = { imageBytes: 16 * MIB, timeoutMs: 180_000 };
-/** The interval of progress reports, in milliseconds: the image server is silent while it makes an image. */
+/** The interval of progress reports, in milliseconds: the image server sends nothing while it makes an image. */
 const PROGRESS_MS = 5000;
 
 const NEW_IMAGE = {

@@ -16,7 +16,7 @@ export interface ImageRequest {
 }
 
 /** The host's part in it. */
-export interface RequestTerms {
+interface RequestTerms {
   readonly model: string | undefined;
   readonly edits: boolean;
 }

@@ -19,7 +19,7 @@ import {
 import { formOf, type ImageRequest } from './image-request.ts';
 
 /** The server and its limits. */
-export interface ImageServerOptions {
+interface ImageServerOptions {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly headers: Readonly<Record<string, string | undefined>> | undefined;
@@ -42,7 +42,7 @@ export class ImageServer {
   private readonly options: ImageServerOptions;
   private readonly headers: Readonly<Record<string, string>>;
   private readonly mask: (text: string) => string;
-  // `timeoutMs` bounds the whole exchange: a server may be silent until the image is there.
+  // `timeoutMs` bounds the whole exchange: a server may send nothing until the image is there.
   private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
 
   constructor(options: ImageServerOptions) {

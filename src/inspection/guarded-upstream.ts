@@ -6,7 +6,7 @@ import { guardedStream } from './answers/guarded-stream.ts';
 import { ModelRequests } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
 
-/** The calls of one turn. `opensItem` says whether a call of this name is shown as soon as it begins. */
+/** The calls of one turn. `opensItem` returns whether a call of this name is shown as soon as it begins. */
 export function guardedUpstream(
   upstream: Pick<Upstream, 'stream'>,
   guards: RequestGuards,

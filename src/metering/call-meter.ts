@@ -1,8 +1,7 @@
 /** Measures the usage of one model call: as its server reports it, or by an estimate if the call was cut off. */
 import type { BudgetedTurn } from '../ports/budget.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
-import type { ModelEvent, Usage } from '../protocol/events.ts';
-import { NO_USAGE } from '../protocol/events.ts';
+import { type ModelEvent, NO_USAGE, type Usage } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { AnswerUsage } from './answer-usage.ts';
 
@@ -12,7 +11,7 @@ const PER_MEDIUM = 765;
 const PER_TOKEN = 4;
 
 /** The call's model and input. */
-export interface MeteredCall {
+interface MeteredCall {
   readonly model: string;
   /** As JSON; kept until the call ends. */
   readonly input: JsonObject;

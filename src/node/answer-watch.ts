@@ -8,7 +8,7 @@ import { type AnswerHead, isEventStream } from './event-stream.ts';
 import type { AnswerWatch } from './held-answer.ts';
 
 /** Reads the data, but not a turn. */
-export type DataReader = Pick<AnswerReader, 'event' | 'whole'>;
+type DataReader = Pick<AnswerReader, 'event' | 'whole'>;
 
 /** The watch of an answer in plain JSON or plain events; undefined for any other. */
 export function answerWatch(

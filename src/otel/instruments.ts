@@ -54,7 +54,7 @@ function instruments({ tracerProvider = trace, meterProvider = metrics }: Teleme
     duration: histogram('gen_ai.client.operation.duration', 'How long calls of a model took.', 's', SECONDS),
     firstChunk: histogram(
       'gen_ai.client.operation.time_to_first_chunk',
-      'How long it took until a model said something.',
+      'The time until the first output of a model.',
       's',
       SECONDS,
     ),

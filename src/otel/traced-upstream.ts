@@ -119,7 +119,7 @@ function beginCall(
   const of = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...facts.settings } };
   const operation = beginOperation(tracer.startSpan(`chat ${facts.model}`, of), duration, attributes);
   const { span } = operation;
-  let silent = true;
+  let isFirst = true;
   let usage: Usage | undefined;
   return {
     ...operation,
@@ -130,8 +130,8 @@ function beginCall(
       operation.end(error);
     },
     spoke() {
-      if (silent) firstChunk.record(operation.elapsed(), attributes, operation.context);
-      silent = false;
+      if (isFirst) firstChunk.record(operation.elapsed(), attributes, operation.context);
+      isFirst = false;
     },
     used: (reported) => {
       usage = reported;

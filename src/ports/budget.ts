@@ -13,7 +13,7 @@ export interface ModelCallUsage {
 
 /** One turn of a tenant. */
 export interface BudgetedTurn {
-  /** The headers of the answer that tell the client what is left. */
+  /** The headers of the answer that show the client what is left. */
   readonly headers: Readonly<Record<string, string>>;
   /** Counts one call of the model, of which a turn may have several. Never throws. */
   count(call: ModelCallUsage): void;

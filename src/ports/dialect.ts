@@ -1,9 +1,9 @@
-/** A dialect: how one kind of server spells the Responses API, as a rewriting of this package's events and resources. */
+/** A dialect: how one kind of server spells the Responses API, as a rewriting of this package's events and resources, and how it shows them. */
 
 import type { ErrorBody } from '../protocol/errors.ts';
+import type { WireEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/record.ts';
-import type { WireEvent } from '../protocol/wire-event.ts';
-import type { Presentation } from './presentation.ts';
+import type { WantedHeartbeat } from './turn-context.ts';
 
 /** The information that a dialect has about the stream that it rewrites. */
 export interface StreamFacts {
@@ -29,7 +29,7 @@ export interface Dialect {
 }
 
 /** The frames in a stream besides the events. */
-export interface StreamManners {
+interface StreamManners {
   /** Whether `[DONE]` ends it. */
   readonly done: boolean;
   /**
@@ -41,3 +41,13 @@ export interface StreamManners {
 
 /** The dialects, by the systems that use them. */
 export type DialectName = 'openai' | 'open-responses-server' | 'vllm-responses' | 'tokligence';
+
+/** How responses are shown; a dialect may have its own defaults. */
+export interface Presentation {
+  readonly mcpItems: 'mcp_call' | 'function_call';
+  readonly reasoning: 'summary' | 'text' | 'spec';
+  readonly heartbeat: WantedHeartbeat;
+  readonly queuedEvent: boolean;
+  /** Whether clients are shown which tools a tool server has. */
+  readonly listsTools: boolean;
+}

@@ -98,8 +98,8 @@ export interface Guard<Req = unknown> {
   /** Decides about one text. */
   inspect(subject: GuardSubject<Req>): MaybePromise<GuardVerdict>;
   /**
-   * The same for a text that is still being written, if the guard can tell what is decided already: `text` holds up to
-   * 64 characters before `from`, which are sent already, and everything since; `isEnd` says that no more follows. It
+   * The same for a text that is still being written, if the guard knows what is decided already: `text` holds up to
+   * 64 characters before `from`, which are sent already, and everything since; `isEnd` means that no more follows. It
    * must find in a text that comes in pieces what it finds in the whole. It is used for streams in the place of
    * `inspect`, which must find the same; without it a stream is inspected in windows of `lookahead` characters.
    */

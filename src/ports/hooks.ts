@@ -58,7 +58,7 @@ export interface ToolCallInfo {
   readonly server: string;
   /** The tool's name at its provider. */
   readonly name: string;
-  /** The protocol of the tool's server, such as the era of MCP; absent if the provider does not say. */
+  /** The protocol of the tool's server, such as the era of MCP; absent if the provider does not report it. */
   readonly protocol?: ServerProtocol;
   /** Milliseconds that the call took. */
   readonly durationMs: number;

@@ -11,7 +11,7 @@ export interface Sealer {
 }
 
 /** What is sealed. Each purpose has its own key, so that a value sealed for one cannot be opened for another. */
-export interface Purpose {
+interface Purpose {
   /** Separates the keys of purposes. */
   readonly name: string;
   /** The version of the format, the prefix of all sealed texts; nonce, ciphertext and tag follow. */

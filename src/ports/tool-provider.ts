@@ -1,4 +1,4 @@
-/** The port to a provider of tools that the server runs itself. */
+/** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
 import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
@@ -146,3 +146,16 @@ export interface ToolProvider<Req = unknown> {
 
 /** Chooses the tools of one request; `request` is the host framework's own. */
 export type ToolsOf<Req = unknown> = (request: Req) => readonly ToolProvider<Req>[];
+
+/** The basis of the host's decision: the tool, as its provider lists it, and the request's tenant. */
+export interface ApprovalQuestion<Req = unknown>
+  extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
+    Pick<ToolCall<Req>, 'scope' | 'request'> {
+  /**
+   * The URL of a server that the request names, whose label the client chooses; undefined for the host's own servers.
+   */
+  readonly url?: string;
+}
+
+/** Whether each call of the tool needs the user's approval. */
+export type ApprovalPolicy<Req = unknown> = (tool: ApprovalQuestion<Req>) => boolean;

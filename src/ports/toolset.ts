@@ -1,5 +1,6 @@
 /** The server-run tools of one request, and the provider of each. */
-import type { ToolCallResult, ToolCallType } from '../protocol/items.ts';
+
+import type { ListedTool, ToolCallResult, ToolCallType } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
@@ -42,3 +43,13 @@ export function findTool(toolset: Toolset, server: string, name: string): readon
 
 /** Which tools need approval, by the model's names for them; the other tools run at once. */
 export type ApprovalRules = ReadonlyMap<string, 'host' | 'request'>;
+
+/** Its name, description and schema; absent fields are omitted. */
+export function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
+  return {
+    name,
+    ...(description ? { description } : {}),
+    input_schema: parameters ?? { type: 'object', properties: {} },
+    ...(annotations ? { annotations } : {}),
+  };
+}

@@ -4,7 +4,7 @@ import type { ModelEvent } from './events.ts';
 import { isRecord, type JsonObject } from './record.ts';
 
 /** A citation, as its upstream spells it. */
-export type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
+type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
 
 /** The citation; undefined for any other value. One without a position is placed at the end of the text. */
 export function readAnnotation(annotation: JsonObject): AnnotationEvent | undefined {

@@ -1,4 +1,4 @@
-/** The two event vocabularies of a turn: the model's events, and the turn's events for its encoders. */
+/** The event vocabularies of a turn: the model's events, the turn's events for its encoders, and what clients receive. */
 import type { ErrorBody } from './errors.ts';
 import type {
   Annotation,
@@ -304,3 +304,6 @@ export type TurnEvent =
   | { readonly type: 'keepalive'; readonly sequence: number }
   | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }
   | TurnEnd;
+
+/** Its fields except `sequence_number`, which follows the type when the event is written. */
+export type WireEvent = Readonly<Record<string, unknown>> & { readonly type: string };

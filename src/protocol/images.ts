@@ -55,7 +55,7 @@ const FORMAT_OF_START: readonly (readonly [start: string, format: string])[] = [
   ['UklGR', 'webp'],
 ];
 
-/** The format of an image in base64, by its first bytes; `png` if they tell nothing. */
+/** The format of an image in base64, by its first bytes; `png` if they are of none. */
 export function formatOf(result: string): string {
   return FORMAT_OF_START.find(([start]) => result.startsWith(start))?.[1] ?? 'png';
 }

@@ -85,7 +85,7 @@ export type Part =
 export type PartType = Part['type'];
 
 /** The assistant's message. */
-export type MessageItem = {
+type MessageItem = {
   readonly id: string;
   readonly type: 'message';
   readonly status: ItemStatus;
@@ -107,7 +107,7 @@ export type ReasoningItem = {
 };
 
 /** A call of a tool that the client runs. */
-export type FunctionCallItem = {
+type FunctionCallItem = {
   readonly id: string;
   readonly type: 'function_call';
   readonly status: ItemStatus;
@@ -118,7 +118,7 @@ export type FunctionCallItem = {
 };
 
 /** A call of a client's tool that takes free text. */
-export type CustomToolCallItem = {
+type CustomToolCallItem = {
   readonly id: string;
   readonly type: 'custom_tool_call';
   readonly status: ItemStatus;
@@ -129,7 +129,7 @@ export type CustomToolCallItem = {
 };
 
 /** The result of a server-run function call, where calls are shown that way. */
-export type FunctionCallOutputItem = {
+type FunctionCallOutputItem = {
   readonly id: string;
   readonly type: 'function_call_output';
   readonly status: ItemStatus;
@@ -248,7 +248,7 @@ export type ToolSearchCallItem = {
 };
 
 /** What a search found: a namespace of functions for each server. */
-export type ToolSearchOutputItem = {
+type ToolSearchOutputItem = {
   readonly id: string;
   readonly type: 'tool_search_output';
   readonly status: ItemStatus;
@@ -285,7 +285,7 @@ export interface FoundTool {
 }
 
 /** The tools of one server that were offered to the model. */
-export type McpListToolsItem = {
+type McpListToolsItem = {
   readonly id: string;
   readonly type: 'mcp_list_tools';
   readonly server_label: string;
@@ -373,7 +373,7 @@ export type FileSearchCallItem = {
   readonly status: ItemStatus | 'searching' | 'failed';
   /** Empty until the call is complete. */
   readonly queries: readonly string[];
-  /** What the model was told. Null until then, and for clients that do not request it. */
+  /** The results that the model received. Null until then, and for clients that do not request it. */
   readonly results: readonly FilePassage[] | null;
 };
 

@@ -1,4 +1,4 @@
-/** Type checks for values of unknown type. */
+/** Type checks for values of unknown type, and for cases that the types exclude. */
 
 /** An object as JSON has it, of which nothing is known yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -37,4 +37,9 @@ export function isPromise<Value>(answer: Value | Promise<Value>): answer is Prom
  */
 export function isError(value: unknown): value is Error {
   return types.isNativeError(value) || value instanceof Error;
+}
+
+/** Throws for a case that the types exclude. */
+export function unreachable(value: never): never {
+  throw new TypeError(`unreachable case: ${JSON.stringify(value)}`);
 }

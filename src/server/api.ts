@@ -164,7 +164,7 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
 }
 
 /** What serving routes needs of the host's options. */
-export type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
+type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
 
 type RawParams = Readonly<Record<string, string>>;
 

@@ -13,7 +13,7 @@ import { type ReportedRoutes, reported } from './reported-routes.ts';
 export interface FilesOptions extends PlainOptions {
   /** Where files are kept: `diskFiles`, `sqliteFiles`, or one of your own. */
   readonly files: FileStore;
-  /** What a tenant may keep and an upload may hold. Default: those that `FileLimits` says. */
+  /** What a tenant may keep and an upload may hold. Default: those of `FileLimits`. */
   readonly limits?: SomeFileLimits | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The Messages API over the steps of the Responses API, whose items can say everything that its messages do. */
+/** The Messages API over the steps of the Responses API, whose items can hold everything that its messages do. */
 
 import { messagesRoutes } from '../apis/messages/endpoints.ts';
 import { prepareRequest } from '../apis/responses/pipeline.ts';

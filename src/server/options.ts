@@ -4,10 +4,9 @@ import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
-import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Budget } from '../ports/budget.ts';
-import type { Dialect, DialectName } from '../ports/dialect.ts';
+import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
@@ -27,12 +26,11 @@ import {
   oneOf,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
-import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
-import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
+import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -126,9 +124,9 @@ export interface CoreOptions<Req = unknown> {
    * `store` with an event log. Default: false.
    */
   readonly durable?: boolean | undefined;
-  /** How conversations are compacted, and the key that seals the result. Default: as `CompactionOptions` says. */
+  /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */
   readonly compaction?: CompactionOptions | undefined;
-  /** How tokens are counted. Default: as `TokenOptions` says. */
+  /** How tokens are counted. Default: those of `TokenOptions`. */
   readonly tokens?: TokenOptions | undefined;
   /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */
   readonly budget?: Budget | undefined;
@@ -250,7 +248,21 @@ function limitCheck(name: string): OptionCheck {
   return name.endsWith('Ms') ? milliseconds : limit;
 }
 
+const LIMIT_CHECKS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)]));
+
 const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+const HOOK_CHECKS = {
+  onRequest: hook,
+  onTurn: hook,
+  onResponse: hook,
+  onToolCall: hook,
+  onToolProgress: hook,
+  onApproval: hook,
+  onGuard: hook,
+  onError: hook,
+  onNote: hook,
+};
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettings {
@@ -262,22 +274,8 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
-  checkOptions(
-    `${owner}: limits`,
-    limits,
-    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)])),
-  );
-  checkOptions(`${owner}: hooks`, hooks, {
-    onRequest: hook,
-    onTurn: hook,
-    onResponse: hook,
-    onToolCall: hook,
-    onToolProgress: hook,
-    onApproval: hook,
-    onGuard: hook,
-    onError: hook,
-    onNote: hook,
-  });
+  checkOptions(`${owner}: limits`, limits, LIMIT_CHECKS);
+  checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
   checkDurability(owner, options);
   const chosenHeartbeat =
     heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);

@@ -17,7 +17,7 @@ export interface RouterStatus {
   readonly upstream: {
     /** The `name` of the upstream. */
     readonly kind: string;
-    /** Scheme, host and port; null if the upstream does not say. */
+    /** Scheme, host and port; null if the upstream does not report it. */
     readonly origin: string | null;
     /** False if a request failed in the last minute and none has succeeded since. */
     readonly ok: boolean;

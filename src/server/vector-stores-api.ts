@@ -13,7 +13,7 @@ import { type ReportedRoutes, reported } from './reported-routes.ts';
 export interface VectorStoresApiOptions extends PlainOptions {
   /** Made by `createVectorStores`. */
   readonly vectorStores: VectorStores;
-  /** What a tenant may keep, and ask at once. Default: those that `VectorStoreLimits` says. */
+  /** What a tenant may keep, and ask at once. Default: those of `VectorStoreLimits`. */
   readonly limits?: SomeVectorStoreLimits | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/hosted-tools/
 import { bytesBelow, namesBelow, SkillFault, textBelow } from './skill-files.ts';
 
 /** A script, its arguments and its limits. */
-export interface ScriptRun {
+interface ScriptRun {
   /** The skill's folder. */
   readonly folder: string;
   /** The script's name below it. */

@@ -1,8 +1,8 @@
 /** Determines which tools need the user's approval before the server runs them. */
 
-import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { fromHost } from '../ports/host/host-error.ts';
+import type { ApprovalPolicy } from '../ports/tool-provider.ts';
 import type { ApprovalRules, Toolset } from '../ports/toolset.ts';
 
 const NO_APPROVAL_RULES: ApprovalRules = new Map();

@@ -10,14 +10,14 @@ export class CallTimeout extends Error {
 export class CallDeadline {
   private readonly controller = new AbortController();
   private readonly turn: AbortSignal;
-  private readonly silence: NodeJS.Timeout;
+  private readonly untilProgress: NodeJS.Timeout;
   private readonly whole: NodeJS.Timeout;
   private hasEnded = false;
 
   constructor(turn: AbortSignal, { toolTimeoutMs, toolMaxMs }: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs'>) {
     this.turn = turn;
     turn.addEventListener('abort', this.follow, { once: true });
-    this.silence = this.expireAfter(toolTimeoutMs, `The tool did not answer within ${toolTimeoutMs} ms.`);
+    this.untilProgress = this.expireAfter(toolTimeoutMs, `The tool did not answer within ${toolTimeoutMs} ms.`);
     // A tool may always take as long as one that makes no progress.
     const most = Math.max(toolMaxMs, toolTimeoutMs);
     this.whole = this.expireAfter(most, `The tool did not end within ${most} ms.`);
@@ -34,12 +34,12 @@ export class CallDeadline {
 
   /** The tool goes on. */
   postpone(): void {
-    if (!this.isOver) this.silence.refresh();
+    if (!this.isOver) this.untilProgress.refresh();
   }
 
   end(): void {
     this.hasEnded = true;
-    clearTimeout(this.silence);
+    clearTimeout(this.untilProgress);
     clearTimeout(this.whole);
     this.turn.removeEventListener('abort', this.follow);
   }

@@ -1,7 +1,7 @@
 /** The tools that the model is offered only once it has found them, and the search for them. */
 
 import type { ToolProvider } from '../ports/tool-provider.ts';
-import { NO_TOOLS, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
+import { listedTool, NO_TOOLS, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
 import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
@@ -16,13 +16,12 @@ import {
   toolsFound,
 } from '../protocol/tool-calls/tool-search-call.ts';
 import { findTools } from './find-tools.ts';
-import { listedTool } from './listed-tool.ts';
 
 /** The most deferred tools that are offered at once, because the conversation has found them or nothing can find them. */
 const MOST_DIRECT = 512;
 
 /** How the model may use the tools in a turn. */
-export interface OfferTerms {
+interface ModelToolsetTerms {
   /** Whether the model may call the tool. */
   readonly allows: (name: string) => boolean;
   /** The deferred tools that are offered at once. */
@@ -32,7 +31,7 @@ export interface OfferTerms {
 }
 
 /** The server-run tools of a turn, with the search that finds the hidden ones, and the deferred ones that are not hidden. */
-export interface Offer {
+export interface ModelToolset {
   readonly toolset: Toolset;
   readonly known: ReadonlySet<string>;
 }
@@ -46,11 +45,11 @@ export function hasDeferred(tools: readonly ToolsetEntry[]): boolean {
  * The tools with a search for those that the model may call and is not offered. Without a search, because the client
  * has a tool of that name, they are all offered, up to a limit, with a note.
  */
-export function offerOf(
+export function modelToolset(
   toolset: Toolset,
-  { allows, known, ofClient = NO_TOOLS }: OfferTerms,
+  { allows, known, ofClient = NO_TOOLS }: ModelToolsetTerms,
   note: (note: Note) => void,
-): Offer {
+): ModelToolset {
   const hidden = [...toolset, ...ofClient].filter(([name, { tool }]) => tool.deferred === true && !known.has(name));
   if (hidden.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
   if (!toolset.get(TOOL_SEARCH)?.search) return unhidden(toolset, hidden, known, note);
@@ -74,7 +73,7 @@ function unhidden(
   hidden: readonly Named[],
   known: ReadonlySet<string>,
   note: (note: Note) => void,
-): Offer {
+): ModelToolset {
   const names = hidden.map(([name]) => name);
   const left = names.slice(MOST_DIRECT);
   const loss = left.length === 0 ? '' : `, except ${left.length}, which the model cannot call`;

@@ -87,7 +87,7 @@ function spaced(text: string): string {
   return ` ${words.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()} `;
 }
 
-/** Each word once, without the `s` of a plural; single letters, such as an `a`, say nothing. */
+/** Each word once, without the `s` of a plural; single letters, such as an `a`, do not count. */
 function wordsOf(query: string): readonly string[] {
   const words = spaced(query.slice(0, QUERY_CHARACTERS))
     .split(' ')

@@ -11,7 +11,7 @@ const LOST =
 const INTERRUPTED: ToolCallResult = { output: LOST, failed: true, error: protocolError(INTERNAL_ERROR, LOST) };
 
 /**
- * Runs calls as before, except for those that `wasRunning`: they fail, unless their tool says by an `idempotentHint` or
+ * Runs calls as before, except for those that `wasRunning`: they fail, unless their tool declares by an `idempotentHint` or
  * `readOnlyHint` that running it twice does no harm.
  */
 export function withoutRepeats<Call extends RoundCall>(

@@ -11,7 +11,7 @@ export type RunCall<Call extends RoundCall> = (
 ) => Promise<ToolCallResult>;
 
 /**
- * Counts from zero. `isSteered` tells, after each round, whether the client has sent input that the model must receive
+ * Counts from zero. `isSteered` returns, after each round, whether the client has sent input that the model must receive
  * next.
  */
 export function toolRounds<Call extends RoundCall>(

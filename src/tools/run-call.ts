@@ -8,7 +8,6 @@ import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, To
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -17,11 +16,11 @@ import {
   protocolError,
   REQUEST_TIMEOUT,
 } from '../protocol/tool-calls/results/call-error.ts';
+import { assertOutputSize } from '../protocol/tool-calls/results/output-size.ts';
 import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
-import { progressTeller } from './call-progress.ts';
-import { partialImages } from './partial-images.ts';
+import { partialImages, progressReporter } from './call-reports.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext
@@ -92,7 +91,7 @@ function givenCall(
   { signal: _, limits, onProgress, onPartialImage, ...about }: CallContext,
   deadline: CallDeadline,
 ): ToolCall {
-  const tell = progressTeller((progress) => onProgress?.(progress));
+  const report = progressReporter((progress) => onProgress?.(progress));
   const show = partialImages((image) => onPartialImage?.(image), about.settings);
   return {
     server,
@@ -102,7 +101,7 @@ function givenCall(
     ...about,
     onProgress(progress) {
       deadline.postpone();
-      if (!deadline.isOver) tell(progress);
+      if (!deadline.isOver) report(progress);
     },
     ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
   };

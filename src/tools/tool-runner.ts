@@ -24,7 +24,7 @@ interface RunnerTools {
 }
 
 /** The limits of each call, and the hooks that report it to the host. */
-export interface RunnerSettings {
+interface RunnerSettings {
   readonly limits: Limits;
   readonly hooks: Reports;
 }

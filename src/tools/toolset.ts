@@ -2,7 +2,7 @@
 
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ProvidedTool, ToolProvider, ToolsRequest } from '../ports/tool-provider.ts';
-import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
+import { listedTool, type ToolOwner, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
@@ -13,7 +13,6 @@ import { modelSafe, namespacedName, requestedType, shortened, TOOL_SEARCH } from
 import { foundText, isSearchOutput } from '../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { hasDeferred, searchOf } from './deferred-tools.ts';
-import { listedTool } from './listed-tool.ts';
 
 /** No tools at all, as for most requests. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -195,7 +194,7 @@ function shownWith(
 }
 
 /** What a client has been shown: the conversation, what the turn has written so far, and the deferred tools it knows. */
-interface Shown {
+interface ListsShown {
   readonly conversation: readonly Item[];
   readonly output?: readonly Item[];
   readonly known?: ReadonlySet<string>;
@@ -207,7 +206,7 @@ interface Shown {
  */
 export function newLists(
   toolset: Toolset,
-  { conversation, output = [], known: found = NONE }: Shown,
+  { conversation, output = [], known: found = NONE }: ListsShown,
 ): ReadonlyMap<string, readonly ListedTool[]> {
   if (toolset.size === 0) return NOTHING;
   const listed = (items: readonly Item[]) => items.filter(({ type }) => type === 'mcp_list_tools');

@@ -1,4 +1,4 @@
-/** The state of a turn as another process continues it: the events that were kept, and what they do not say. */
+/** The state of a turn as another process continues it: the events that were kept, and what they do not hold. */
 
 import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';

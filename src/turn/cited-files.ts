@@ -44,7 +44,7 @@ function isPassage(value: unknown): value is FilePassage {
 }
 
 /** A text in pieces: text to show, and files that are cited there; `held` may be the begin of a mark. */
-export interface MarkedText {
+interface MarkedText {
   readonly pieces: readonly (string | CitedFile)[];
   readonly held: string;
 }

@@ -2,7 +2,7 @@
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import type { FinishReason, ModelEvent, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
-import { unreachable } from '../protocol/unreachable.ts';
+import { unreachable } from '../protocol/record.ts';
 import { SharedMap } from './data/shared-list.ts';
 import { type Draft, draftOf, isCutOff, parkNewest, stateOf, type TurnState } from './state.ts';
 import {
@@ -16,10 +16,16 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
-import { beginCompaction, failCompaction, writeCompaction } from './write-compaction.ts';
-import { writeImage } from './write-images.ts';
-import { closeSearch, failSearches, openSearch } from './write-searches.ts';
 import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
+import {
+  beginCompaction,
+  closeSearch,
+  failCompaction,
+  failSearches,
+  openSearch,
+  writeCompaction,
+  writeImage,
+} from './write-whole-items.ts';
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
 

@@ -126,7 +126,7 @@ function inputsOf(turn: Turn, current: () => TurnState): Inputs {
   return inTurn(place ? afterPlace(whole, place) : whole);
 }
 
-/** Heartbeats fill the time until then, as they do while the model is silent. */
+/** Heartbeats fill the time until then, as they do while the model sends nothing. */
 async function* afterPlace(sources: AsyncGenerator<Inputs, void>, place: Promise<void>): AsyncGenerator<Inputs, void> {
   await place;
   yield* sources;
@@ -188,7 +188,7 @@ class EndReader implements Consumer<readonly TurnEvent[]> {
 }
 
 /** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */
-export async function* withCompaction(
+async function* withCompaction(
   sources: AsyncGenerator<Inputs, void>,
   { only, compact }: TurnCompaction,
   current: () => TurnState,

@@ -12,7 +12,7 @@ import {
 } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
-import type { ToolForm } from '../protocol/tool-calls/tool-form.ts';
+import type { ToolForm } from '../protocol/tool-calls/kind.ts';
 import type { CitedFiles } from './cited-files.ts';
 import type { CitedPage } from './cited-pages.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
@@ -36,7 +36,7 @@ export interface TurnPlan {
   readonly ownedAs: 'mcp_call' | 'function_call';
   /** The client's definition of its own tools, by the model's name for them; plain functions need none. */
   readonly forms?: ReadonlyMap<string, ToolForm>;
-  /** The files that earlier turns have told the model passages of, by what their marks hold. */
+  /** The files of which earlier turns gave the model passages, by what their marks hold. */
   readonly files?: CitedFiles | undefined;
   /** Whether a `queued` event is sent between `created` and `in_progress`. */
   readonly queuedEvent: boolean;
@@ -142,7 +142,7 @@ export interface TurnState {
   readonly found: SharedMap<string, string>;
   /** The pages that this server's searches have found, by their addresses in one spelling. */
   readonly pages: SharedMap<string, CitedPage>;
-  /** The files that the model was told passages of, by what their marks hold. */
+  /** The files of which the model received passages, by what their marks hold. */
   readonly files: CitedFiles;
   readonly usage: Usage;
   readonly callUsage: UsageEvent | undefined;

@@ -6,8 +6,8 @@ import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
-import { withinRoom } from '../protocol/tool-calls/output-size.ts';
 import { owedByClient } from '../protocol/tool-calls/pair-calls.ts';
+import { withinRoom } from '../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
@@ -42,7 +42,7 @@ export interface Loop {
 }
 
 /** A tool that the model must find first. */
-export interface DeferredTool {
+interface DeferredTool {
   readonly server: string;
   readonly definition: ToolDefinition;
   readonly listed: ListedTool;
@@ -50,7 +50,7 @@ export interface DeferredTool {
 
 /** A turn that another process began. */
 export interface ResumedTurn {
-  /** Where it was when that process was last heard of. */
+  /** Where it was when that process last reported. */
   readonly state: TurnState;
   /** Its output as the model must receive it. */
   readonly modelView: (output: readonly OutputItem[]) => readonly Item[];
@@ -189,7 +189,7 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
   return owners.get(event.name)?.server ?? '';
 }
 
-/** Whether the model has something to say in a turn that another process began, and that waits for no tool. */
+/** Whether the model is called next in a turn that another process began, and that waits for no tool. */
 function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);

@@ -4,7 +4,7 @@ import { bytesOfItem } from '../ports/limits.ts';
 import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
 import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem } from '../protocol/items.ts';
-import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
+import { logProbsIn, logProbsText } from '../protocol/json/log-probs.ts';
 import { type CitedFile, readMarks } from './cited-files.ts';
 import { citationsIn } from './cited-pages.ts';
 import { SharedList } from './data/shared-list.ts';

@@ -45,7 +45,7 @@ export interface VectorStoresOptions {
   readonly embeddings: EmbeddingsOptions | Embedder;
   /** Reads documents that are not plain text, such as `documentText()`. Default: only files of UTF-8 text are indexed. */
   readonly documents?: TextReader | undefined;
-  /** How files are indexed. Default: as `IndexingOptions` says. */
+  /** How files are indexed. Default: those of `IndexingOptions`. */
   readonly indexing?: IndexingOptions | undefined;
   /** Receives failures of indexing in `onError`, whose `requestId` is `indexing`. Default: none. */
   readonly hooks?: Pick<Hooks, 'onError'> | undefined;

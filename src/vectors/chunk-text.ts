@@ -3,7 +3,7 @@ import type { Chunking } from '../ports/vectors/vector-index.ts';
 import { PARTS, partsOf } from './token-estimate.ts';
 
 /** A range of a text: from `start` up to, but without, `end`, in UTF-16 units. */
-export interface TextRange {
+interface TextRange {
   readonly start: number;
   readonly end: number;
 }

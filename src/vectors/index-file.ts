@@ -99,7 +99,7 @@ function embeddingAt(embeddings: readonly Float32Array[], at: number): Float32Ar
 }
 
 /** How often a file is tried if a later attempt may succeed. */
-export interface RetryTerms {
+interface RetryTerms {
   readonly attempts: number;
   readonly now: number;
 }

@@ -18,7 +18,7 @@ export interface SearchTerms {
 }
 
 /** OpenAI's limit. */
-export const MOST_RESULTS = 50;
+const MOST_RESULTS = 50;
 /** As reciprocal rank fusion is published. With less than 0.43 for words, 20 results by meaning stand before the first by words alone. */
 const BOTH: SearchWeights = { meaning: 0.5, words: 0.5 };
 const MEANING_ALONE: SearchWeights = { meaning: 1, words: 0 };

@@ -28,7 +28,7 @@ export interface Search {
 }
 
 /** What is searched, and with which model. */
-export interface SearchParts {
+interface SearchParts {
   readonly index: VectorIndex;
   readonly files: FileStore;
   readonly embedder: Embedder;

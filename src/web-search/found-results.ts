@@ -5,7 +5,7 @@ import { isAllowed, type SearchTerms } from './search-terms.ts';
 import { cutText } from './shared/cut-text.ts';
 
 /** The limits of one search. */
-export interface ResultLimits {
+interface ResultLimits {
   readonly results: number;
   /** Of all texts together. */
   readonly characters: number;

@@ -2,7 +2,7 @@
 import type { Reply } from '../protocol/reply.ts';
 
 /** The client that receives a response. */
-export interface Client {
+interface Client {
   /** Aborted when the client has left, whichever side noticed it. */
   readonly left: AbortController;
   /** Aborted to cut the client off because it does not read. */

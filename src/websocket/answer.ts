@@ -160,7 +160,7 @@ function inLane(json: string, lane: string | undefined): string {
 }
 
 /** Ends every turn without output, so that everything before a model call is done and stored. */
-export const noModel: Upstream = {
+const noModel: Upstream = {
   name: 'none',
   async *stream() {
     yield [{ type: 'finish', reason: 'stop' }];

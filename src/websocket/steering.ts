@@ -10,7 +10,7 @@ import { type RequiredInput, requiredInput } from './required-input.ts';
 /** Steers that may wait for one response, and responses whose steers wait for the client. */
 const MOST_STEERS = 8;
 const MOST_WAITING = 16;
-/** Ended responses that are told from unknown ones. */
+/** Ended responses that are distinguished from unknown ones. */
 const MOST_ENDED = 64;
 
 /** A message of type `response.steer`. */
@@ -30,7 +30,7 @@ interface Steer {
 }
 
 /** An event about a steer, without the name of its lane. */
-export interface SteerEvent {
+interface SteerEvent {
   readonly lane: string | undefined;
   readonly event: JsonObject;
 }

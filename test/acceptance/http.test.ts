@@ -2,29 +2,28 @@
  * What the Open Responses acceptance suite asserts over HTTP, of each example app: one test for each of its tests, under
  * their names. Not here: `response-output-phase-schema`, which asks no server.
  */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { clientRequests } from '../support/client-bodies.ts';
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { describeShared } from '../support/shared.ts';
 import { expectWireResponse, type WireResponse } from '../support/wire-schemas.ts';
 import { EXAMPLES, type RunningExample } from './examples.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
 
 let example: RunningExample;
 
-const message = (role: string, content: unknown, more: Fields = {}): Fields => ({
+const message = (role: string, content: unknown, more: JsonObject = {}): JsonObject => ({
   type: 'message',
   role,
   content,
   ...more,
 });
-const written = (...input: readonly Fields[]): Fields => ({ input });
+const written = (...input: readonly JsonObject[]): JsonObject => ({ input });
 
 /** As the suite: a bare fetch with a key. */
-function post(body: Fields, path = '/responses'): Promise<Response> {
+function post(body: JsonObject, path = '/responses'): Promise<Response> {
   return fetch(`${example.url}/v1${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
@@ -33,7 +32,7 @@ function post(body: Fields, path = '/responses'): Promise<Response> {
 }
 
 /** The suite's first three assertions: 200, JSON, and the schema of the resource, none of whose 31 keys may be missing. */
-async function resource(body: Fields): Promise<WireResponse> {
+async function resource(body: JsonObject): Promise<WireResponse> {
   const answer = await post(body);
   const type = answer.headers.get('content-type') ?? '';
   if (answer.status !== 200 || !type.includes('application/json')) throw new Error(`Got ${answer.status} ${type}.`);
@@ -56,7 +55,7 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
   afterAll(() => example.close());
 
   describe('the acceptance suite over HTTP', () => {
-    it.each<readonly [string, Fields]>([
+    it.each<readonly [string, JsonObject]>([
       ['basic-response', written(message('user', 'Say hello in exactly 3 words.'))],
       [
         'assistant-phase',
@@ -132,7 +131,7 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
       const answer = await post({ input, prompt_cache_key: 'acceptance' }, '/responses/compact');
       const { object, output } = (await answer.json()) as {
         readonly object: string;
-        readonly output: readonly Fields[];
+        readonly output: readonly JsonObject[];
       };
       expect([answer.status, object, output.filter(({ type }) => type === 'compaction')]).toEqual([
         200,
@@ -158,7 +157,7 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
   });
 });
 
-interface WireEvent extends Fields {
+interface WireEvent extends JsonObject {
   readonly type: string;
 }
 

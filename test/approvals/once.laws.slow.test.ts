@@ -1,9 +1,9 @@
 /** Whatever clients answer, in whatever order and at the same time: a call runs once at most, and only as it was shown. */
+
 import fc from 'fast-check';
 import { createResponses } from '../../src/core.ts';
 import { functionTools, memoryStore, type ResponseStore, type Upstream } from '../../src/index.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../src/protocol/record.ts';
 
 /** Calls `send` where the user speaks, and says something where the conversation ends otherwise. */
 const upstream: Upstream = {
@@ -36,7 +36,7 @@ function start() {
   const ran: string[] = [];
   const tools = functionTools({
     send: {
-      execute: (args: Fields) => {
+      execute: (args: JsonObject) => {
         ran.push(JSON.stringify(args));
         return 'Sent.';
       },
@@ -55,7 +55,7 @@ function start() {
     const body = { model: 'm', input };
     const reply = await api.handle({ method: 'POST', path: '/responses', headers, body, signal, scope });
     // The cast: a reply without a stream is text.
-    return { status: reply?.status, body: JSON.parse(reply?.body as string) as Fields };
+    return { status: reply?.status, body: JSON.parse(reply?.body as string) as JsonObject };
   }
   return { ran, ask };
 }
@@ -73,8 +73,8 @@ type Answer = typeof answer extends fc.Arbitrary<infer Value> ? Value : never;
 /** Answers that are given one after the other, and at the same time. */
 const rounds = fc.array(fc.array(answer, { minLength: 1, maxLength: 4 }), { maxLength: 5 });
 
-function inputOf({ to, approve, shown }: Answer, requests: readonly Fields[]): readonly Fields[] {
-  const request = requests[to] as Fields;
+function inputOf({ to, approve, shown }: Answer, requests: readonly JsonObject[]): readonly JsonObject[] {
+  const request = requests[to] as JsonObject;
   const changed = { ...request, arguments: '{"said":"else"}' };
   const item = shown === 'changed' ? changed : request;
   const response = { type: 'mcp_approval_response', approval_request_id: request.id, approve };
@@ -85,7 +85,7 @@ it('[T-09] a call runs where one good approval was answered well, and never else
   const law = fc.asyncProperty(rounds, async (rounds) => {
     const { ran, ask } = start();
     const waiting = await Promise.all(['a', 'b', 'c'].map((word) => ask(word)));
-    const requests = waiting.map(({ body }) => (body.output as readonly Fields[]).at(-1) as Fields);
+    const requests = waiting.map(({ body }) => (body.output as readonly JsonObject[]).at(-1) as JsonObject);
     const approved = [0, 0, 0];
     const settled = new Set<number>();
     for (const round of rounds) {

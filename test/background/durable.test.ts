@@ -2,8 +2,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatCompletionsUpstream, memoryStore, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
-import { ask, askJson, askStream, errorIn, type Fields, parsed, parseStream, send } from '../http/client.ts';
+import { ask, askJson, askStream, errorIn, parsed, parseStream, send } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 
@@ -38,7 +39,7 @@ describe('a durable stream', () => {
     const app = await start();
     model.reply({ body: textStream('Hello') });
     const first = await askStream(app.url);
-    const whole = expectWireLaws(readWire(first.text)) as Fields;
+    const whole = expectWireLaws(readWire(first.text)) as JsonObject;
     const again = parseStream(await (await fetch(`${app.url}/responses/${whole.id}?stream=true`)).text());
     expect([again.events, whole.background, whole.status]).toEqual([first.events, false, 'completed']);
     expect((await send(`${app.url}/responses/${whole.id}`)).body).toEqual(whole);
@@ -93,7 +94,7 @@ describe('a durable stream', () => {
     model.reply({ body: textStream('Hello') });
     const { id } = await askJson(app.url);
     const { status, body } = await send(`${app.url}/responses/${id}?stream=true`);
-    expect([status, (body.error as Fields).code]).toEqual([400, 'unsupported_parameter']);
+    expect([status, (body.error as JsonObject).code]).toEqual([400, 'unsupported_parameter']);
   });
 
   it('[X-08] sends heartbeats to a client that follows a silent model', async () => {

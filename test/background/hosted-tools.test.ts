@@ -1,5 +1,7 @@
 /** Hosted tools in the background: searches, images, shell calls and patches, read by a client that comes back for the rest. */
+
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask, parseStream, type StreamEvent, send } from '../http/client.ts';
 import {
   CLIENT_CALLS,
@@ -12,17 +14,7 @@ import {
 } from '../support/four-tools.ts';
 import { gate } from '../support/gate.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
-import {
-  calls,
-  chatBody,
-  type Fields,
-  says,
-  shape,
-  streamOf,
-  type ToolsApp,
-  toolTexts,
-  withTools,
-} from '../tools/support.ts';
+import { calls, chatBody, says, shape, streamOf, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
 
 function storeWithoutLog(): ResponseStore {
   const { events: _, ...store } = memoryStore();
@@ -35,7 +27,7 @@ const stores = [
 ] as const;
 
 /** Asks in the background, leaves when the search has begun, and returns what came. */
-async function leftAtSearch({ url }: ToolsApp, body: Fields): Promise<readonly StreamEvent[]> {
+async function leftAtSearch({ url }: ToolsApp, body: JsonObject): Promise<readonly StreamEvent[]> {
   const client = new AbortController();
   const response = await ask(url, { background: true, stream: true, ...body }, { signal: client.signal });
   const reader = response.body?.getReader();
@@ -79,7 +71,7 @@ it.each(stores)('[X-13] [X-08] hosted tools go on without the client, which gets
 
 function idOf([created]: readonly StreamEvent[]): unknown {
   // The cast: it is `response.created`.
-  return (created?.response as Fields | undefined)?.id;
+  return (created?.response as JsonObject | undefined)?.id;
 }
 
 function textOf(events: readonly StreamEvent[]): string {

@@ -2,6 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import {
   chatChunk,
@@ -11,7 +12,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
-import { ask, askJson, type Fields, parseStream, type Stream, send } from '../http/client.ts';
+import { ask, askJson, parseStream, type Stream, send } from '../http/client.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
@@ -53,7 +54,7 @@ async function stopped(app: App): Promise<void> {
 }
 
 /** Begins a response in the background whose model stops in the middle. */
-async function begun(app: App, body: Fields = {}): Promise<string> {
+async function begun(app: App, body: JsonObject = {}): Promise<string> {
   const queued = await askJson(app.url, { background: true, stream: false, ...body });
   return String(queued.id);
 }
@@ -140,26 +141,26 @@ async function logged(app: App, id: string, type: string): Promise<void> {
 
 /** Role and content of the messages of this request. */
 function messagesOf(index: number): readonly (readonly unknown[])[] {
-  const body = (model.requests[index]?.body ?? {}) as Fields;
+  const body = (model.requests[index]?.body ?? {}) as JsonObject;
   // The cast: what the upstream sends.
-  const messages = body.messages as readonly Fields[];
+  const messages = body.messages as readonly JsonObject[];
   return messages.map(({ role, content }) => [role, content]);
 }
 
 /** What everybody agrees on in the end: a third router's whole stream, which keeps the laws, and the stored response. */
-async function settledOn(app: App, id: string): Promise<Fields> {
+async function settledOn(app: App, id: string): Promise<JsonObject> {
   const stream = await followed(app, id);
   const whole = (await send(`${app.url}/responses/${id}`)).body;
   expect(expectWireLaws(readWire(stream.text))).toEqual(whole);
   return whole;
 }
 
-const textsOf = ({ output }: Fields) =>
+const textsOf = ({ output }: JsonObject) =>
   [...JSON.stringify(output).matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text);
-const typesIn = ({ output }: Fields) => (output as readonly Fields[]).map(({ type, status }) => [type, status]);
+const typesIn = ({ output }: JsonObject) => (output as readonly JsonObject[]).map(({ type, status }) => [type, status]);
 
 /** Tools that count their runs; `slow` never answers the first time, or the first times. */
-function countedTools(annotations?: Fields, lost = 1) {
+function countedTools(annotations?: JsonObject, lost = 1) {
   const runs: string[] = [];
   const never = new Promise<never>(() => {});
   const tools: ToolProvider = {
@@ -227,7 +228,7 @@ describe('a response whose process is gone', () => {
     await logged(one, id, 'response.output_text.delta');
     await queue.hand(1, keyOf(id)).outcome;
     const stream = parseStream(await response.text());
-    const { output } = expectWireLaws(readWire(stream.text)) as Fields;
+    const { output } = expectWireLaws(readWire(stream.text)) as JsonObject;
     expect(textsOf({ output })).toEqual(['Hello', ' there']);
   });
 
@@ -285,7 +286,7 @@ describe('a response whose process is gone', () => {
     await logged(one, id, 'response.mcp_call.completed');
     await queue.hand(1, keyOf(id)).outcome;
     const whole = await settledOn(one, id);
-    const [, quick, slow] = whole.output as readonly Fields[];
+    const [, quick, slow] = whole.output as readonly JsonObject[];
     expect([runs, quick?.output, slow?.status, JSON.stringify(slow?.error)]).toEqual([
       ['quick', 'slow'],
       'quickly',
@@ -350,7 +351,7 @@ describe('a response whose process is gone', () => {
     const id = await begun(one);
     await logged(one, id, 'response.mcp_call.completed');
     await queue.hand(1, keyOf(id)).outcome;
-    const [, quick, slow] = (await settledOn(one, id)).output as readonly Fields[];
+    const [, quick, slow] = (await settledOn(one, id)).output as readonly JsonObject[];
     expect([runs, quick?.output, slow?.output]).toEqual([['quick', 'slow', 'slow'], 'quickly', 'slowly']);
   });
 
@@ -368,7 +369,7 @@ describe('a response whose process is gone', () => {
     const whole = await settledOn(one, id);
     // The cast: what the upstream sends.
     const offers = model.requests.map(({ body }) =>
-      ((body as Fields).tools as readonly { function: Fields }[]).map((tool) => tool.function.name),
+      ((body as JsonObject).tools as readonly { function: JsonObject }[]).map((tool) => tool.function.name),
     );
     expect([typesIn(whole).map(([type]) => type), offers, messagesOf(2)[2]]).toEqual([
       ['tool_search_call', 'tool_search_output', 'message', 'message'],
@@ -401,7 +402,7 @@ describe('a response whose process is gone', () => {
     }
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const whole = await settledOn(one, id);
-    expect([whole.status, (whole.error as Fields).message]).toEqual(['failed', expect.stringMatching(/3 servers/)]);
+    expect([whole.status, (whole.error as JsonObject).message]).toEqual(['failed', expect.stringMatching(/3 servers/)]);
   });
 
   it('[S-18] ends the call that three processes have failed at', async () => {
@@ -467,7 +468,10 @@ describe('a response whose log cannot be read', () => {
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const { body } = await send(`${one.url}/responses/${id}`);
     const follower = await fetch(`${one.url}/responses/${id}?stream=true`);
-    expect([body.status, (body.error as Fields).message]).toEqual(['failed', expect.stringMatching(/cannot be read/)]);
+    expect([body.status, (body.error as JsonObject).message]).toEqual([
+      'failed',
+      expect.stringMatching(/cannot be read/),
+    ]);
     expect(await follower.text()).toContain('The events of this response cannot be read.');
   });
 });
@@ -522,7 +526,7 @@ describe('a response on another process', () => {
     while (status !== 'completed') status = (await send(`${one.url}/responses/${id}`)).body.status;
     await pause(20);
     const { status: code, body } = await send(`${one.url}/responses/${id}?stream=true`);
-    expect([code, (body.error as Fields).code]).toEqual([400, 'events_expired']);
+    expect([code, (body.error as JsonObject).code]).toEqual([400, 'events_expired']);
   });
 });
 

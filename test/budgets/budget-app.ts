@@ -1,4 +1,5 @@
 /** An app whose routers have a budget, over a fake model server, and short ways to ask what was counted. */
+
 import express, { type Express } from 'express';
 import { type TokenBudget, type TokenBudgetOptions, tokenBudget, type UsageRow } from '../../src/budgets/index.ts';
 import {
@@ -9,11 +10,9 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** A running app and its model server. */
 export interface BudgetApp {
@@ -24,7 +23,7 @@ export interface BudgetApp {
   /** Posts to a path below the mount, as this tenant. */
   post(
     path: string,
-    body: Fields,
+    body: JsonObject,
     extra?: { readonly tenant?: string; readonly signal?: AbortSignal },
   ): Promise<Response>;
   /** What was counted of the tenant: requests, input and output tokens; waits until so many requests are. */
@@ -84,6 +83,6 @@ function sum(rows: readonly UsageRow[]): number {
 }
 
 /** The headers about what is left. */
-export function rateHeaders({ headers }: Response): Fields {
+export function rateHeaders({ headers }: Response): JsonObject {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('x-ratelimit-')));
 }

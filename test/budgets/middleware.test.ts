@@ -1,9 +1,11 @@
 /** The budget alone in front of a proxy of the host's own, which knows nothing of this package. */
+
 import { gzipSync } from 'node:zlib';
 import { type TokenBudget, type TokenBudgetOptions, tokenBudget } from '../../src/budgets/index.ts';
 import { functionTools, runTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, textStream } from '../../src/testing/index.ts';
-import { type Fields, type Host, type Step, withHost } from '../middleware/host.ts';
+import { type Host, type Step, withHost } from '../middleware/host.ts';
 import { rateHeaders, tenantIn } from './budget-app.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -14,7 +16,7 @@ const RESPONSE = { id: 'resp_1', object: 'response', status: 'completed', output
 /** Counts a character as a token. */
 const tokens = { count: (text: string) => text.length };
 
-function event(type: string, fields: Fields): string {
+function event(type: string, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
@@ -24,7 +26,7 @@ const DONE = event('response.output_text.done', { text: 'Hello' });
 const COMPLETED = event('response.completed', { response: RESPONSE });
 
 /** A proxy that answers this, piece by piece. */
-function proxy(headers: Fields, pieces: readonly (string | Buffer)[], status = 200): Step {
+function proxy(headers: JsonObject, pieces: readonly (string | Buffer)[], status = 200): Step {
   return (_req, res) => {
     res.writeHead(status, headers as Record<string, string>);
     for (const piece of pieces) res.write(piece);
@@ -35,7 +37,7 @@ function proxy(headers: Fields, pieces: readonly (string | Buffer)[], status = 2
 const CHAT = { messages: [{ role: 'user', content: 'Hi' }] };
 const RESPONSES = { input: 'Hi' };
 
-const answers: readonly (readonly [string, Fields, Step])[] = [
+const answers: readonly (readonly [string, JsonObject, Step])[] = [
   ['a completion', CHAT, proxy(JSON_TYPE, [chatCompletion('Hello')])],
   ['a completion in pieces', CHAT, proxy(JSON_TYPE, [...chatCompletion('Hello')])],
   ['a stream of chunks', { ...CHAT, stream: true }, proxy(SSE, [textStream('Hello')])],

@@ -1,4 +1,5 @@
 /** An app with a `chatCompletionsRouter` over a fake model server, and how clients ask it. */
+
 import type { Server } from 'node:http';
 import express from 'express';
 import OpenAI from 'openai';
@@ -9,11 +10,9 @@ import {
   memoryStore,
   type RouterOptions,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The key that the app sends to its model server, and that no client may ever see. */
 export const UPSTREAM_KEY = 'sk-test-1234567890abcdef';
@@ -54,7 +53,7 @@ export interface Extra {
 }
 
 /** Posts to `/chat/completions`; an object goes over the default question, a string is sent as it is. */
-export function ask(url: string, body: Fields | string = {}, { headers, ...extra }: Extra = {}): Promise<Response> {
+export function ask(url: string, body: JsonObject | string = {}, { headers, ...extra }: Extra = {}): Promise<Response> {
   return fetch(`${url}/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -64,15 +63,15 @@ export function ask(url: string, body: Fields | string = {}, { headers, ...extra
 }
 
 /** A JSON answer, with its text as it came. */
-export async function askJson(url: string, body: Fields | string = {}, extra: Extra = {}) {
+export async function askJson(url: string, body: JsonObject | string = {}, extra: Extra = {}) {
   const answer = await ask(url, body, extra);
   const text = await answer.text();
   // The cast: every answer of this API is an object.
-  return { status: answer.status, headers: answer.headers, text, body: JSON.parse(text) as Fields };
+  return { status: answer.status, headers: answer.headers, text, body: JSON.parse(text) as JsonObject };
 }
 
 /** The data of a stream, `[DONE]` included. Throws unless the answer is a 200 of whole frames. */
-export async function askData(url: string, body: Fields = {}, extra: Extra = {}): Promise<readonly string[]> {
+export async function askData(url: string, body: JsonObject = {}, extra: Extra = {}): Promise<readonly string[]> {
   const answer = await ask(url, { stream: true, ...body }, extra);
   const text = await answer.text();
   const type = answer.headers.get('content-type');
@@ -94,10 +93,10 @@ function dataOf(frame: string): string {
 }
 
 /** The chunks of a stream. Throws unless it ends with `[DONE]`. */
-export async function askChunks(url: string, body: Fields = {}): Promise<readonly Fields[]> {
+export async function askChunks(url: string, body: JsonObject = {}): Promise<readonly JsonObject[]> {
   const data = await askData(url, body);
   if (data.at(-1) !== '[DONE]') throw new Error(`The stream ends with ${data.at(-1)}`);
-  return data.slice(0, -1).map((each) => JSON.parse(each) as Fields);
+  return data.slice(0, -1).map((each) => JSON.parse(each) as JsonObject);
 }
 
 /** openai-node's client, without retries of its own. */
@@ -113,7 +112,7 @@ export interface Reported {
 }
 
 /** What openai-node makes of the stream. */
-export async function streamed(url: string, body: Fields = {}): Promise<Reported> {
+export async function streamed(url: string, body: JsonObject = {}): Promise<Reported> {
   return reportedIn(
     await openaiClient(url)
       .chat.completions.stream({ ...QUESTION, ...body })
@@ -122,12 +121,12 @@ export async function streamed(url: string, body: Fields = {}): Promise<Reported
 }
 
 /** What openai-node makes of the JSON answer. */
-export async function whole(url: string, body: Fields = {}): Promise<Reported> {
+export async function whole(url: string, body: JsonObject = {}): Promise<Reported> {
   return reportedIn(await openaiClient(url).chat.completions.create({ ...QUESTION, ...body, stream: false }));
 }
 
 /** What the simplest of clients makes of the stream: deltas of one number belong together. */
-export async function gathered(url: string, body: Fields = {}): Promise<Reported> {
+export async function gathered(url: string, body: JsonObject = {}): Promise<Reported> {
   const choices = (await askChunks(url, body)).flatMap(({ choices }) => choices as readonly StreamedChoice[]);
   const calls = new Map<number, Reported['calls'][number]>();
   for (const { index, id, function: called } of choices.flatMap(({ delta }) => delta.tool_calls ?? [])) {
@@ -169,5 +168,5 @@ function reportedIn({ choices }: OpenAI.Chat.ChatCompletion): Reported {
 /** The body of a request to the model server, as far as tests look into it by name. */
 export function requestedOf({ fake }: Pick<ChatApp, 'fake'>, index = -1) {
   // The cast: what this package posts is a chat request.
-  return fake.requests.at(index)?.body as Fields & { readonly messages: readonly Fields[] };
+  return fake.requests.at(index)?.body as JsonObject & { readonly messages: readonly JsonObject[] };
 }

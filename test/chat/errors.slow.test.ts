@@ -1,5 +1,7 @@
 /** What goes wrong in a chat completion, on either side, and how the client is told. */
+
 import { functionTools, type RouterOptions, type ToolCallInfo } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatStream, type FakeReply, textStream } from '../../src/testing/index.ts';
 import {
   ask,
@@ -7,7 +9,6 @@ import {
   askData,
   askJson,
   type ChatApp,
-  type Fields,
   openaiClient,
   QUESTION,
   requestedOf,
@@ -35,14 +36,14 @@ async function start(options: RouterOptions = {}): Promise<void> {
 }
 
 /** The envelope of an error. */
-function envelope(error: Fields): Fields {
+function envelope(error: JsonObject): JsonObject {
   return { error: { type: 'server_error', param: null, ...error } };
 }
 
 describe('before the first byte', () => {
   beforeEach(() => start());
 
-  it.each<readonly [status: number, body: string, error: Fields]>([
+  it.each<readonly [status: number, body: string, error: JsonObject]>([
     [
       400,
       '{"error":{"message":"No such parameter.","type":"invalid_request_error","param":"top_k","code":"bad"}}',
@@ -93,7 +94,7 @@ describe('before the first byte', () => {
   ])('[P-08] [P-14] what is %s is a 502', async (_what, reply) => {
     app.fake.reply(reply);
     const answers = [await askJson(app.url), await askJson(app.url, { stream: true })];
-    expect(answers.map(({ status, body }) => [status, (body.error as Fields).code])).toEqual([
+    expect(answers.map(({ status, body }) => [status, (body.error as JsonObject).code])).toEqual([
       [502, 'upstream_error'],
       [502, 'upstream_error'],
     ]);
@@ -112,7 +113,7 @@ describe('before the first byte', () => {
 describe('in the middle of a stream', () => {
   beforeEach(() => start());
 
-  it.each<readonly [what: string, reply: FakeReply, error: Fields]>([
+  it.each<readonly [what: string, reply: FakeReply, error: JsonObject]>([
     ['ends too early', { body: WRITTEN }, BROKEN_OFF],
     [
       'loses its connection',
@@ -228,7 +229,7 @@ describe('what a model server may do otherwise', () => {
 describe('a limit', () => {
   const limited = (limits: RouterOptions['limits']) => start({ limits });
 
-  it.each<readonly [what: string, limits: RouterOptions['limits'], deltas: readonly Fields[], error: Fields]>([
+  it.each<readonly [what: string, limits: RouterOptions['limits'], deltas: readonly JsonObject[], error: JsonObject]>([
     [
       'everything the model writes',
       { outputBytes: 9 },
@@ -275,7 +276,7 @@ describe('a limit', () => {
     await limited({ durationMs: 20 });
     app.fake.reply({ hang: true });
     const { status, body } = await askJson(app.url);
-    expect([idle.slice(-2), status, (body.error as Fields).code]).toEqual([
+    expect([idle.slice(-2), status, (body.error as JsonObject).code]).toEqual([
       [
         JSON.stringify({
           error: { ...ORDER, message: 'The model server stopped sending data.', code: 'upstream_timeout' },
@@ -338,7 +339,7 @@ describe('a request', () => {
     await start({ limits: { bodyBytes: 100 } });
     const large = await askJson(app.url, { user: 'x'.repeat(100) });
     const typed = await askJson(app.url, {}, { headers: { 'content-type': 'text/plain' } });
-    expect([large, typed].map(({ status, body }) => [status, (body.error as Fields).code])).toEqual([
+    expect([large, typed].map(({ status, body }) => [status, (body.error as JsonObject).code])).toEqual([
       [413, 'request_too_large'],
       [415, 'unsupported_media_type'],
     ]);
@@ -388,7 +389,7 @@ describe('a request', () => {
 
 describe('the key and the address of the model server', () => {
   const secret = () => `{"error":{"message":"${UPSTREAM_KEY} is out of credit at ${app.fake.baseURL}."}}`;
-  const shown = async (body: Fields = {}) => /sk-test|127\.0\.0\.1/.test(await (await ask(app.url, body)).text());
+  const shown = async (body: JsonObject = {}) => /sk-test|127\.0\.0\.1/.test(await (await ask(app.url, body)).text());
   beforeEach(() => start());
 
   it('[P-09] stay unknown to clients where a refusal tells them', async () => {

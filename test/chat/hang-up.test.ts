@@ -6,11 +6,12 @@ import { createChatCompletion } from '../../src/apis/chat-completions/create.ts'
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
 import { activity } from '../../src/ports/endpoints/activity.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { type Gate, gate } from '../support/gate.ts';
 import { listening } from '../support/listening.ts';
-import { ask, askJson, type ChatApp, type Fields, QUESTION, startChatApp } from './chat-app.ts';
+import { ask, askJson, type ChatApp, QUESTION, startChatApp } from './chat-app.ts';
 import { calling, says } from './script.ts';
 
 const WRITTEN = chatChunk({ role: 'assistant', content: 'Hello' });
@@ -27,7 +28,7 @@ let reported: string[];
 
 beforeEach(async () => {
   [running, aborted, reported] = [gate(), gate<string>(), []];
-  const execute = (_args: Fields, { signal }: { readonly signal: AbortSignal }) => {
+  const execute = (_args: JsonObject, { signal }: { readonly signal: AbortSignal }) => {
     running.open();
     signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
     return new Promise(() => {});
@@ -41,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => app.close());
 
 /** A client that can leave, and whose leaving is no failure of the test. */
-function client(body: Fields) {
+function client(body: JsonObject) {
   const leaving = new AbortController();
   const answer = ask(app.url, body, { signal: leaving.signal });
   answer.catch(() => {});

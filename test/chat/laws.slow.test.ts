@@ -1,8 +1,10 @@
 /** A law over random turns: whatever is said and called, and however it is cut, the client gets all of its own and nothing else. */
+
 import fc from 'fast-check';
 import { functionTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type ChatFields, chatChunk, chatCompletion, type FakeAnswer } from '../../src/testing/index.ts';
-import { askChunks, type ChatApp, type Fields, gathered, QUESTION, startChatApp, streamed, whole } from './chat-app.ts';
+import { askChunks, type ChatApp, gathered, QUESTION, startChatApp, streamed, whole } from './chat-app.ts';
 import { wired } from './script.ts';
 
 const RUNS = 60;
@@ -49,7 +51,7 @@ let ran: unknown[] = [];
 
 beforeAll(async () => {
   // The count of calls is the result: no call repeats another with the same result.
-  app = await startChatApp({ tools: functionTools({ ours: { execute: (args: Fields) => ran.push(args) } }) });
+  app = await startChatApp({ tools: functionTools({ ours: { execute: (args: JsonObject) => ran.push(args) } }) });
 });
 afterAll(() => app.close());
 
@@ -77,7 +79,7 @@ describe('a turn of one to three rounds, in any mixture and at any cut,', () => 
       play(rounds);
       const chunks = await askChunks(app.url, { stream_options: { include_usage: true } });
       const finishes = chunks.flatMap(({ choices }) =>
-        (choices as readonly Fields[]).map((each) => each.finish_reason),
+        (choices as readonly JsonObject[]).map((each) => each.finish_reason),
       );
       expect({
         ids: [...new Set(chunks.map(({ id }) => id))],
@@ -127,7 +129,7 @@ function callsOf({ pieces }: Round, round: number) {
 /** The model answers with the round that the request has come to. */
 function play(rounds: readonly Round[]): void {
   app.fake.reply(({ body }) => {
-    const { messages, stream } = body as { messages: readonly Fields[]; stream?: boolean };
+    const { messages, stream } = body as { messages: readonly JsonObject[]; stream?: boolean };
     const index = messages.slice(QUESTION.messages.length).filter(({ role }) => role === 'assistant').length;
     const round = rounds[index];
     if (!round) throw new Error(`The turn has no round ${index}.`);
@@ -208,8 +210,8 @@ function join(before: ChatFields, delta: ChatFields): ChatFields {
   return { ...before, tool_calls: [...callsIn(before), ...callsIn(delta)] };
 }
 
-function callsIn({ tool_calls: calls = [] }: ChatFields): readonly Fields[] {
-  return calls as readonly Fields[];
+function callsIn({ tool_calls: calls = [] }: ChatFields): readonly JsonObject[] {
+  return calls as readonly JsonObject[];
 }
 
 /** The text in as many pieces as there are choices, or fewer. */

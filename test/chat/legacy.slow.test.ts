@@ -1,16 +1,9 @@
 /** Clients that still speak of `functions`: their calls come back as they know them, and the server's run behind them. */
+
 import { functionTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, chatStream, type FakeAnswer, textStream } from '../../src/testing/index.ts';
-import {
-  askChunks,
-  askData,
-  askJson,
-  type ChatApp,
-  type Fields,
-  QUESTION,
-  requestedOf,
-  startChatApp,
-} from './chat-app.ts';
+import { askChunks, askData, askJson, type ChatApp, QUESTION, requestedOf, startChatApp } from './chat-app.ts';
 
 const FUNCTIONS = { functions: [{ name: 'theirs' }] };
 const THEIRS = { name: 'theirs', arguments: '{"b":2}' };
@@ -19,7 +12,7 @@ const OURS = { name: 'ours', arguments: '{"a":1}' };
 let app: ChatApp;
 
 beforeEach(async () => {
-  app = await startChatApp({ tools: functionTools({ ours: { execute: (args: Fields) => ({ got: args }) } }) });
+  app = await startChatApp({ tools: functionTools({ ours: { execute: (args: JsonObject) => ({ got: args }) } }) });
 });
 afterEach(() => app.close());
 
@@ -67,7 +60,7 @@ it('[S-19] [A-27] runs a function of the server in JSON too', async () => {
     { body: chatCompletion('Done.') },
   );
   const { body } = await askJson(app.url, FUNCTIONS);
-  const [{ message }] = body.choices as [{ message: Fields }];
+  const [{ message }] = body.choices as [{ message: JsonObject }];
   expect(message).toEqual({ role: 'assistant', content: 'Ours: Done.' });
   expect(requestedOf(app).messages).toEqual(ASKED_BACK);
 });
@@ -85,7 +78,7 @@ it("[S-19] tells a client's function call in chunks, where the model server answ
 it("[S-19] tells a client's function call in JSON, where the model server answered in a stream", async () => {
   app.fake.reply(calls(THEIRS, 'Yours: '));
   const { body } = await askJson(app.url, FUNCTIONS);
-  const [choice] = body.choices as [Fields];
+  const [choice] = body.choices as [JsonObject];
   expect(choice).toEqual({
     index: 0,
     message: { role: 'assistant', content: 'Yours: ', function_call: THEIRS },
@@ -97,7 +90,7 @@ it('[T-12] makes the model answer without functions when it goes round in circle
   const again = callsWhole(OURS);
   app.fake.reply(again, again, again, { body: chatCompletion('Fine.') });
   await askJson(app.url, FUNCTIONS);
-  const choices = app.fake.requests.map(({ body }) => (body as Fields).function_call);
+  const choices = app.fake.requests.map(({ body }) => (body as JsonObject).function_call);
   expect(choices).toEqual([undefined, undefined, undefined, 'none']);
 });
 

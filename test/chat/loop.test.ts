@@ -1,13 +1,13 @@
 /** Tools that the server runs in a chat completion: the rounds, what the model is asked in each, and what stops them. */
 
 import { functionTools, type Note, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { gate } from '../support/gate.ts';
 import {
   ask,
   askChunks,
   askJson,
   type ChatApp,
-  type Fields,
   QUESTION,
   requestedOf,
   startChatApp,
@@ -35,7 +35,7 @@ function tools(): ToolProvider {
     add: {
       description: 'Adds one.',
       parameters: ADDED,
-      execute: (args: Fields) => {
+      execute: (args: JsonObject) => {
         ran.push(args);
         return String(Number(args.a) + 1);
       },
@@ -60,7 +60,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     app.fake.reply(says({ text: 'Let me see. ', calls: [call] }), says({ text: 'It is 3.' }));
     expect(await tell(app.url)).toEqual({ content: 'Let me see. It is 3.', calls: [], finish: 'stop' });
     expect(ran).toEqual([{ a: 2 }]);
-    expect(app.fake.requests.map(({ body }) => (body as Fields).messages)).toEqual([
+    expect(app.fake.requests.map(({ body }) => (body as JsonObject).messages)).toEqual([
       [USER],
       [USER, { role: 'assistant', content: 'Let me see. ', tool_calls: [wired(call)] }, result(call, '3')],
     ]);
@@ -153,7 +153,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
 
   it('[T-05] is given up when its time is over, and the model is told so', async () => {
     const aborted = gate<string>();
-    const execute = (_args: Fields, { signal }: { readonly signal: AbortSignal }) => {
+    const execute = (_args: JsonObject, { signal }: { readonly signal: AbortSignal }) => {
       signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
       return new Promise(() => {});
     };
@@ -213,7 +213,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     app.fake.reply(again, again, again, says({ text: 'Fine.' }));
     expect(await tell(app.url)).toEqual({ content: 'Fine.', calls: [], finish: 'stop' });
     const note = '(add was called 3 times in a row with the same arguments and the same result. Answer without tools.)';
-    const requested = app.fake.requests.map(({ body }) => body as Fields);
+    const requested = app.fake.requests.map(({ body }) => body as JsonObject);
     expect(requested.map(({ tool_choice: choice }) => choice)).toEqual([undefined, undefined, undefined, 'none']);
     expect(requestedOf(app).messages.at(-1)).toEqual(result(calling('add'), `2\n${note}`));
   });
@@ -247,7 +247,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const forced = { type: 'function' as const, function: { name: 'say' } };
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: 'Hello.' }));
     expect(await tell(app.url, { tool_choice: forced })).toEqual({ content: 'Hello.', calls: [], finish: 'stop' });
-    const choices = app.fake.requests.map(({ body }) => (body as Fields).tool_choice);
+    const choices = app.fake.requests.map(({ body }) => (body as JsonObject).tool_choice);
     expect(choices).toEqual([forced, 'auto']);
   });
 });
@@ -310,7 +310,8 @@ describe('what the model server is asked', () => {
 
   it('[A-14] holds no tool of the server where the host wants none for the request, or cannot list them', async () => {
     const broken: ToolProvider = { ...tools(), list: () => Promise.reject(new Error('down')) };
-    const chosen = (request: unknown) => ((request as { headers: Fields }).headers['x-tools'] ? [tools()] : [broken]);
+    const chosen = (request: unknown) =>
+      (request as { headers: JsonObject }).headers['x-tools'] ? [tools()] : [broken];
     await start({ tools: chosen });
     await askJson(app.url);
     await askJson(app.url, {}, { headers: { 'x-tools': 'on' } });
@@ -366,7 +367,7 @@ describe('the usage', () => {
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: '.' }));
     const chunks = await askChunks(app.url, { stream_options: { include_obfuscation: false } });
     expect(chunks.filter(({ usage }) => usage)).toEqual([]);
-    const options = app.fake.requests.map(({ body }) => (body as Fields).stream_options);
+    const options = app.fake.requests.map(({ body }) => (body as JsonObject).stream_options);
     const requested = { include_obfuscation: false, include_usage: true };
     expect(options).toEqual([requested, requested]);
   });

@@ -1,4 +1,5 @@
 /** Turns that call tools of the server and of the client: both are served, and the next request holds both results. */
+
 import {
   functionTools,
   memoryStore,
@@ -6,6 +7,7 @@ import {
   type RouterOptions,
   type StoredResponse,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   AS_OPENAI,
   ask,
@@ -13,7 +15,6 @@ import {
   askJson,
   type ChatApp,
   type Extra,
-  type Fields,
   type Reported,
   requestedOf,
   startChatApp,
@@ -42,13 +43,13 @@ async function start(options: RouterOptions = {}): Promise<void> {
 }
 
 /** The client's next request: what it was told, and the results of its own calls. */
-function answered({ content, calls }: Reported): readonly Fields[] {
+function answered({ content, calls }: Reported): readonly JsonObject[] {
   const written = { role: 'assistant', content, tool_calls: calls.map(wired) };
   return [USER, written, ...calls.map((call) => result(call, `client's ${call.name}`))];
 }
 
 /** What the model server is asked where the client goes on with the messages. */
-async function requestedWith(messages: readonly Fields[], extra: Extra = {}): Promise<readonly Fields[]> {
+async function requestedWith(messages: readonly JsonObject[], extra: Extra = {}): Promise<readonly JsonObject[]> {
   app.fake.reply(says({ text: 'Done.' }));
   await askJson(app.url, { messages }, extra);
   return requestedOf(app).messages;
@@ -109,10 +110,13 @@ describe.each(FORMS)('a round that calls tools of the server and of the client, 
 
 describe('what was kept for the client', () => {
   /** A turn of both, and the client's next request for it. */
-  async function mixedTurn(calls = [THEIRS, OURS], extra: Extra = {}): Promise<readonly Fields[]> {
+  async function mixedTurn(calls = [THEIRS, OURS], extra: Extra = {}): Promise<readonly JsonObject[]> {
     app.fake.reply(says({ calls }));
-    const { choices } = (await askJson(app.url, {}, extra)).body as { choices: readonly [{ message: Fields }] };
-    const { content, tool_calls: reported } = choices[0].message as { content: null; tool_calls: readonly Fields[] };
+    const { choices } = (await askJson(app.url, {}, extra)).body as { choices: readonly [{ message: JsonObject }] };
+    const { content, tool_calls: reported } = choices[0].message as {
+      content: null;
+      tool_calls: readonly JsonObject[];
+    };
     const results = reported.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'mine' }));
     return [USER, { role: 'assistant', content, tool_calls: reported }, ...results];
   }
@@ -134,7 +138,7 @@ describe('what was kept for the client', () => {
       user,
       { ...written, tool_calls: [wired(rewritten)] },
       ...results,
-    ] as Fields[]);
+    ] as JsonObject[]);
     expect(requested[1]?.tool_calls).toEqual([wired(OURS), wired(rewritten)]);
   });
 

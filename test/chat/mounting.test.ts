@@ -1,4 +1,5 @@
 /** The chat router in somebody else's app: behind its auth, at any path, several times, beside the Responses router. */
+
 import express from 'express';
 import OpenAI from 'openai';
 import {
@@ -11,9 +12,10 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
-import { ask, askJson, type Fields, QUESTION, requestedOf, USER, whole } from './chat-app.ts';
+import { ask, askJson, QUESTION, requestedOf, USER, whole } from './chat-app.ts';
 import { calling, result, says, wired } from './script.ts';
 
 const THEIRS = calling('theirs', { b: 2 });
@@ -39,7 +41,7 @@ async function serve(app: ReturnType<typeof express>): Promise<string> {
 
 /** `ours`, which says who asked for it. */
 function tools(): ToolProvider {
-  const execute = (_: Fields, { scope, request }: { scope: string; request: unknown }) =>
+  const execute = (_: JsonObject, { scope, request }: { scope: string; request: unknown }) =>
     `for ${scope} at ${(request as { originalUrl: string }).originalUrl}`;
   return functionTools({ ours: { execute } });
 }
@@ -117,7 +119,7 @@ describe('two chat routers and a Responses router with one store and one provide
   });
 
   /** A turn that calls tools of both sides, and the client's next messages. */
-  async function mixedTurn(): Promise<readonly Fields[]> {
+  async function mixedTurn(): Promise<readonly JsonObject[]> {
     fake.reply(says({ calls: [THEIRS, OURS] }));
     const { calls } = await whole(`${url}/v1`);
     fake.reply(says({ text: 'Done.' }));

@@ -1,16 +1,9 @@
 /** Ways of cutting calls into chunks that servers are known for, where the calls are the server's, the client's or both. */
+
 import { functionTools, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type ChatFields, chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
-import {
-  type ChatApp,
-  type Fields,
-  gathered,
-  type Reported,
-  requestedOf,
-  startChatApp,
-  streamed,
-  whole,
-} from './chat-app.ts';
+import { type ChatApp, gathered, type Reported, requestedOf, startChatApp, streamed, whole } from './chat-app.ts';
 
 const ADD = { id: 'a', name: 'add', arguments: '{"x":1}' };
 const SUB = { id: 'b', name: 'sub', arguments: '{"x":2}' };
@@ -33,7 +26,7 @@ function play(owned: readonly string[], deltas: readonly ChatFields[]): void {
 
 function own(...names: readonly string[]): void {
   ran = [];
-  const note = (name: string) => ({ execute: (args: Fields) => void ran.push([name, args.x]) });
+  const note = (name: string) => ({ execute: (args: JsonObject) => void ran.push([name, args.x]) });
   tools = functionTools(Object.fromEntries(names.map((name) => [name, note(name)])));
 }
 
@@ -43,7 +36,7 @@ function answer(stream: string): void {
 }
 
 interface Requested {
-  readonly messages: readonly Fields[];
+  readonly messages: readonly JsonObject[];
 }
 
 function hasResults({ messages }: Requested): boolean {
@@ -223,7 +216,7 @@ it('[P-05] gives calls ids where they have none, or all the same', async () => {
   );
   expect(await streamed(app.url)).toEqual(ANSWERED);
   const [requested = {}, ...answered] = requestedOf(app).messages.slice(1);
-  const ids = (requested.tool_calls as readonly Fields[]).map(({ id }) => id);
+  const ids = (requested.tool_calls as readonly JsonObject[]).map(({ id }) => id);
   expect({ ids, answered: answered.map(({ tool_call_id: id }) => id), different: new Set(ids).size }).toEqual({
     ids: ['a', OWN_ID, OWN_ID],
     answered: ids,

@@ -1,9 +1,11 @@
 /** What a model server said beside words and calls, in the request that we write behind a round of our tools. */
+
 import { functionTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, type FakeAnswer, textStream } from '../../src/testing/index.ts';
 import { recordedJson, recordedStream } from '../support/replay.ts';
 import { describeShared, listShared } from '../support/shared.ts';
-import { type ChatApp, type Fields, startChatApp } from './chat-app.ts';
+import { type ChatApp, startChatApp } from './chat-app.ts';
 
 let app: ChatApp | undefined;
 afterEach(() => app?.close());
@@ -27,7 +29,7 @@ const tools = functionTools(
 );
 
 /** The assistant message of the second request. */
-async function second(reply: FakeAnswer, stream: boolean): Promise<Fields | undefined> {
+async function second(reply: FakeAnswer, stream: boolean): Promise<JsonObject | undefined> {
   app ??= await startChatApp({ tools });
   const before = app.fake.requests.length;
   app.fake.reply(reply, { body: stream ? textStream('So.') : chatCompletion('So.') });
@@ -36,7 +38,9 @@ async function second(reply: FakeAnswer, stream: boolean): Promise<Fields | unde
   const answer = await fetch(`${app.url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });
   await answer.text();
   // The cast: a chat request has messages.
-  const { messages = [] } = (app.fake.requests[before + 1]?.body ?? {}) as { readonly messages?: readonly Fields[] };
+  const { messages = [] } = (app.fake.requests[before + 1]?.body ?? {}) as {
+    readonly messages?: readonly JsonObject[];
+  };
   return messages.find(({ role }) => role === 'assistant');
 }
 
@@ -50,7 +54,7 @@ describeShared('a recorded message behind which our tools ran', () => {
   it.each(listShared('corpus/chat-json', '.json').filter(isV01))('[V-01] goes back as it came: %s', async (file) => {
     const reply = recordedJson(file.replace('.json', ''));
     const { message } = JSON.parse(String(reply.body)).choices[0];
-    const calls = message.tool_calls.map(({ index: _, ...call }: Fields) => call);
+    const calls = message.tool_calls.map(({ index: _, ...call }: JsonObject) => call);
     expect(await second(reply, false)).toEqual({ ...message, tool_calls: calls });
   });
 
@@ -61,8 +65,8 @@ describeShared('a recorded message behind which our tools ran', () => {
       const chunks = String(reply.body)
         .split('\n')
         .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
-      const deltas: Fields[] = chunks.flatMap(({ choices }) => choices.map(({ delta }: Fields) => delta));
-      const pieces = deltas.flatMap(({ reasoning_details: list = [] }) => list as Fields[]);
+      const deltas: JsonObject[] = chunks.flatMap(({ choices }) => choices.map(({ delta }: JsonObject) => delta));
+      const pieces = deltas.flatMap(({ reasoning_details: list = [] }) => list as JsonObject[]);
       const text = pieces.map((piece) => piece.text ?? '').join('');
       const whole = Object.assign({}, ...pieces, ...pieces.filter((piece) => piece.signature));
       const reasoning = deltas.map((delta) => delta.reasoning ?? '').join('');
@@ -76,7 +80,7 @@ describeShared('a recorded message behind which our tools ran', () => {
 // Written after Google's, Mistral's and others' documentation.
 describe('a message behind which our tools ran', () => {
   const google = (signature: string) => ({ extra_content: { google: { thought_signature: signature } } });
-  const call = (index: number, more: Fields = {}) => ({
+  const call = (index: number, more: JsonObject = {}) => ({
     id: `call_${index}`,
     type: 'function',
     function: { name: `f${index}`, arguments: '{}' },

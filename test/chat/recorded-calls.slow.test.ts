@@ -1,19 +1,12 @@
 /** Every recorded stream that calls tools, some or all of which are the server's own: those run, and no client sees them. */
+
 import { functionTools, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeAnswer, textStream } from '../../src/testing/index.ts';
 import { readChatStream, type Segment } from '../support/naive-chat.ts';
 import { recordedStream } from '../support/replay.ts';
 import { describeShared, listShared } from '../support/shared.ts';
-import {
-  askChunks,
-  type ChatApp,
-  type Fields,
-  QUESTION,
-  requestedOf,
-  startChatApp,
-  streamed,
-  whole,
-} from './chat-app.ts';
+import { askChunks, type ChatApp, QUESTION, requestedOf, startChatApp, streamed, whole } from './chat-app.ts';
 
 type Called = Extract<Segment, { call: unknown }>['call'];
 
@@ -34,7 +27,7 @@ const OWN_ID = /^call_[\da-f]{32}$/;
 describeShared('a recorded stream that calls tools', () => {
   let app: ChatApp;
   let tools: ToolProvider;
-  let ran: { name: string; args: Fields }[];
+  let ran: { name: string; args: JsonObject }[];
 
   beforeAll(async () => {
     app = await startChatApp({ tools: () => [tools] });
@@ -44,7 +37,7 @@ describeShared('a recorded stream that calls tools', () => {
   /** The server owns these names, and the model server answers so. */
   function play(owned: readonly string[], ...answers: readonly FakeAnswer[]): void {
     ran = [];
-    const note = (name: string) => (args: Fields) => {
+    const note = (name: string) => (args: JsonObject) => {
       ran.push({ name, args });
       return `The result of ${name}.`;
     };

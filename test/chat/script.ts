@@ -1,6 +1,6 @@
 /** Scripts for the model server: what it answers, as a stream or as JSON, whichever the request asks for. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, type FakeAnswer, type FakeRequest } from '../../src/testing/index.ts';
-import type { Fields } from './chat-app.ts';
 
 /** A call that the model makes. */
 export interface Calling {
@@ -18,13 +18,13 @@ export interface Saying {
 }
 
 /** A call with arguments that fit `{}`, named after its tool unless it has an id of its own. */
-export function calling(name: string, args: Fields | string = {}, id = `call_${name}`): Calling {
+export function calling(name: string, args: JsonObject | string = {}, id = `call_${name}`): Calling {
   return { id, name, arguments: typeof args === 'string' ? args : JSON.stringify(args) };
 }
 
 /** An answer that suits the request. */
 export function says(saying: Saying): (request: FakeRequest) => FakeAnswer {
-  return ({ body }) => ({ body: (body as Fields).stream ? streamOf(saying) : jsonOf(saying) });
+  return ({ body }) => ({ body: (body as JsonObject).stream ? streamOf(saying) : jsonOf(saying) });
 }
 
 function streamOf({ text, reasoning, calls = [] }: Saying): string {

@@ -1,8 +1,10 @@
 /** Every recorded stream through a chat router: the client gets the model server's own data, byte for byte. */
+
 import { functionTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { recordedStream } from '../support/replay.ts';
 import { describeShared, listShared } from '../support/shared.ts';
-import { askData, type ChatApp, type Fields, openaiClient, QUESTION, startChatApp } from './chat-app.ts';
+import { askData, type ChatApp, openaiClient, QUESTION, startChatApp } from './chat-app.ts';
 
 const UNCALLED = functionTools({ nobody_calls_this: { description: 'Does nothing.', execute: () => 'nothing' } });
 const ASKING = { stream_options: { include_usage: true } };
@@ -56,7 +58,7 @@ interface Received {
   readonly last: string | undefined;
 }
 
-async function received(url: string, body: Fields = {}): Promise<Received> {
+async function received(url: string, body: JsonObject = {}): Promise<Received> {
   const data = await askData(url, body);
   const failed = data.at(-2)?.startsWith('{"error":{"message":') ?? false;
   return { data: data.slice(0, failed ? -2 : -1), failed, last: data.at(-1) };
@@ -86,7 +88,7 @@ function isUsageOnly(data: string): boolean {
 }
 
 /** The chunks that openai-node sees, how they ended, and what it makes of them, with the call ids that it makes up masked. */
-async function readByOpenai(url: string, body: Fields = {}) {
+async function readByOpenai(url: string, body: JsonObject = {}) {
   const chunks: unknown[] = [];
   let failure = '';
   const client = openaiClient(url).chat.completions;

@@ -1,6 +1,8 @@
 /** Deferred tools in chat completions, where the search is run like any other tool and nobody is shown it. */
+
 import type { RouterOptions, ToolProvider } from '../../src/index.ts';
-import { type ChatApp, type Fields, startChatApp, streamed, whole } from './chat-app.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type ChatApp, startChatApp, streamed, whole } from './chat-app.ts';
 import { calling, says } from './script.ts';
 
 const FORMS = [
@@ -30,9 +32,9 @@ async function start(options: RouterOptions = {}): Promise<void> {
 function offers(): readonly string[] {
   return app.fake.requests.map(({ body }) => {
     // The casts: what this package posts is a chat request.
-    const { tools: offered, functions } = body as Fields;
-    const all = (offered ?? functions ?? []) as readonly Fields[];
-    return all.map((tool) => ((tool.function as Fields) ?? tool).name).join(' ');
+    const { tools: offered, functions } = body as JsonObject;
+    const all = (offered ?? functions ?? []) as readonly JsonObject[];
+    return all.map((tool) => ((tool.function as JsonObject) ?? tool).name).join(' ');
   });
 }
 
@@ -57,7 +59,7 @@ describe.each(FORMS)('deferred tools, %s,', (_, tell) => {
     expect(offers()).toEqual(['own tool_search list', 'own tool_search list read']);
   });
 
-  it.each<[string, Fields, string]>([
+  it.each<[string, JsonObject, string]>([
     ['none', { tool_choice: 'none' }, 'list'],
     ['one of them', { tool_choice: { type: 'function', function: { name: 'send' } } }, 'tool_search list send'],
     [

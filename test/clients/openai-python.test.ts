@@ -1,10 +1,12 @@
 /** openai-python and the tools that it has no code for: searches, images and shell calls, to the letter of its types. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { draws, withImages } from '../image-generation/images-server.ts';
 import { pythonPackage } from '../support/python-package.ts';
-import { calls, chatBody, type Fields, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
 import { INCLUDING, searches, searching, TOLD } from '../web-search/support.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 
@@ -40,7 +42,7 @@ openai.describe('openai-python', () => {
   });
 
   describe.each(ways)('streamed by $stream, continued by $continuing', (way) => {
-    const run = (app: ToolsApp, scene: Fields) => client.run({ url: app.url, folder, ...way, ...scene });
+    const run = (app: ToolsApp, scene: JsonObject) => client.run({ url: app.url, folder, ...way, ...scene });
 
     it('[B-41] reads web searches, and sends them back', () =>
       withTools({ tools: searching().tools }, async (app) => {

@@ -1,15 +1,16 @@
 /** A Python script that runs one scene after the other, so that a test file pays for one interpreter and its imports. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { endWithParent } from '../support/services.ts';
-import type { Fields } from '../tools/support.ts';
 
 /** A running script. */
 export interface PythonClient {
   /** Runs a scene, one at a time. Rejects with what the script says of an exception. */
-  run(scene: Fields): Promise<Fields>;
+  run(scene: JsonObject): Promise<JsonObject>;
   close(): Promise<void>;
 }
 

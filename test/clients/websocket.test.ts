@@ -1,4 +1,5 @@
 /** Clients as they are: OpenAI's SDK, its agents SDK, and the messages that Codex sends. */
+
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,9 +8,10 @@ import { ResponsesWS as ResponsesWS6 } from 'openai/resources/responses/ws';
 import OpenAI from 'openai7';
 import type { ResponsesServerEvent } from 'openai7/resources/responses/responses';
 import { ResponsesWS } from 'openai7/resources/responses/ws';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { describeShared, readShared } from '../support/shared.ts';
-import { type Fields, finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
+import { finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
 
 let app: SocketApp;
 /** What the server was asked for: posts, and connections. */
@@ -105,7 +107,7 @@ describe('the agents SDK over its WebSocket', () => {
 });
 
 describeShared('Codex', () => {
-  const recorded = (turn: string): Fields =>
+  const recorded = (turn: string): JsonObject =>
     JSON.parse(readShared(`clients/codex-ws.tool.responses.stream${turn}.json`)).body;
 
   it('[S-15] warms up, continues with nothing stored, and gives back what its tool said', async () => {
@@ -119,7 +121,7 @@ describeShared('Codex', () => {
     const { generate, ...settings } = recorded('');
     const called = await talk.ask({ ...settings, previous_response_id: finalOf(warm).id, input: [user] });
     const [call] = finalOf(called).output as readonly Message[];
-    const [output] = recorded('.turn2').input as readonly [Fields];
+    const [output] = recorded('.turn2').input as readonly [JsonObject];
     const done = await talk.ask({
       ...recorded('.turn2'),
       previous_response_id: finalOf(called).id,

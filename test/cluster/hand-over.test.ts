@@ -1,6 +1,6 @@
 /** Nodes that go in good order, responses that kill every node, and tools that must not run twice. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream } from '../../src/testing/index.ts';
-import type { Fields } from '../http/client.ts';
 import { eventually } from './cluster.ts';
 import {
   agreedOn,
@@ -69,7 +69,7 @@ onEachDatabase(
       await cluster.endOf(id);
       const [survivor] = cluster.without();
       const { error, status } = await settled(survivor, id);
-      expect([status, (error as Fields).message, control.count('tool/fatal')]).toEqual([
+      expect([status, (error as JsonObject).message, control.count('tool/fatal')]).toEqual([
         'failed',
         expect.stringMatching(/3 servers/),
         3,

@@ -1,10 +1,12 @@
 /** openai-python as the client of a cluster: the node that it reads from is killed, and it reads the rest from another. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream } from '../../src/testing/index.ts';
-import { type Fields, parsed, type StreamEvent } from '../http/client.ts';
+import { parsed, type StreamEvent } from '../http/client.ts';
 import { pythonPackage } from '../support/python-package.ts';
 import { endWithParent } from '../support/services.ts';
 import { agreedOn, calls, onEachDatabase, stalled, textsOf } from './world.ts';
@@ -39,7 +41,7 @@ async function endOf(child: ChildProcess): Promise<readonly [number | null, stri
 }
 
 /** The client adds what it parsed to what came over the wire. */
-function withoutHelpers(value: unknown): Fields {
+function withoutHelpers(value: unknown): JsonObject {
   return JSON.parse(JSON.stringify(value), (key, member) => (key === 'parsed' ? undefined : member));
 }
 
@@ -50,13 +52,13 @@ onEachDatabase('openai-python', (world) => {
     const [first] = cluster.without();
     const client = startClient(first.url);
     const events: StreamEvent[] = [];
-    let said: Fields = {};
+    let said: JsonObject = {};
     for await (const line of client.lines) {
       const { event, cut, ...rest } = parsed(line);
       said = { ...said, ...rest };
       // The cast: what the client prints of an event is the event.
       if (event) events.push(event as StreamEvent);
-      if ((event as Fields | undefined)?.type === 'response.output_text.delta' && first.isAlive) void first.kill();
+      if ((event as JsonObject | undefined)?.type === 'response.output_text.delta' && first.isAlive) void first.kill();
       if (cut === undefined) continue;
       // Another node may have been the owner: then the stream alone was lost, and its node goes too.
       await (await cluster.ownerOf(idOf(events))).kill();
@@ -77,5 +79,5 @@ onEachDatabase('openai-python', (world) => {
 
 function idOf([first]: readonly StreamEvent[]): string {
   // The cast: it is `response.created`.
-  return String((first?.response as Fields | undefined)?.id);
+  return String((first?.response as JsonObject | undefined)?.id);
 }

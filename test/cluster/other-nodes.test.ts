@@ -1,6 +1,7 @@
 /** What clients ask of other nodes than the one that makes a response: they cancel it, delete it, and ask for its events. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream } from '../../src/testing/index.ts';
-import { ask, errorIn, type Fields, lastResponse, parseStream, send } from '../http/client.ts';
+import { ask, errorIn, lastResponse, parseStream, send } from '../http/client.ts';
 import { type ClusterNode, eventually } from './cluster.ts';
 import {
   agreedOn,
@@ -111,7 +112,7 @@ onEachDatabase(
       const codes = await eventually('the log expires', async () => {
         const response = await fetch(`${other?.url ?? one.url}/responses/${id}?stream=true`);
         const text = await response.text();
-        return response.status === 200 ? undefined : [response.status, errorIn(JSON.parse(text) as Fields).code];
+        return response.status === 200 ? undefined : [response.status, errorIn(JSON.parse(text) as JsonObject).code];
       });
       const foreground = lastResponse(parseStream(await (await ask(one.url, { stream: true })).text()));
       const never = await send(`${one.url}/responses/${foreground.id}?stream=true`);

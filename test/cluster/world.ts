@@ -1,9 +1,10 @@
 /** What a cluster is surrounded by: its database, a model server that the test controls, and whom its nodes ask before they act. */
 
 import type { Limits } from '../../src/ports/limits.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeResponder, FakeUpstream } from '../../src/testing/index.ts';
 import { chatChunk, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
-import { ask, type Fields, parsed, parseStream, type Stream, type StreamEvent, send } from '../http/client.ts';
+import { ask, parsed, parseStream, type Stream, type StreamEvent, send } from '../http/client.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
@@ -149,7 +150,7 @@ function whatIn(path: string): string {
 }
 
 /** Says the pieces, and then nothing more. */
-export function stalled(...pieces: readonly (string | Fields)[]): FakeResponder {
+export function stalled(...pieces: readonly (string | JsonObject)[]): FakeResponder {
   const body = pieces.map((piece) => chatChunk(typeof piece === 'string' ? { content: piece } : piece));
   return { body, stallAfterBytes: 1e6 };
 }
@@ -162,7 +163,7 @@ export function calls(...names: readonly string[]): FakeResponder {
 }
 
 /** Begins a response in the background, and returns its id. */
-export async function begun({ url }: ClusterNode, body: Fields = {}): Promise<string> {
+export async function begun({ url }: ClusterNode, body: JsonObject = {}): Promise<string> {
   const response = await ask(url, { background: true, ...body });
   const text = await response.text();
   if (!response.ok) throw new Error(`Not begun: ${text}`);
@@ -199,12 +200,12 @@ export function isOf(type: string): (event: StreamEvent) => boolean {
 }
 
 /** The response as it is stored. */
-export async function retrieved({ url }: ClusterNode, id: string): Promise<Fields> {
+export async function retrieved({ url }: ClusterNode, id: string): Promise<JsonObject> {
   return (await send(`${url}/responses/${id}`)).body;
 }
 
 /** The response as soon as it is no longer in progress. */
-export function settled(node: ClusterNode, id: string): Promise<Fields> {
+export function settled(node: ClusterNode, id: string): Promise<JsonObject> {
   return eventually(`${id} has ended`, async () => {
     const response = await retrieved(node, id);
     return response.status === 'in_progress' || response.status === 'queued' ? undefined : response;
@@ -221,19 +222,19 @@ export async function agreedOn({ nodes }: Cluster, id: string) {
   const last = expectWireLaws(readWire(stream.text));
   for (const response of responses) expect(response).toEqual(last);
   // The cast: as the client read it.
-  return { events: stream.events, text: stream.text, response: responses[0] as Fields };
+  return { events: stream.events, text: stream.text, response: responses[0] as JsonObject };
 }
 
 /** The texts of the messages. */
-export function textsOf({ output }: Fields): readonly string[] {
+export function textsOf({ output }: JsonObject): readonly string[] {
   // The casts: the wire's laws hold.
-  const messages = (output as readonly Fields[]).filter(({ type }) => type === 'message');
-  return messages.flatMap(({ content }) => (content as readonly Fields[]).map(({ text }) => String(text)));
+  const messages = (output as readonly JsonObject[]).filter(({ type }) => type === 'message');
+  return messages.flatMap(({ content }) => (content as readonly JsonObject[]).map(({ text }) => String(text)));
 }
 
 /** The calls of the output: name, status, output and whether there was an error. */
-export function callsOf({ output }: Fields): readonly (readonly unknown[])[] {
+export function callsOf({ output }: JsonObject): readonly (readonly unknown[])[] {
   // The cast: as above.
-  const items = (output as readonly Fields[]).filter(({ type }) => type === 'mcp_call');
+  const items = (output as readonly JsonObject[]).filter(({ type }) => type === 'mcp_call');
   return items.map(({ name, status, output: result }) => [name, status, result]);
 }

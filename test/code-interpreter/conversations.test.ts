@@ -1,12 +1,14 @@
 /** Code over several responses: where it runs, which files it finds, and what of it clients and models are told again. */
+
 import type { RouterOptions } from '../../src/index.ts';
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { chatBody, type Fields, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
+import { chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
 import { ASKING, interpreter, type Ran, runs } from './interpreter.ts';
 
-type Item = WireResponse['output'][number] & Fields;
+type Item = WireResponse['output'][number] & JsonObject;
 
 /** Runs with an app that interprets code. */
 function withCode<Result>(
@@ -18,7 +20,7 @@ function withCode<Result>(
 }
 
 /** One response in which the model runs this code. */
-async function runOnce({ url, fake }: ToolsApp, code: string, body: Fields = {}): Promise<WireResponse> {
+async function runOnce({ url, fake }: ToolsApp, code: string, body: JsonObject = {}): Promise<WireResponse> {
   fake.reply(runs(code), says('Done.'));
   const { status, text } = await post(url, { ...ASKING, ...body });
   if (status !== 200) throw new Error(text);
@@ -49,23 +51,26 @@ function lastRequested({ fake }: ToolsApp): unknown {
 }
 
 /** What the error of a refused request says. */
-async function refused(url: string, body: Fields): Promise<unknown> {
+async function refused(url: string, body: JsonObject): Promise<unknown> {
   const { status, text } = await post(url, body);
   const { code, param } = JSON.parse(text).error;
   return [status, code, param];
 }
 
-const inContainer = (container: unknown): Fields => ({ ...ASKING, tools: [{ type: 'code_interpreter', container }] });
-const file = (filename: string, text: string, type = 'text/csv'): Fields => ({
+const inContainer = (container: unknown): JsonObject => ({
+  ...ASKING,
+  tools: [{ type: 'code_interpreter', container }],
+});
+const file = (filename: string, text: string, type = 'text/csv'): JsonObject => ({
   type: 'input_file',
   filename,
   file_data: `data:${type};base64,${Buffer.from(text).toString('base64')}`,
 });
-const asking = (...parts: readonly Fields[]): Fields => ({
+const asking = (...parts: readonly JsonObject[]): JsonObject => ({
   input: [{ role: 'user', content: [{ type: 'input_text', text: 'Sum it.' }, ...parts] }],
 });
 
-const isUsers = ({ role }: Fields): boolean => role === 'user';
+const isUsers = ({ role }: JsonObject): boolean => role === 'user';
 
 describe('the container', () => {
   it('[T-11] stays with the conversation, and with it its variables', () =>
@@ -241,7 +246,8 @@ describe('outputs', () => {
       const reported = chatBody(app.fake.requests[1] as never).messages;
       await runOnce(app, '1', { previous_response_id: first.id, input: 'On.' });
       const again = chatBody(app.fake.requests[2] as never).messages.slice(0, reported.length);
-      const withoutIds = (messages: readonly Fields[]) => JSON.stringify(messages).replace(/id":"[^"]*"/g, 'id":""');
+      const withoutIds = (messages: readonly JsonObject[]) =>
+        JSON.stringify(messages).replace(/id":"[^"]*"/g, 'id":""');
       expect(withoutIds(again)).toEqual(withoutIds(reported));
     }));
 });

@@ -1,10 +1,12 @@
 /** The code interpreter behind everything else that takes tools: chat completions, middlewares, WebSocket, other model servers and dialects. */
+
 import express from 'express';
 import { chatCompletionsUpstream, injectTools, memoryStore, responsesRouter, runTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
 import { ask, QUESTION, startChatApp } from '../chat/chat-app.ts';
 import { ask as askIn, NAMES, withDialect } from '../dialects/support.ts';
-import { CHAT, type Fields, type Step, withHost } from '../middleware/host.ts';
+import { CHAT, type Step, withHost } from '../middleware/host.ts';
 import { listening } from '../support/listening.ts';
 import { post } from '../support/responses-client.ts';
 import { chatBody, says, withTools } from '../tools/support.ts';
@@ -87,11 +89,11 @@ describe('middlewares', () => {
   });
 
   it('[T-11] run the code behind somebody else’s handler', async () => {
-    const requested: Fields[] = [];
+    const requested: JsonObject[] = [];
     const answers = [runs('6 * 7'), says('It is 42.')].map(({ body }) => String(body));
     const handler: Step = (req, res) => {
       // The cast: a middleware has read it.
-      requested.push(req.body as Fields);
+      requested.push(req.body as JsonObject);
       res.writeHead(200, { 'content-type': 'text/event-stream' }).end(answers[requested.length - 1]);
     };
     await withHost([runTools({ tools: interpreter().tools, handler })], async ({ post }) => {
@@ -110,7 +112,7 @@ describe('WebSocket', () => {
     try {
       app.fake.reply(runs('x = 41'), says('Set.'), runs('x + 1'), says('42.'));
       const talk = await app.connect();
-      const first = (await talk.ask({ ...ASKING, store: false })).at(-1)?.response as Fields;
+      const first = (await talk.ask({ ...ASKING, store: false })).at(-1)?.response as JsonObject;
       const second = (await talk.ask({ ...ASKING, store: false, previous_response_id: first.id })).at(-1)?.response;
       expect(second).toMatchObject({ output: [{ outputs: [{ logs: '42' }] }, {}] });
     } finally {

@@ -1,4 +1,5 @@
 /** A code interpreter whose code is JavaScript in a context of its own, and requests for it. */
+
 import { createContext, runInContext } from 'node:vm';
 import {
   type CodeContainer,
@@ -9,9 +10,10 @@ import {
   ContainerLostError,
   codeInterpreter,
 } from 'express-open-responses/code-interpreter';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { untilAborted } from '../../src/streams/until-aborted.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
-import { calls, deferred, type Fields } from '../tools/support.ts';
+import { calls, deferred } from '../tools/support.ts';
 
 /** What a test sees of the code that ran. */
 export interface Ran {
@@ -105,7 +107,7 @@ function raise(message: string): never {
 }
 
 /** A request that asks for its code to be run, and for what it gives. */
-export const ASKING: Fields = {
+export const ASKING: JsonObject = {
   tools: [{ type: 'code_interpreter', container: { type: 'auto' } }],
   include: ['code_interpreter_call.outputs'],
 };

@@ -1,8 +1,10 @@
 /** Everything that real clients send is taken: what cannot be carried is left out with a note, and nothing is a 400. */
+
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type ClientRequest, clientRequests, continuedBy, postedBody } from '../support/client-bodies.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, finalOf, type RequestApp, type Resource, requestAppPerTest } from '../support/request-app.ts';
+import { finalOf, type RequestApp, type Resource, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 
 const recorded = clientRequests();
@@ -17,7 +19,7 @@ requestAppPerTest(
 );
 
 /** The response to the body, which is asked for as the client asked. */
-async function answered(body: Fields): Promise<Resource> {
+async function answered(body: JsonObject): Promise<Resource> {
   const previous = continuedBy(body);
   if (previous) store.put(previous);
   if (body.stream === true) return finalOf(await app.streamed(body));
@@ -27,18 +29,18 @@ async function answered(body: Fields): Promise<Resource> {
 }
 
 /** The tools that are neither offered to the model nor noted. */
-function lost(tools: unknown): readonly Fields[] {
+function lost(tools: unknown): readonly JsonObject[] {
   const offered = JSON.stringify(app.requested().tools ?? []);
-  return ((tools ?? []) as readonly Fields[]).flatMap(unpacked).filter(({ type, name = type }) => {
+  return ((tools ?? []) as readonly JsonObject[]).flatMap(unpacked).filter(({ type, name = type }) => {
     const carried = offered.includes(`"name":"${name}"`);
     return !carried && !app.notes.some(({ message }) => message.includes(`'${type}'`));
   });
 }
 
 /** The tools of a namespace, each under the name that a model is told. */
-function unpacked(tool: Fields): readonly Fields[] {
+function unpacked(tool: JsonObject): readonly JsonObject[] {
   if (tool.type !== 'namespace') return [tool];
-  return (tool.tools as readonly Fields[]).map((inner) => ({ ...inner, name: `${tool.name}__${inner.name}` }));
+  return (tool.tools as readonly JsonObject[]).map((inner) => ({ ...inner, name: `${tool.name}__${inner.name}` }));
 }
 
 describeShared('what real clients post to /responses', () => {
@@ -78,10 +80,10 @@ describeShared('what real clients post to other paths', () => {
     return { ...body, ...continued, path: path.replace(/conv_\w+/, String(id)) };
   }
 
-  async function posted(path: string, body: Fields): Promise<Fields & { readonly status: number }> {
+  async function posted(path: string, body: JsonObject): Promise<JsonObject & { readonly status: number }> {
     const headers = { 'content-type': 'application/json' };
     const answer = await fetch(`${app.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    return { ...((await answer.json()) as Fields), status: answer.status };
+    return { ...((await answer.json()) as JsonObject), status: answer.status };
   }
 
   it.each(recorded.filter((request) => !isServed(request)))('[S-14] [S-17] [Q-02] is taken: $name', async (request) => {

@@ -1,7 +1,9 @@
 /** What the bodies of real clients become upstream, frozen: a red pin is a question, not an insult. */
+
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { clientRequests, continuedBy, postedBody, summaryOf } from '../support/client-bodies.ts';
-import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 
 const store = memoryStore();
@@ -14,7 +16,7 @@ requestAppPerTest(
 );
 
 /** The chat request that the recorded body becomes, in short. */
-async function pinOf(name: string): Promise<Fields> {
+async function pinOf(name: string): Promise<JsonObject> {
   const request = clientRequests().find((recorded) => recorded.name === name);
   if (!request) throw new Error(`There is no recording ${name}.`);
   const body = postedBody(request);
@@ -26,7 +28,7 @@ async function pinOf(name: string): Promise<Fields> {
 }
 
 /** After a tool's name: `!` is strict, `?` is not, nothing says nothing. */
-const PINS: Readonly<Record<string, Fields>> = {
+const PINS: Readonly<Record<string, JsonObject>> = {
   'promptfoo.text.responses.json': {
     model: 'fake-model',
     max_tokens: 1024,

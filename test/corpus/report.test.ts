@@ -2,20 +2,21 @@
  * What becomes of every field of the recorded answers: shown, carried or noted, but never lost without a word.
  * `npm run corpus:report` prints it, field by field.
  */
+
 import { writeSync } from 'node:fs';
 import type { Note } from '../../src/index.ts';
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { describeShared, hasShared, listShared, readShared } from '../support/shared.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Fate = 'shown' | 'carried' | 'noted' | 'envelope' | 'failed' | 'lost';
 
-const isRecord = (value: unknown): value is Fields =>
+const isRecord = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+const listOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
 /** What says something: servers send many fields empty. */
 function isSaid(value: unknown): boolean {
@@ -41,7 +42,7 @@ function each(fate: Fate, names: string): Readonly<Record<string, Fate>> {
 }
 
 /** One answer: its parsed chunks or events. */
-type Answer = readonly Fields[];
+type Answer = readonly JsonObject[];
 
 function answersIn(folder: string, ending: string): readonly Answer[] {
   return listShared(`corpus/${folder}`, ending)
@@ -92,7 +93,7 @@ function add(report: Report, name: string, fate: Fate): void {
 
 function chatFields(chunks: Answer): ReadonlySet<string> {
   const names = new Set<string>();
-  const addAll = (place: string, fields: Fields) => {
+  const addAll = (place: string, fields: JsonObject) => {
     for (const name of Object.keys(fields)) if (isSaid(fields[name])) names.add(place + name);
   };
   for (const chunk of chunks) {
@@ -153,7 +154,7 @@ function reportResponses(): Report {
 }
 
 /** Up to the end of the first response: a recording of a tool's rounds holds several. */
-function itemsIn(events: Answer): readonly Fields[] {
+function itemsIn(events: Answer): readonly JsonObject[] {
   const end = events.findIndex(({ type }) => /^response\.(completed|incomplete|failed)$/.test(String(type)));
   const first = end < 0 ? events : events.slice(0, end + 1);
   const done = first.filter(({ type }) => type === 'response.output_item.done').flatMap(({ item }) => listOf([item]));
@@ -184,11 +185,11 @@ function reportMessages(): Report {
   return report;
 }
 
-function blocksIn(events: Answer): readonly Fields[] {
+function blocksIn(events: Answer): readonly JsonObject[] {
   return events.flatMap(({ content_block: block, content }) => [...listOf([block]), ...listOf(content)]);
 }
 
-function citationsIn(events: Answer): readonly Fields[] {
+function citationsIn(events: Answer): readonly JsonObject[] {
   const streamed = events.flatMap(({ delta }) => (isRecord(delta) ? listOf([delta.citation]) : []));
   return [...streamed, ...blocksIn(events).flatMap(({ citations }) => listOf(citations))];
 }

@@ -1,4 +1,5 @@
 /** Which dialect answers, what the host's own options change of it, and what each does in a silence. */
+
 import { jest } from '@jest/globals';
 import {
   chatCompletionsRouter,
@@ -7,9 +8,10 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { withHost } from '../middleware/host.ts';
-import { ask, eventsOf, type Fields, finalOf, NAMES, outputOf, typesOf, withDialect } from './support.ts';
+import { ask, eventsOf, finalOf, NAMES, outputOf, typesOf, withDialect } from './support.ts';
 
 const CALL = { body: toolCallStream([{ id: 'call_1', name: 'look', arguments: '{}' }]) };
 const READ = [
@@ -38,7 +40,7 @@ describe('the dialect of a request', () => {
             const json = await ask(url, {}, headers);
             const kept = await ask(url, { method: 'GET', path: `/responses/${finalOf(json).id}` }, headers);
             const gone = await ask(url, { method: 'GET', path: '/responses/resp_gone' }, headers);
-            const call = (outputOf(json)[0] as Fields).status;
+            const call = (outputOf(json)[0] as JsonObject).status;
             expect(finalOf(kept)).toEqual(finalOf(json));
             return [signOf(streamed.text), finalOf(json).status, call, JSON.parse(gone.text).error.message];
           }),
@@ -96,7 +98,7 @@ describe('what a dialect said', () => {
       const result = { type: 'function_call_output', call_id: 'call_look', output: 'seen' };
       const next = await ask(url, { body: { input: [{ role: 'user', content: 'Go.' }, ...output, result] } });
       // The cast: the fake was sent a chat body.
-      const { messages } = (fake.requests.at(-1)?.body ?? {}) as { readonly messages: readonly Fields[] };
+      const { messages } = (fake.requests.at(-1)?.body ?? {}) as { readonly messages: readonly JsonObject[] };
       expect([next.status, messages.filter(({ role }) => role === 'tool').map(({ content }) => content)]).toEqual([
         200,
         [dialect === 'open-responses-server' ? '["a","b"]' : 'a\nb', 'seen'],

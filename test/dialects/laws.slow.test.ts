@@ -1,11 +1,13 @@
 /** The laws of dialects over arbitrary answers of a model: what is told is the default's, but for what is documented. */
+
 import fc from 'fast-check';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { toWebHandler } from '../../src/web/to-web-handler.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
-import { type Event, eventsOf, type Fields, NAMES, withoutIdentity } from './support.ts';
+import { type Event, eventsOf, NAMES, withoutIdentity } from './support.ts';
 
 type ModelEvent = Parameters<typeof written>[0][number];
 
@@ -53,9 +55,9 @@ const RUNS = { numRuns: 60 };
 interface Reported {
   readonly writes: readonly string[];
   readonly events: readonly Event[];
-  readonly streamed: Fields;
-  readonly json: Fields;
-  readonly kept: Fields;
+  readonly streamed: JsonObject;
+  readonly json: JsonObject;
+  readonly kept: JsonObject;
 }
 
 async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], mcpItems: 'mcp_call' | 'function_call') {
@@ -67,7 +69,7 @@ async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], m
     dialect,
     ...shown,
   });
-  const create = (body: Fields) => {
+  const create = (body: JsonObject) => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' } };
     const requested = { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body };
     return handler(new Request('http://host/responses', { ...init, body: JSON.stringify(requested) }));
@@ -91,7 +93,7 @@ async function piecesOf({ body }: Response): Promise<readonly string[]> {
 }
 
 /** The response without what its dialect is documented to change. */
-const UNDONE: Readonly<Record<DialectName, (response: Fields) => Fields>> = {
+const UNDONE: Readonly<Record<DialectName, (response: JsonObject) => JsonObject>> = {
   openai: (response) => response,
   'vllm-responses': (response) => response,
   'open-responses-server': (response) => ({ ...response, output: itemsOf(response).map(unspelled) }),
@@ -101,11 +103,11 @@ const UNDONE: Readonly<Record<DialectName, (response: Fields) => Fields>> = {
   },
 };
 
-function itemsOf({ output }: Fields): readonly Fields[] {
-  return output as readonly Fields[];
+function itemsOf({ output }: JsonObject): readonly JsonObject[] {
+  return output as readonly JsonObject[];
 }
 
-function unspelled(item: Fields): Fields {
+function unspelled(item: JsonObject): JsonObject {
   if (item.status === 'ready') return { ...item, status: 'completed' };
   if (item.type !== 'function_call_output') return item;
   const texts: readonly string[] = JSON.parse(String(item.output));

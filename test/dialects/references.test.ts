@@ -1,5 +1,6 @@
 /** What the systems' own documents promise of their streams, held against what is written down of their dialects. */
-import { type Event, eventsOf, type Fields, golden } from './support.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type Event, eventsOf, golden } from './support.ts';
 
 /** The first stream of a scene. */
 function streamOf(dialect: Parameters<typeof golden>[0], scene: string): string {
@@ -16,8 +17,8 @@ function ofType(text: string, type: string): readonly Event[] {
   return eventsOf(text).filter((event) => event.type === `response.${type}`);
 }
 
-function lastResponse(text: string): Fields {
-  return eventsOf(text).at(-1)?.response as Fields;
+function lastResponse(text: string): JsonObject {
+  return eventsOf(text).at(-1)?.response as JsonObject;
 }
 
 /** Like the documents' own `grep -oP '"<key>":"[^"]+' | sort -u`. */
@@ -72,7 +73,7 @@ describe('reference 000, of open-responses-server', () => {
 
   it('[A-04, A-05] has each new call in a snapshot: the client’s ready, the server’s in progress', () => {
     const snapshots = ofType(streamOf('open-responses-server', 'mixed-calls'), 'in_progress');
-    const calls = snapshots.map(({ response }) => (response as { readonly output: readonly Fields[] }).output);
+    const calls = snapshots.map(({ response }) => (response as { readonly output: readonly JsonObject[] }).output);
     expect(calls.map((output) => output.map(({ name, status }) => `${name} ${status}`))).toEqual([
       [],
       ['read in_progress'],
@@ -88,7 +89,7 @@ describe('reference 000, of open-responses-server', () => {
 
   it('[A-08, A-09] has the result as a list of texts, in its item and as a delta', () => {
     const text = streamOf('open-responses-server', 'server-call');
-    const { output } = lastResponse(text) as { readonly output: readonly Fields[] };
+    const { output } = lastResponse(text) as { readonly output: readonly JsonObject[] };
     const result = output.find(({ type }) => type === 'function_call_output');
     const [delta] = ofType(text, 'output_text.delta');
     expect([result?.output, result?.call_id, delta?.delta, delta?.item_id]).toEqual([
@@ -101,7 +102,7 @@ describe('reference 000, of open-responses-server', () => {
 
   it('[A-10, M-01] leaves the client’s call ready in a completed response', () => {
     const { status, output } = lastResponse(streamOf('open-responses-server', 'client-call'));
-    expect([status, (output as readonly Fields[])[0]?.status]).toEqual(['completed', 'ready']);
+    expect([status, (output as readonly JsonObject[])[0]?.status]).toEqual(['completed', 'ready']);
   });
 
   it('[A-05] has no call ready that the client cannot run: the server’s own, and one that was cut off', () => {
@@ -167,7 +168,7 @@ describe('reference 002, of vllm-responses', () => {
 
   it('[B-12, M-21] has of a failed call only where it is, and the error in its item', () => {
     const failed = streamOf('vllm-responses', 'server-call-fails');
-    const done = ofType(failed, 'output_item.done')[0]?.item as Fields;
+    const done = ofType(failed, 'output_item.done')[0]?.item as JsonObject;
     expect([ofType(failed, 'mcp_call.failed'), done.status, done.error, lastResponse(failed).status]).toEqual([
       [
         {
@@ -223,10 +224,10 @@ describe('reference 002, of vllm-responses', () => {
 
 describe('reference 003, of tokligence', () => {
   const text = streamOf('tokligence', 'client-call');
-  const added = ofType(text, 'output_item.added')[0]?.item as Fields;
-  const done = ofType(text, 'output_item.done')[0]?.item as Fields;
+  const added = ofType(text, 'output_item.added')[0]?.item as JsonObject;
+  const done = ofType(text, 'output_item.done')[0]?.item as JsonObject;
   const final = lastResponse(text);
-  const [call] = final.output as readonly Fields[];
+  const [call] = final.output as readonly JsonObject[];
 
   it('[C-01, C-08] has the whole sequence of a call', () => {
     const types = eventsOf(text).map(({ type }) => type.replace(/^response\./, ''));

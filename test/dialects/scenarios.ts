@@ -1,14 +1,13 @@
 /** The scenes that every dialect plays: what the model server says in each, and what a client asks. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeReply } from '../../src/testing/index.ts';
 import { chatChunk, chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** One request; `{first}` and `{last}` in its path are ids of responses before. */
 export interface Requested {
   readonly method?: 'GET';
   readonly path?: string;
-  readonly body?: Fields;
+  readonly body?: JsonObject;
   /** What the model server says to this one, where it is something else. */
   readonly rounds?: readonly FakeReply[];
 }
@@ -58,7 +57,7 @@ function written(body: string): FakeReply {
 }
 
 /** The deltas of one call; its arguments come in pieces. */
-function callDeltas(index: number, id: string, name: string, pieces: readonly string[]): readonly Fields[] {
+function callDeltas(index: number, id: string, name: string, pieces: readonly string[]): readonly JsonObject[] {
   const start = { index, id, type: 'function', function: { name, arguments: '' } };
   return [
     { tool_calls: [start] },
@@ -73,7 +72,7 @@ function legacyStream(name: string): string {
   return [...chunks, chatChunk({}, { finish_reason: 'function_call' }), 'data: [DONE]\n\n'].join('');
 }
 
-function cutOff(...deltas: readonly Fields[]): string {
+function cutOff(...deltas: readonly JsonObject[]): string {
   const chunks = deltas.map((delta) => chatChunk(delta));
   return [...chunks, chatChunk({}, { finish_reason: 'length' }), 'data: [DONE]\n\n'].join('');
 }

@@ -1,8 +1,10 @@
 /** Outputs that are submitted to a response go on with it: the same engine as a next request, under the same settings. */
+
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { CLIENT_TOOLS } from './scenarios.ts';
-import { type Answer, ask, type DialectApp, type Fields, finalOf, outputOf, typesOf, withDialect } from './support.ts';
+import { type Answer, ask, type DialectApp, finalOf, outputOf, typesOf, withDialect } from './support.ts';
 
 const CALLS = [
   { id: 'call_1', name: 'look', arguments: '{"at":1}' },
@@ -11,7 +13,7 @@ const CALLS = [
 const DONE = { body: textStream('Done.') };
 
 /** A response that waits for two outputs. */
-async function waiting(app: DialectApp, body: Fields = {}, calls = CALLS): Promise<Fields> {
+async function waiting(app: DialectApp, body: JsonObject = {}, calls = CALLS): Promise<JsonObject> {
   app.fake.reply({ body: toolCallStream(calls) }, DONE);
   return finalOf(await ask(app.url, { body }));
 }
@@ -20,7 +22,7 @@ function submit(
   { url }: DialectApp,
   id: unknown,
   outputs: unknown,
-  more: Fields = {},
+  more: JsonObject = {},
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   return ask(url, { path: `/responses/${id}/submit_tool_outputs`, body: { tool_outputs: outputs, ...more } }, headers);
@@ -37,8 +39,8 @@ function errorOf({ status, text }: Answer): readonly unknown[] {
 }
 
 /** The last body that the model server was sent. */
-function requested({ fake }: DialectApp): Fields {
-  return fake.requests.at(-1)?.body as Fields;
+function requested({ fake }: DialectApp): JsonObject {
+  return fake.requests.at(-1)?.body as JsonObject;
 }
 
 describe('submitted outputs', () => {
@@ -46,7 +48,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       const next = await submit(app, first.id, OUTPUTS);
-      const messages = requested(app).messages as readonly Fields[];
+      const messages = requested(app).messages as readonly JsonObject[];
       expect([
         next.status,
         finalOf(next).previous_response_id,
@@ -72,7 +74,7 @@ describe('submitted outputs', () => {
       ]);
     }));
 
-  it.each<readonly [string, (calls: readonly Fields[]) => readonly Fields[]]>([
+  it.each<readonly [string, (calls: readonly JsonObject[]) => readonly JsonObject[]]>([
     ['call_id', (calls) => calls.map(({ call_id }) => ({ call_id, output: 'x' }))],
     ['the item’s id as tool_call_id', (calls) => calls.map(({ id }) => ({ tool_call_id: id, output: 'x' }))],
     ['the item’s id as call_id', (calls) => calls.map(({ id }) => ({ call_id: id, output: 'x' }))],
@@ -80,8 +82,8 @@ describe('submitted outputs', () => {
   ])('[C-10] may name their calls by %s', (_what, outputsOf) =>
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
-      const next = await submit(app, first.id, outputsOf(first.output as readonly Fields[]));
-      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const next = await submit(app, first.id, outputsOf(first.output as readonly JsonObject[]));
+      const tools = (requested(app).messages as readonly JsonObject[]).filter(({ role }) => role === 'tool');
       const ids = tools.map(({ tool_call_id: id }) => id);
       expect([next.status, ids.toSorted()]).toEqual([200, ['call_1', 'call_2']]);
     }),
@@ -97,7 +99,7 @@ describe('submitted outputs', () => {
         first.id,
         written.map((output, index) => ({ tool_call_id: `call_${index}`, output })),
       );
-      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const tools = (requested(app).messages as readonly JsonObject[]).filter(({ role }) => role === 'tool');
       expect(tools.map(({ content }) => content)).toEqual(['text', 'part', '', '{"a":1}']);
     }));
 
@@ -105,7 +107,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app, {}, [{ id: 'call_1', name: 'write', arguments: '{"input":"x"}' }]);
       const next = await submit(app, first.id, [{ tool_call_id: 'call_1', output: 'written' }]);
-      const message = (requested(app).messages as readonly Fields[]).at(-1);
+      const message = (requested(app).messages as readonly JsonObject[]).at(-1);
       expect([next.status, message]).toEqual([200, { role: 'tool', tool_call_id: 'call_1', content: 'written' }]);
     }));
 
@@ -116,7 +118,7 @@ describe('submitted outputs', () => {
         { id: 'call_2', name: 'look', arguments: '{}' },
       ]);
       const next = await submit(app, first.id, [{ tool_call_id: 'call_2', output: 'seen' }]);
-      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const tools = (requested(app).messages as readonly JsonObject[]).filter(({ role }) => role === 'tool');
       expect([next.status, tools.map(({ content }) => content)]).toEqual([200, ['a\nb', 'seen']]);
     }));
 
@@ -124,18 +126,20 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const written = { instructions: 'Be brief.', temperature: 0.2, max_output_tokens: 99, metadata: { a: 'b' } };
       const first = await waiting(app, { ...written, tool_choice: 'required' });
-      const { messages: _, ...before } = (app.fake.requests[0]?.body ?? {}) as Fields;
+      const { messages: _, ...before } = (app.fake.requests[0]?.body ?? {}) as JsonObject;
       const next = finalOf(await submit(app, first.id, OUTPUTS));
       const { messages, ...after } = requested(app);
       expect(after).toEqual({ ...before, tool_choice: 'auto' });
-      expect([(messages as readonly Fields[])[0], next]).toMatchObject([{ content: 'Be brief.' }, written]);
+      expect([(messages as readonly JsonObject[])[0], next]).toMatchObject([{ content: 'Be brief.' }, written]);
     }));
 
   it('[C-10, A-25] invent no setting that the first request left out', () =>
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       await submit(app, first.id, OUTPUTS);
-      const keys = [app.fake.requests[0]?.body, requested(app)].map((body) => Object.keys(body as Fields).toSorted());
+      const keys = [app.fake.requests[0]?.body, requested(app)].map((body) =>
+        Object.keys(body as JsonObject).toSorted(),
+      );
       expect(keys[1]).toEqual([...(keys[0] ?? []), 'tool_choice'].toSorted());
     }));
 
@@ -154,7 +158,7 @@ describe('submitted outputs', () => {
       const first = await waiting(app, { conversation: id });
       const next = finalOf(await submit(app, first.id, OUTPUTS));
       const items = JSON.parse(await (await fetch(`${app.url}/conversations/${id}/items?order=asc`)).text());
-      expect([next.conversation, items.data.map(({ type }: Fields) => type)]).toEqual([
+      expect([next.conversation, items.data.map(({ type }: JsonObject) => type)]).toEqual([
         { id },
         ['message', 'function_call', 'function_call', 'function_call_output', 'function_call_output', 'message'],
       ]);
@@ -173,7 +177,7 @@ describe('submitted outputs', () => {
 });
 
 describe('outputs that do not fit', () => {
-  it.each<readonly [string, readonly Fields[], string]>([
+  it.each<readonly [string, readonly JsonObject[], string]>([
     [
       'an unknown call',
       [...OUTPUTS, { tool_call_id: 'call_9', output: '' }],

@@ -1,16 +1,16 @@
 /** Apps that speak a dialect, and transcripts of what is said to them. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RouterOptions } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { asksOf, CLIENT_TOOLS, type Requested, type Scenario, SERVER_TOOLS } from './scenarios.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** One event, as it stood in `data:`. */
-export type Event = Fields & { readonly type: string };
+export type Event = JsonObject & { readonly type: string };
 
 /** All dialects. */
 export const NAMES: readonly DialectName[] = ['openai', 'open-responses-server', 'vllm-responses', 'tokligence'];
@@ -81,14 +81,14 @@ export function typesOf(text: string): readonly string[] {
 }
 
 /** The response that a stream or a JSON answer ends with. */
-export function finalOf({ text, type }: Answer): Fields {
+export function finalOf({ text, type }: Answer): JsonObject {
   // The cast: the last event of a stream holds its response.
-  return (type.startsWith('text/event-stream') ? eventsOf(text).at(-1)?.response : JSON.parse(text)) as Fields;
+  return (type.startsWith('text/event-stream') ? eventsOf(text).at(-1)?.response : JSON.parse(text)) as JsonObject;
 }
 
 /** The items of the response. */
-export function outputOf(answer: Answer): readonly Fields[] {
-  return finalOf(answer).output as readonly Fields[];
+export function outputOf(answer: Answer): readonly JsonObject[] {
+  return finalOf(answer).output as readonly JsonObject[];
 }
 
 /** The text without what differs from one run to the next: ids of our own making, numbered as they come, and times. */

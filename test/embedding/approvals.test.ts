@@ -1,4 +1,5 @@
 /** Approvals and terms of a request where middlewares have offered the tools. */
+
 import express from 'express';
 import {
   chatCompletionsUpstream,
@@ -8,18 +9,17 @@ import {
   responsesRouter,
   runTools,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { mailer } from '../tools/approvals-support.ts';
 import { entry, fakeRemote, URL_A } from '../tools/remote-support.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Runs with an app of `injectTools` in front of a router, or of a proxy that tells what it is sent. */
 async function behindMiddleware(
   given: RouterOptions,
   run: (
-    ask: (body: Fields, proxied?: boolean) => Promise<Fields>,
+    ask: (body: JsonObject, proxied?: boolean) => Promise<JsonObject>,
     fake: Awaited<ReturnType<typeof startFakeUpstream>>,
   ) => Promise<void>,
 ): Promise<void> {
@@ -37,15 +37,15 @@ async function behindMiddleware(
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ model: 'm', input: 'Go.', ...body }),
       });
-      return (await answer.json()) as Fields;
+      return (await answer.json()) as JsonObject;
     }, fake);
   } finally {
     await Promise.all([close(), upstream.close?.(), fake.close()]);
   }
 }
 
-function typesIn({ output }: Fields): readonly unknown[] {
-  return (output as readonly Fields[]).map(({ type, name }) => [type, name].filter(Boolean).join(' '));
+function typesIn({ output }: JsonObject): readonly unknown[] {
+  return (output as readonly JsonObject[]).map(({ type, name }) => [type, name].filter(Boolean).join(' '));
 }
 
 const SEND = { body: toolCallStream([{ id: 'call_a', name: 'send', arguments: '{}' }]) };
@@ -57,8 +57,8 @@ it('[T-09] injectTools narrows the host’s tools, and a proxy sees no entry tha
   await behindMiddleware({ tools: provider, remoteMcp }, async (ask) => {
     const remote = entry('a', URL_A);
     const { tools } = await ask({ tools: [MAIL, remote] }, true);
-    expect((tools as readonly Fields[]).map(({ type, name }) => name ?? type)).toEqual(['mcp', 'send']);
-    expect((tools as readonly Fields[])[0]).toEqual(remote);
+    expect((tools as readonly JsonObject[]).map(({ type, name }) => name ?? type)).toEqual(['mcp', 'send']);
+    expect((tools as readonly JsonObject[])[0]).toEqual(remote);
     expect(opened).toEqual([]);
   });
 });
@@ -71,7 +71,7 @@ it('[T-09] a router behind injectTools holds to the request’s terms, also wher
     const next = await ask({ previous_response_id: id });
     expect([typesIn(next), ran]).toEqual([['mcp_list_tools', 'mcp_approval_request send'], []]);
     // The cast: what this app sends upstream is a chat request.
-    const [, requested] = fake.requests.map(({ body }) => body as { readonly tools: readonly Fields[] });
+    const [, requested] = fake.requests.map(({ body }) => body as { readonly tools: readonly JsonObject[] });
     expect(requested?.tools).toHaveLength(1);
   });
 });
@@ -86,8 +86,8 @@ it('[T-09] a router behind injectTools holds to the host’s policy', async () =
 
 it('[T-09] runTools offers no tool that needs approval', async () => {
   const { provider } = mailer();
-  let body: Fields = {};
-  const handler = (req: { body: Fields }, res: { json(value: unknown): void }) => {
+  let body: JsonObject = {};
+  const handler = (req: { body: JsonObject }, res: { json(value: unknown): void }) => {
     body = req.body;
     res.json({ choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }] });
   };
@@ -104,7 +104,7 @@ it('[T-09] runTools offers no tool that needs approval', async () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Go.' }] }),
     });
-    const tools = body.tools as readonly { readonly function: Fields }[];
+    const tools = body.tools as readonly { readonly function: JsonObject }[];
     expect(tools.map((tool) => tool.function.name)).toEqual(['read']);
   } finally {
     await close();

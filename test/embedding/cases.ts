@@ -1,4 +1,5 @@
 /** Each middleware alone and the whole stack: what a client sends, and the plain OpenAI request that a proxy is to see. */
+
 import type OpenAI from 'openai';
 import {
   functionTools,
@@ -10,8 +11,8 @@ import {
   recordTurn,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { Stage } from './hosts.ts';
-import type { Fields } from './model-server.ts';
 
 type ChatParams = OpenAI.Chat.Completions.ChatCompletionCreateParams;
 type ResponseParams = OpenAI.Responses.ResponseCreateParams;
@@ -21,8 +22,8 @@ export interface Case {
   readonly name: string;
   stages(): readonly Stage[];
   /** By dialect. The types are OpenAI's own: what a proxy sees must be one of theirs. */
-  readonly chat: { readonly sent: Fields; readonly seen: ChatParams };
-  readonly responses: { readonly sent: Fields; readonly seen: ResponseParams };
+  readonly chat: { readonly sent: JsonObject; readonly seen: ChatParams };
+  readonly responses: { readonly sent: JsonObject; readonly seen: ResponseParams };
 }
 
 const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } } };

@@ -1,4 +1,5 @@
 /** The middlewares in every framework: the same stages, the same bytes, the same errors. */
+
 import type { ServerResponse } from 'node:http';
 import Koa from 'koa';
 import {
@@ -10,19 +11,12 @@ import {
   recordTurn,
   runTools,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { cases, EARLIER, weather } from './cases.ts';
 import { hosts, koaStage, parsingExpress, type Stage, startHost } from './hosts.ts';
-import {
-  bytesRequested,
-  type Fields,
-  FOREIGN_RESPONSE,
-  outcome,
-  post,
-  sayHello,
-  startModelServer,
-} from './model-server.ts';
+import { bytesRequested, FOREIGN_RESPONSE, outcome, post, sayHello, startModelServer } from './model-server.ts';
 import { fetchProxy } from './proxies.ts';
 
 let fake: FakeUpstream;
@@ -46,7 +40,7 @@ async function inApp<Result>(
 }
 
 /** What the last request to the model server said. */
-function lastRequested(): Fields {
+function lastRequested(): JsonObject {
   return JSON.parse(bytesRequested(fake).at(-1) ?? '{}');
 }
 
@@ -81,7 +75,7 @@ describe.each(hosts)('in $name', (host) => {
       await post(`${url}/llm`, { model: 'm', ...question('Second.'), stream, previous_response_id: id });
     });
     const { messages, input } = lastRequested();
-    expect(((messages ?? input) as readonly Fields[]).map(wordsOf)).toEqual([
+    expect(((messages ?? input) as readonly JsonObject[]).map(wordsOf)).toEqual([
       'user First.',
       'assistant Hello!',
       'user Second.',
@@ -92,7 +86,7 @@ describe.each(hosts)('in $name', (host) => {
     const store = memoryStore();
     const handler = (req: NodeRequest, res: ServerResponse) => {
       res.setHeader('content-type', 'application/json');
-      res.statusCode = (req.body as Fields).model === 'm' ? 200 : 404;
+      res.statusCode = (req.body as JsonObject).model === 'm' ? 200 : 404;
       res.end(chatCompletion('Hello!'));
     };
     const messages = [{ role: 'user', content: 'Hi.' }];
@@ -163,7 +157,7 @@ describe.each(hosts)('in $name', (host) => {
       injectTools({ tools: toolsOrFail, limits: { bodyBytes: 1000 } }),
       fetchProxy(fake.baseURL),
     ];
-    const sent: readonly [Fields, Record<string, string>?][] = [
+    const sent: readonly [JsonObject, Record<string, string>?][] = [
       [{ model: 'm', input: 'Hi.', previous_response_id: EARLIER }],
       [{ model: 'm', messages: [{ role: 'user', content: 'Hi.' }], previous_response_id: EARLIER }],
       [{ model: 'm', input: 'Hi.' }, { 'x-broken': '1' }],
@@ -186,13 +180,13 @@ const NO_TOOLS = new Error('Nobody knows the tools.');
 
 /** Every host hands its own request to the function. */
 function toolsOrFail(request: unknown) {
-  const { body } = request as { readonly body: Fields };
+  const { body } = request as { readonly body: JsonObject };
   if (body.input === 'no tools') throw NO_TOOLS;
   return [weather];
 }
 
-function wordsOf({ role, content }: Fields): string {
-  return `${role} ${Array.isArray(content) ? content.map(({ text }: Fields) => text).join('') : content}`;
+function wordsOf({ role, content }: JsonObject): string {
+  return `${role} ${Array.isArray(content) ? content.map(({ text }: JsonObject) => text).join('') : content}`;
 }
 
 describe('where the body has not been read', () => {
@@ -234,7 +228,7 @@ describe('in front of a handler of Koa’s own', () => {
       await post(url, { model: 'm', messages, stream });
       await post(url, { model: 'm', messages, stream, previous_response_id: 'chatcmpl-fake' });
       await close();
-      expect(bodies.map((body) => (body as { messages: readonly Fields[] }).messages.map(wordsOf))).toEqual([
+      expect(bodies.map((body) => (body as { messages: readonly JsonObject[] }).messages.map(wordsOf))).toEqual([
         ['user Hi.'],
         ['user Hi.', 'assistant Hello!', 'user Hi.'],
       ]);

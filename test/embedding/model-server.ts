@@ -1,4 +1,5 @@
 /** A model server of somebody else's, which knows both of OpenAI's APIs and no other words, and how it is asked. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatCompletion,
   type FakeAnswer,
@@ -7,9 +8,6 @@ import {
   startFakeUpstream,
   textStream,
 } from '../../src/testing/index.ts';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The response that it answers every request of the Responses API with. */
 export const FOREIGN_RESPONSE = {
@@ -30,7 +28,7 @@ export const FOREIGN_RESPONSE = {
 } as const;
 
 /** Its stream: numbered as OpenAI's, and far shorter. */
-export function foreignEvents(response: Fields = FOREIGN_RESPONSE): string {
+export function foreignEvents(response: JsonObject = FOREIGN_RESPONSE): string {
   const started = { ...response, status: 'in_progress', output: [] };
   const events = [
     { type: 'response.created', sequence_number: 0, response: started },
@@ -41,7 +39,7 @@ export function foreignEvents(response: Fields = FOREIGN_RESPONSE): string {
 
 /** Says "Hello!" in the API that it is asked in. */
 export function sayHello({ path, body }: FakeRequest): FakeAnswer {
-  const { stream } = body as Fields;
+  const { stream } = body as JsonObject;
   if (path.endsWith('/responses')) return { body: stream ? foreignEvents() : JSON.stringify(FOREIGN_RESPONSE) };
   return { body: stream ? textStream('Hello!') : chatCompletion('Hello!') };
 }

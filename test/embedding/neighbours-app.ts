@@ -1,4 +1,5 @@
 /** An app with everything that companies put in front of an API, each piece as its own README sets it up. */
+
 import { Writable } from 'node:stream';
 import compression from 'compression';
 import cors from 'cors';
@@ -10,8 +11,8 @@ import passport from 'passport';
 import pino from 'pino';
 import { pinoHttp } from 'pino-http';
 import { functionTools, type Hooks, type NodeRequest, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { listening } from '../support/listening.ts';
-import type { Fields } from './model-server.ts';
 
 /** Who passport found. */
 export interface User {
@@ -93,7 +94,7 @@ export async function startNeighboursApp(
 function logInto(lines: string[], requestIds: unknown[]): Writable {
   return new Writable({
     write(line, _encoding, done) {
-      const { req, res, msg } = JSON.parse(String(line)) as Record<'req' | 'res', Fields> & { msg: string };
+      const { req, res, msg } = JSON.parse(String(line)) as Record<'req' | 'res', JsonObject> & { msg: string };
       lines.push(`${req.method} ${req.url} ${res.statusCode} ${msg}`);
       requestIds.push(req.id);
       done();

@@ -1,4 +1,5 @@
 /** Our routers, and our middlewares around a foreign proxy, among the neighbours that they have in real apps. */
+
 import type { Express } from 'express';
 import {
   chatCompletionsRouter,
@@ -14,8 +15,9 @@ import {
   type Upstream,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, type FakeUpstream, toolCallStream } from '../../src/testing/index.ts';
-import { type Fields, outcome, post, type Seen, startModelServer } from './model-server.ts';
+import { outcome, post, type Seen, startModelServer } from './model-server.ts';
 import { byUser, type NeighboursApp, startNeighboursApp } from './neighbours-app.ts';
 import { fetchProxy } from './proxies.ts';
 
@@ -47,7 +49,7 @@ const ANNA = { authorization: 'Bearer anna' };
 const BERTA = { authorization: 'Bearer berta' };
 const messages = [{ role: 'user', content: 'Hi.' }];
 
-function ask(body: Fields, headers: Readonly<Record<string, string>> = ANNA): Promise<Seen> {
+function ask(body: JsonObject, headers: Readonly<Record<string, string>> = ANNA): Promise<Seen> {
   return post(`${app.url}/v1/${body.messages ? 'chat/completions' : 'responses'}`, { model: 'm', ...body }, headers);
 }
 
@@ -64,7 +66,7 @@ describe.each([
     await ask({ messages, stream: true });
     await ask({ messages, stream: true }, BERTA);
     const requested = fake.requests.map(
-      ({ body }) => body as Fields & { messages: readonly Fields[]; tools?: readonly Fields[] },
+      ({ body }) => body as JsonObject & { messages: readonly JsonObject[]; tools?: readonly JsonObject[] },
     );
     expect(requested.map(({ tools = [], messages }) => [tools.length, messages.at(-1)?.content])).toEqual([
       [1, 'Hi.'],
@@ -165,7 +167,7 @@ describe.each([
     const long = 'x'.repeat(5000);
     fake.reply(({ body, path }) => {
       const isResponses = path.endsWith('/responses');
-      if (!isResponses) return { body: (body as Fields).stream ? longStream(long) : chatCompletion(long) };
+      if (!isResponses) return { body: (body as JsonObject).stream ? longStream(long) : chatCompletion(long) };
       const written = {
         type: 'message',
         id: 'msg_1',

@@ -1,4 +1,5 @@
 /** The middlewares in front of our own routers: what they have done is not done again, and nothing is kept twice. */
+
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -18,9 +19,10 @@ import {
   type Upstream,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { parsingExpress, startHost } from './hosts.ts';
-import { bytesRequested, type Fields, outcome, post } from './model-server.ts';
+import { bytesRequested, outcome, post } from './model-server.ts';
 
 let fake: FakeUpstream;
 let upstream: Upstream;
@@ -73,8 +75,8 @@ const byUser = (req: NodeRequest) => String(req.headers['x-user']);
 const user = { role: 'user', content: 'Hi.' };
 
 /** Ten turns of one conversation. */
-async function tenTurns(url: string): Promise<readonly Fields[]> {
-  const answers: Fields[] = [];
+async function tenTurns(url: string): Promise<readonly JsonObject[]> {
+  const answers: JsonObject[] = [];
   for (let turn = 0; turn < 10; turn += 1) {
     const id = answers.at(-1)?.id;
     const body = { model: 'm', input: `Question ${turn}`, ...(id ? { previous_response_id: id } : {}) };
@@ -111,7 +113,7 @@ describe('in front of responsesRouter', () => {
         tools: answers.map(({ tools }) => tools),
       });
     }
-    const [routed, stacked] = reported as [Fields & { inputs: unknown[] }, Fields];
+    const [routed, stacked] = reported as [JsonObject & { inputs: unknown[] }, JsonObject];
     const links = [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8];
     expect(stacked).toEqual({ ...routed, lists: 10, linked: links, echoed: links });
     expect(routed.inputs).toEqual(links.map((_, turn) => [[{ type: 'input_text', text: `Question ${turn}` }]]));
@@ -121,7 +123,7 @@ describe('in front of responsesRouter', () => {
     const store = memoryStore();
     const stages = [loadHistory({ store, scope: byUser }), express().use('/v1', responsesRouter({ upstream, store }))];
     const app = await startHost(parsingExpress, stages);
-    const ask = (name: string, more: Fields) =>
+    const ask = (name: string, more: JsonObject) =>
       post(`${app.url}/v1/responses`, { model: 'm', input: 'Hi.', ...more }, { 'x-user': name });
     const { id } = JSON.parse((await ask('anna', {})).text);
     const outcomes = [

@@ -1,4 +1,5 @@
 /** What a model is asked is the same, byte for byte, whether our routers ask or our middlewares in front of a proxy. */
+
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -13,6 +14,7 @@ import {
   type Upstream,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatCompletion,
   type FakeAnswer,
@@ -23,7 +25,7 @@ import {
 } from '../../src/testing/index.ts';
 import { EARLIER, seededStore } from './cases.ts';
 import { bareExpress, parsingExpress, type Stage, startHost } from './hosts.ts';
-import { bytesRequested, type Fields, post, sayHello } from './model-server.ts';
+import { bytesRequested, post, sayHello } from './model-server.ts';
 import { fetchProxy } from './proxies.ts';
 
 const SCOPE = 'everyone';
@@ -43,7 +45,7 @@ function calling(...calls: readonly Call[]): Responder {
   const wanted = calls.map(([id, name]) => ({ id, name, arguments: '{}' }));
   const called = wanted.map(({ id, ...rest }) => ({ id, type: 'function', function: rest }));
   return ({ body }) => ({
-    body: (body as Fields).stream ? toolCallStream(wanted) : chatCompletion({ tool_calls: called }),
+    body: (body as JsonObject).stream ? toolCallStream(wanted) : chatCompletion({ tool_calls: called }),
   });
 }
 
@@ -51,7 +53,7 @@ function calling(...calls: readonly Call[]): Responder {
 interface Talk {
   readonly name: string;
   readonly script: readonly Responder[];
-  readonly sent: readonly Fields[];
+  readonly sent: readonly JsonObject[];
   readonly tools?: typeof tools;
   /** Requests that the model server gets of it. */
   readonly requested: number;

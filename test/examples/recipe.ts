@@ -1,12 +1,11 @@
 /** Starts the recipes of the documentation in this process, on free ports, and asks them. */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FakeUpstream } from 'express-open-responses/testing';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../src/protocol/record.ts';
 
 /** A running recipe. */
 export interface Recipe {
@@ -36,7 +35,7 @@ async function closed(server: Server): Promise<void> {
 }
 
 /** Posts an object as JSON. */
-export function post(url: string, body: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+export function post(url: string, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   const json = { 'content-type': 'application/json', ...headers };
   return fetch(url, { method: 'POST', headers: json, body: JSON.stringify(body) });
 }
@@ -44,27 +43,27 @@ export function post(url: string, body: Fields, headers: Readonly<Record<string,
 /** An answer's status, and its JSON. */
 export async function answerOf(
   requested: Promise<Response>,
-): Promise<{ readonly status: number; readonly body: Fields }> {
+): Promise<{ readonly status: number; readonly body: JsonObject }> {
   const answer = await requested;
   return { status: answer.status, body: JSON.parse(await answer.text()) };
 }
 
 /** A question in the words of Chat Completions. */
-export function chat(content: string, more: Fields = {}): Fields {
+export function chat(content: string, more: JsonObject = {}): JsonObject {
   return { model: 'm', messages: [{ role: 'user', content }], ...more };
 }
 
 /** What the assistant said in a chat completion. */
-export function answerTextIn({ choices }: Fields): unknown {
+export function answerTextIn({ choices }: JsonObject): unknown {
   // The cast: the answer is a chat completion.
-  return (choices as readonly { readonly message: Fields }[])[0]?.message.content;
+  return (choices as readonly { readonly message: JsonObject }[])[0]?.message.content;
 }
 
 /** What a response says. */
-export function textIn({ output }: Fields): unknown {
+export function textIn({ output }: JsonObject): unknown {
   // The cast: the answer is a response.
-  const [message] = (output as readonly Fields[]).filter(({ type }) => type === 'message');
-  return (message?.content as readonly Fields[] | undefined)?.[0]?.text;
+  const [message] = (output as readonly JsonObject[]).filter(({ type }) => type === 'message');
+  return (message?.content as readonly JsonObject[] | undefined)?.[0]?.text;
 }
 
 /** The messages of a request to the model server, each as its role and its text. */
@@ -80,8 +79,8 @@ export function toolsIn(fake: FakeUpstream, index = -1): readonly unknown[] {
 function chatRequest({ requests }: FakeUpstream, index: number) {
   // The cast: what was asked is a chat request.
   return requests.at(index)?.body as {
-    readonly messages: readonly Fields[];
-    readonly tools?: readonly { readonly function: Fields }[];
+    readonly messages: readonly JsonObject[];
+    readonly tools?: readonly { readonly function: JsonObject }[];
   };
 }
 

@@ -1,4 +1,5 @@
 /** The recipes for what a host has around the API do what their pages say. */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,19 +12,9 @@ import {
   toolCallStream,
 } from 'express-open-responses/testing';
 import OpenAI, { toFile } from 'openai';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
-import {
-  answerOf,
-  answerTextIn,
-  chat,
-  type Fields,
-  messagesIn,
-  post,
-  type Recipe,
-  startRecipe,
-  textIn,
-  toolsIn,
-} from './recipe.ts';
+import { answerOf, answerTextIn, chat, messagesIn, post, type Recipe, startRecipe, textIn, toolsIn } from './recipe.ts';
 
 const HELLO = { body: textStream('Hello!') };
 
@@ -52,7 +43,7 @@ function as(name: string): Readonly<Record<string, string>> {
   return { authorization: `Bearer key-of-${name}` };
 }
 
-function ask(url: string, input: string, headers: Readonly<Record<string, string>> = {}, more: Fields = {}) {
+function ask(url: string, input: string, headers: Readonly<Record<string, string>> = {}, more: JsonObject = {}) {
   return answerOf(post(`${url}/responses`, { model: 'm', input, ...more }, headers));
 }
 
@@ -103,10 +94,10 @@ describe('the recipes for several model servers', () => {
     const large = await answerOf(post(`${url}/chat/completions`, chat('Hi.', { model: 'large-model' })));
     const listed = await answerOf(fetch(`${url}/models`));
     const requested = [fake, other].map(({ requests }) =>
-      requests.filter(({ method }) => method === 'POST').map(({ body }) => (body as Fields).model),
+      requests.filter(({ method }) => method === 'POST').map(({ body }) => (body as JsonObject).model),
     );
     // The cast: models are a list.
-    const ids = (listed.body.data as readonly Fields[]).map(({ id }) => id);
+    const ids = (listed.body.data as readonly JsonObject[]).map(({ id }) => id);
     expect([requested, answerTextIn(large.body), ids]).toEqual([
       [['m'], ['large-model', 'large-model']],
       'Hello!',
@@ -252,7 +243,7 @@ describe('the recipe for versions', () => {
     const one = await ask(`${url}/v1`, 'Hi.');
     const two = await ask(`${url}/v2`, 'Go on.', {}, { previous_response_id: one.body.id });
     // The cast: the output is a list of items.
-    const reasoning = [one, two].map(({ body }) => (body.output as readonly Fields[])[0]);
+    const reasoning = [one, two].map(({ body }) => (body.output as readonly JsonObject[])[0]);
     const again = await answerOf(fetch(`${url}/v2/responses/${one.body.id}`));
     expect(again.body.output).toEqual(one.body.output);
     expect([reasoning.map((item) => [item?.summary, item?.content]), messagesIn(fake)]).toEqual([

@@ -1,4 +1,5 @@
 /** `guard` alone in front of a handler, and in front of this package's routers. */
+
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
@@ -14,10 +15,10 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { stateSealer } from '../../src/ports/endpoints/provider-state.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import {
   CHAT,
-  type Fields,
   type HostRequest,
   REQUESTED,
   responseOf,
@@ -345,9 +346,9 @@ describe('guard', () => {
     const { url, close } = await listening(express().use('/v1', guard({ output: [pii()] }), router));
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'm', input: 'Go.', background: true });
-    let response = (await (await fetch(`${url}/v1/responses`, { method: 'POST', headers, body })).json()) as Fields;
+    let response = (await (await fetch(`${url}/v1/responses`, { method: 'POST', headers, body })).json()) as JsonObject;
     while (response.status !== 'completed' && response.status !== 'failed')
-      response = (await (await fetch(`${url}/v1/responses/${response.id}`)).json()) as Fields;
+      response = (await (await fetch(`${url}/v1/responses/${response.id}`)).json()) as JsonObject;
     await Promise.all([close(), upstream.close?.(), fake.close()]);
     expect([response.status, JSON.stringify(response.output).includes(SAFE)]).toEqual(['completed', true]);
   });

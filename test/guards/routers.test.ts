@@ -3,6 +3,7 @@
 import { pii } from '../../src/guards/index.ts';
 import type { Guard, GuardInfo, ResponseStore, RouterOptions, StoredResponse } from '../../src/index.ts';
 import { functionTools, memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { askData, askJson, type ChatApp, startChatApp } from '../chat/chat-app.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
@@ -12,8 +13,6 @@ const SECRET = 'Write to bob@example.com or pay DE89 3704 0044 0532 0130 00 now.
 const SAFE = 'Write to [EMAIL] or pay [IBAN] now.';
 /** A character in each delta. */
 const TORN = [...SECRET];
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -133,7 +132,7 @@ describe('the guards of the Responses router', () => {
     const { text, response } = await askForStream(app.url, {
       tools: [{ type: 'function', name: 'send', parameters: {} }],
     });
-    const items = response.output as unknown as readonly Fields[];
+    const items = response.output as unknown as readonly JsonObject[];
     const called = items.find(({ type }) => type === 'function_call');
     expect(JSON.parse(String(called?.arguments))).toEqual({
       to: '[EMAIL]',
@@ -159,7 +158,7 @@ describe('the guards of the Responses router', () => {
       top_logprobs: 1,
       include: ['message.output_text.logprobs'],
     });
-    const [message] = response.output as unknown as [{ content: [{ text: string; annotations: [Fields] }] }];
+    const [message] = response.output as unknown as [{ content: [{ text: string; annotations: [JsonObject] }] }];
     const [{ text: shown, annotations }] = message.content;
     const [{ start_index, end_index }] = annotations;
     expect([shown, shown.slice(Number(start_index), Number(end_index)), text.includes('bob@')]).toEqual([
@@ -214,7 +213,7 @@ describe('the guards of the Responses router', () => {
 
   it('see the items of a conversation when they come, since they are history later', async () => {
     const app = await startBoth({ guards: { input: [pii()] } });
-    const send = (path: string, body: Fields) =>
+    const send = (path: string, body: JsonObject) =>
       fetch(`${app.url}${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -335,12 +334,15 @@ describe('the guards of the Chat Completions router', () => {
     const data = await askData(app.url);
     expect([contentOf(data), data.join('').includes('bob@'), data.at(-1)]).toEqual([SAFE, false, '[DONE]']);
     const { text, body } = await askJson(app.url);
-    expect([text.includes('bob@'), (body.choices as [{ message: Fields }])[0].message.content]).toEqual([false, SAFE]);
+    expect([text.includes('bob@'), (body.choices as [{ message: JsonObject }])[0].message.content]).toEqual([
+      false,
+      SAFE,
+    ]);
   });
 
   it('redact reasoning, arguments and every choice, and keep the other fields', async () => {
     const app = await startChat({ guards: { output: [pii()] } });
-    const delta = (index: number, fields: Fields) =>
+    const delta = (index: number, fields: JsonObject) =>
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', odd: 1, choices: [{ index, delta: fields, finish_reason: null }] })}\n\n`;
     const call = '{"to":"bob@example.com","n":1}';
     const frames = [
@@ -370,7 +372,7 @@ describe('the guards of the Chat Completions router', () => {
       data.at(-1),
     ]).toEqual([false, true, '[DONE]']);
     const { text, body } = await askJson(app.url);
-    const [choice] = body.choices as [Fields];
+    const [choice] = body.choices as [JsonObject];
     expect([text.includes('poison'), choice.finish_reason]).toEqual([false, 'content_filter']);
   });
 
@@ -381,7 +383,7 @@ describe('the guards of the Chat Completions router', () => {
     expect(contentOf(data)).toBe('To bob@example.com!');
     expect(JSON.stringify(app.fake.requests[0]?.body)).not.toContain('bob@');
     const { status, body } = await askJson(app.url, { messages: [{ role: 'user', content: 'poison' }] });
-    expect([status, (body.error as Fields).code, (body.error as Fields).param]).toEqual([
+    expect([status, (body.error as JsonObject).code, (body.error as JsonObject).param]).toEqual([
       400,
       'content_filter',
       'messages[0].content',

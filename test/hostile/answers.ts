@@ -1,4 +1,5 @@
 /** A hostile model server: answers with twenty thousand parts of any kind take linear time and end in one clean outcome, for any client. */
+
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -7,12 +8,12 @@ import {
   memoryStore,
   responsesRouter,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { tally } from './tally.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-type Attack = (index: number) => Fields;
+type Attack = (index: number) => JsonObject;
 
 const MOST = 20_000;
 /** A smaller count, for clients that hardly differ from the others. */
@@ -22,7 +23,7 @@ const TENTH = 10;
 /** The most that one of these answers may cost, in seconds of CPU on a busy machine, including the model server and the client. */
 const MOST_SECONDS = 8;
 
-const call = (entry: Fields) => ({ tool_calls: [entry] });
+const call = (entry: JsonObject) => ({ tool_calls: [entry] });
 const whole = (index: number, id = `call_${index}`) => ({
   index,
   id,
@@ -117,7 +118,7 @@ const FRAMES: Readonly<Record<string, (index: number) => string>> = {
 };
 
 /** The requests of the clients: the router, the mode, and server tools with or without approval. */
-const CLIENTS: Readonly<Record<string, readonly [path: string, body: Fields]>> = {
+const CLIENTS: Readonly<Record<string, readonly [path: string, body: JsonObject]>> = {
   'a Responses answer': ['/plain/responses', { model: 'm', input: 'Hi' }],
   'a Responses stream over our tools': ['/tools/responses', { model: 'm', input: 'Hi', stream: true }],
   'a Responses stream over tools that need approval': ['/gated/responses', { model: 'm', input: 'Hi', stream: true }],
@@ -166,7 +167,7 @@ async function startServers(): Promise<Servers> {
 /** Seconds of CPU for one answer of so many frames; throws unless it ends properly. */
 async function secondsOf(
   { fake, host }: Servers,
-  [path, body]: readonly [path: string, body: Fields],
+  [path, body]: readonly [path: string, body: JsonObject],
   frame: (index: number) => string,
   count: number,
 ): Promise<number> {

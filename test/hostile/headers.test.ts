@@ -1,6 +1,7 @@
 /** Hostile heads of requests: names, values, lengths, paths and methods that no client sends. The process survives and reveals nothing. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { errorIn, type Fields, parsed } from '../http/client.ts';
+import { errorIn, parsed } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { answersIn, overSocket, type RawAnswer } from './raw-http.ts';
 import { tally } from './tally.ts';
@@ -373,7 +374,7 @@ it('answers pipelined requests in order, each by itself', async () => {
     'POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: 1\r\n\r\n{';
   const answers = await sent(kept('1') + broken + kept('2') + post({ body: '{"model":"m","input":"3"}' }));
   const outcomes = answers.map((answer) =>
-    answer.status === 200 ? (parsed(answer.body) as Fields).status : reported(answer),
+    answer.status === 200 ? (parsed(answer.body) as JsonObject).status : reported(answer),
   );
   expect(outcomes).toEqual(['completed', '400 invalid_json', 'completed', 'completed']);
   tried('pipelined requests', 4);

@@ -1,6 +1,8 @@
 /** Image servers, models and clients that exploit images: in answers, in events and in conversations. */
+
 import { Readable } from 'node:stream';
 import { type AnswerTerms, imageIn, imageInEvents } from '../../src/image-generation/image-answer.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { bytesOf } from '../../src/streams/bytes.ts';
 import {
   ASKING,
@@ -13,7 +15,7 @@ import {
   withImages,
 } from '../image-generation/images-server.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, type Fields, says } from '../tools/support.ts';
+import { calls, says } from '../tools/support.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('image generation');
@@ -109,7 +111,7 @@ describe('a model', () => {
         const wanted = Array.from({ length: 64 }, (_, at) => `Cat ${at}.`);
         app.fake.reply(draws(...wanted), says('Done.'));
         const { status, text } = await post(app.url, ASKING);
-        const { output, status: ended } = JSON.parse(text) as { output: Fields[]; status: string };
+        const { output, status: ended } = JSON.parse(text) as { output: JsonObject[]; status: string };
         const made = output.filter((item) => item.status === 'completed' && item.type === 'image_generation_call');
         expect([status, ended, made.length, output.length]).toEqual([200, 'completed', 9, 65]);
         tried('images in one turn', 64);
@@ -132,7 +134,7 @@ describe('a client', () => {
 
   it('[F-04] that sends odd items of images back is answered', () =>
     withImages(async (app) => {
-      const odd: readonly Fields[] = [
+      const odd: readonly JsonObject[] = [
         { result: 7 },
         { result: {}, revised_prompt: {} },
         { result: PNG, revised_prompt: 'x', name: 'rm', output: 'Done.', call_id: 7 },

@@ -1,8 +1,10 @@
 /** Two nodes over one store with delayed answers, so that concurrent requests of two clients really collide. */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ConversationStore, MaybePromise, ResponseStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
-import { ask, type Fields, parsed } from '../http/client.ts';
+import { ask, parsed } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 
 /** How many races are run at the same time. */
@@ -63,7 +65,7 @@ export async function streamed(url: string): Promise<{ readonly id: string; read
 }
 
 /** Sends JSON, or nothing; returns the status and the body. */
-export async function json(url: string, method: string, body?: Fields) {
+export async function json(url: string, method: string, body?: JsonObject) {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
   return { status: response.status, body: parsed(await response.text()) };

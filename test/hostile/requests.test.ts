@@ -1,6 +1,8 @@
 /** Hostile requests and hostile model servers: a clean answer in the envelope, and the process survives. */
+
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import {
   answerTextIn,
@@ -8,7 +10,6 @@ import {
   askJson,
   askStream,
   errorIn,
-  type Fields,
   lastResponse,
   outcomeOf,
   parsed,
@@ -62,7 +63,7 @@ const SENTENCE = /^(?!.*(<[a-z!/]|[{}\n])).{5,300}$/is;
 const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
 
 describe('a hostile body', () => {
-  it.each<[string, Fields, string, string | null]>([
+  it.each<[string, JsonObject, string, string | null]>([
     ['no model', { model: undefined }, 'missing_required_parameter', 'model'],
     ['a null model', { model: null }, 'invalid_type', 'model'],
     ['a number for a model', { model: 7 }, 'invalid_type', 'model'],
@@ -331,7 +332,7 @@ describe('a hostile body', () => {
   it('[P-14] with constructor everywhere changes no object of the process, and reaches the model as sent', async () => {
     const poison = '"constructor":{"prototype":{"polluted":true}}';
     const outcome = await outcomeOf(app.url, await ask(app.url, poisoned(poison)));
-    const { tools, metadata } = (fake.requests.at(-1)?.body ?? {}) as Fields;
+    const { tools, metadata } = (fake.requests.at(-1)?.body ?? {}) as JsonObject;
     expect(outcome.ending).toBe('completed');
     expect(JSON.stringify([tools, metadata])).toBe(
       `[[{"type":"function","function":{"name":"__proto__","parameters":{"type":"object","properties":{${poison}}}}}],{"constructor":"b"}]`,
@@ -359,7 +360,7 @@ describe('a hostile body', () => {
   const many = Array.from({ length: 40_000 }, (_, index) => `call_${index}`);
   const outputs = many.toReversed().map((call_id) => ({ type: 'function_call_output', call_id, output: 'x' }));
 
-  it.each<[string, readonly Fields[], number]>([
+  it.each<[string, readonly JsonObject[], number]>([
     ['messages', many.map((content, index) => ({ role: index % 2 ? 'assistant' : 'user', content })), 200],
     ['calls with their outputs in reverse', [...many.map((call_id) => ({ ...call, call_id })), ...outputs], 200],
     ['calls of one id', many.map(() => call), 400],
@@ -376,7 +377,7 @@ describe('a hostile body', () => {
 });
 
 /** A valid body that uses every field. */
-const VALID: Fields = {
+const VALID: JsonObject = {
   model: 'm',
   input: [
     { role: 'system', content: 'Be brief.' },
@@ -447,7 +448,7 @@ function pathsOf(value: unknown, path: Path = []): readonly Path[] {
 /** A copy with another value in one place; `undefined` removes it. */
 function changed(value: unknown, [key, ...rest]: Path, to: unknown): unknown {
   if (key === undefined) return to;
-  const copy = (Array.isArray(value) ? [...value] : { ...(value as Fields) }) as Record<string, unknown>;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as JsonObject) }) as Record<string, unknown>;
   copy[key] = changed(copy[key], rest, to);
   return copy;
 }
@@ -508,7 +509,7 @@ describe('any change to a valid body', () => {
   it.each([[null], [7], ['x'], [true], [[]], [{}], [[{}]], ['__proto__']])(
     '[P-11][P-14][Q-06] is answered in the envelope: %j in every place',
     async (value) => {
-      for (const path of paths) await expectCleanAnswer(await ask(app.url, changed(VALID, path, value) as Fields));
+      for (const path of paths) await expectCleanAnswer(await ask(app.url, changed(VALID, path, value) as JsonObject));
       expect(paths.length).toBeGreaterThan(100);
     },
     30_000,
@@ -579,11 +580,11 @@ describe('a hostile model server', () => {
   const FINISH = chatChunk({}, { finish_reason: 'tool_calls' });
   const GOOD: FakeReply = { body: chatChunk({ content: 'Hi' }, { finish_reason: 'stop' }) };
 
-  async function outputOf(...entries: readonly (readonly unknown[])[]): Promise<readonly Fields[]> {
+  async function outputOf(...entries: readonly (readonly unknown[])[]): Promise<readonly JsonObject[]> {
     const body = entries.map((tool_calls) => chatChunk({ tool_calls })).join('') + FINISH;
     const whole = await startApp({ upstream: fake });
     fake.reply({ body }, { body }, GOOD);
-    const streamed = lastResponse(await askStream(whole.url)).output as readonly Fields[];
+    const streamed = lastResponse(await askStream(whole.url)).output as readonly JsonObject[];
     const { output } = await askJson(whole.url);
     await whole.close();
     expect(output).toEqual(streamed.map((item) => ({ ...item, id: expect.any(String), call_id: expect.any(String) })));
@@ -638,7 +639,7 @@ describe('a hostile model server', () => {
   ])('[P-14] cannot make a call without a name, which could not be answered or replayed: %s', async (_, entries) => {
     fake.reply({ body: chatChunk({ tool_calls: entries }) + FINISH }, GOOD);
     const { output } = await askJson(app.url);
-    expect((output as readonly Fields[]).filter(({ type }) => type === 'function_call')).toEqual([]);
+    expect((output as readonly JsonObject[]).filter(({ type }) => type === 'function_call')).toEqual([]);
   });
 
   it('[P-14] may send 20,000 calls, which take linear time', async () => {
@@ -647,7 +648,7 @@ describe('a hostile model server', () => {
     const began = process.cpuUsage();
     const { output } = await askJson(app.url);
     const { user, system } = process.cpuUsage(began);
-    expect([(output as readonly Fields[]).length, (user + system) / 1000 < 4000]).toEqual([20_000, true]);
+    expect([(output as readonly JsonObject[]).length, (user + system) / 1000 < 4000]).toEqual([20_000, true]);
   });
 
   it('[P-14] cannot break out of a frame by its text', async () => {

@@ -1,9 +1,11 @@
 /** Streams of events that are very long, unread, or read by very many: each ends, and none fills the memory. */
+
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text as textIn } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -11,7 +13,7 @@ import {
   startFakeUpstream,
   textStream,
 } from '../../src/testing/index.ts';
-import { ask, type Fields, parseStream } from '../http/client.ts';
+import { ask, parseStream } from '../http/client.ts';
 import { type App, type AppSetup, startApp } from '../support/app.ts';
 import { tally } from './tally.ts';
 
@@ -60,7 +62,7 @@ const pieces = (count: number, length: number) => Array.from({ length: count }, 
 const ENDLESS: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterBytes: 10_000 };
 
 /** Sends a request and reads nothing of the answer but its head. */
-async function unread(path: string, body?: Fields): Promise<IncomingMessage> {
+async function unread(path: string, body?: JsonObject): Promise<IncomingMessage> {
   const headers = { 'content-type': 'application/json' };
   const requested = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
   requested.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
@@ -81,7 +83,7 @@ async function left(): Promise<string> {
 /** The status of the response, once it has ended. */
 async function statusOf(id: string): Promise<unknown> {
   for (;;) {
-    const { status } = (await (await fetch(`${app.url}/responses/${id}`)).json()) as Fields;
+    const { status } = (await (await fetch(`${app.url}/responses/${id}`)).json()) as JsonObject;
     if (status !== 'in_progress') return status;
     await sleep(50);
   }

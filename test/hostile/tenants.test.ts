@@ -1,4 +1,5 @@
 /** Tenants without the option `scope`: whichever header identifies them, none reaches another's data. */
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,11 +18,11 @@ import {
   responsesRouter,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { tally } from './tally.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string>>;
 
 const { tried } = tally('tenants');
@@ -110,7 +111,7 @@ interface Answer {
   readonly text: string;
 }
 
-async function send(url: string, method: string, path: string, headers: Headers, body?: Fields): Promise<Answer> {
+async function send(url: string, method: string, path: string, headers: Headers, body?: JsonObject): Promise<Answer> {
   const init = body ? { body: JSON.stringify(body) } : {};
   const type = body ? { 'content-type': 'application/json' } : {};
   const response = await fetch(`http://${url}${path}`, { method, headers: { ...type, ...headers }, ...init });
@@ -147,7 +148,7 @@ async function owned(url: string, headers: Headers): Promise<Owned> {
 }
 
 /** Every request that names one of these ids, and whether it must be refused: a reference is left out instead. */
-function attacks(of: Owned): readonly (readonly [method: string, path: string, body?: Fields])[] {
+function attacks(of: Owned): readonly (readonly [method: string, path: string, body?: JsonObject])[] {
   const { response, item, conversation, conversationItem } = of;
   const ask = { model: 'm', input: 'Tell me.' };
   return [
@@ -256,11 +257,11 @@ describe('middlewares in front of a proxy that deletes or replaces Authorization
 });
 
 /** Sends one request on a connection; returns its last message. */
-async function askOverSocket(url: string, headers: Headers, body: Fields): Promise<Fields> {
+async function askOverSocket(url: string, headers: Headers, body: JsonObject): Promise<JsonObject> {
   const socket = new WebSocket(`ws://${url}/responses`, { headers });
-  const last = new Promise<Fields>((resolve) => {
+  const last = new Promise<JsonObject>((resolve) => {
     socket.on('message', (data) => {
-      const message = JSON.parse(String(data)) as Fields;
+      const message = JSON.parse(String(data)) as JsonObject;
       if (/^(error|response\.(completed|failed))$/.test(String(message.type))) resolve(message);
     });
   });

@@ -1,4 +1,5 @@
 /** What every host must do: one suite over real HTTP, run on each. */
+
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -21,6 +22,7 @@ import {
   textStream,
   toolCallStream,
 } from 'express-open-responses/testing';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask as askChat } from '../chat/chat-app.ts';
 import {
   answerTextIn,
@@ -28,7 +30,6 @@ import {
   askJson,
   askStream,
   errorIn,
-  type Fields,
   lastResponse,
   outcomeOf,
   parsed,
@@ -51,7 +52,7 @@ const DRAINING = {
 };
 
 /** A request to the model server, as far as the suite looks into it. */
-type ChatBody = { readonly messages?: readonly Fields[] };
+type ChatBody = { readonly messages?: readonly JsonObject[] };
 
 /** Declares the suite for one host. */
 export function hostSuite(host: Host): void {
@@ -87,7 +88,7 @@ export function hostSuite(host: Host): void {
   }
 
   /** Asks and resolves once the model server has the request; the answer is on its way. */
-  async function running(body: Fields, signal?: AbortSignal): Promise<{ readonly response: Promise<Response> }> {
+  async function running(body: JsonObject, signal?: AbortSignal): Promise<{ readonly response: Promise<Response> }> {
     const arrived = fake.nextRequest();
     const response = ask(url, body, signal ? { signal } : {});
     response.catch(() => {});
@@ -133,7 +134,7 @@ export function hostSuite(host: Host): void {
       const badLimit = await send(`${path}/input_items?limit=0`);
       const deleted = await send(path, 'DELETE');
       const again = await send(path, 'DELETE');
-      expect([retrieved.body.id, next.previous_response_id, (items.body.data as Fields[]).map(contentOf)]).toEqual([
+      expect([retrieved.body.id, next.previous_response_id, (items.body.data as JsonObject[]).map(contentOf)]).toEqual([
         id,
         id,
         [[{ type: 'input_text', text: 'First.' }]],
@@ -145,7 +146,7 @@ export function hostSuite(host: Host): void {
     it(`[X-03] ${host.name} lists the models, also with a slash at the end, and answers HEAD as GET`, async () => {
       const { body } = await send(`${url}/models/`);
       const head = await fetch(`${url}/models`, { method: 'HEAD' });
-      expect([body.object, (body.data as Fields[]).map(({ id }) => id)]).toEqual(['list', ['fake-model']]);
+      expect([body.object, (body.data as JsonObject[]).map(({ id }) => id)]).toEqual(['list', ['fake-model']]);
       expect([head.status, await head.text()]).toEqual([200, '']);
     });
 
@@ -291,7 +292,7 @@ export function hostSuite(host: Host): void {
         await start({ tools: functionTools({ whoami }) }, { byTenant: true });
         fake.reply(round(), { body: textStream('Done.') });
         const response = stream ? lastResponse(await askStream(url, {}, ada)) : await askJson(url, {}, ada);
-        const call = (response.output as readonly Fields[]).find(({ type }) => type === 'mcp_call');
+        const call = (response.output as readonly JsonObject[]).find(({ type }) => type === 'mcp_call');
         expect([call?.output, answerTextIn(response), fake.requests.length]).toEqual(['ada of ada', 'Done.', 2]);
       },
     );
@@ -301,7 +302,7 @@ export function hostSuite(host: Host): void {
       await start({ tools: (request) => (host.headerOf(request, TENANT) === 'ada' ? providers : []) });
       await askJson(url, {}, ada);
       await askJson(url);
-      const offered = fake.requests.map(({ body }) => Boolean((body as Fields).tools));
+      const offered = fake.requests.map(({ body }) => Boolean((body as JsonObject).tools));
       expect(offered).toEqual([true, false]);
     });
 
@@ -333,7 +334,7 @@ export function hostSuite(host: Host): void {
   });
 
   describe(`${host.name}: clients that leave or do not read`, () => {
-    it.each<[string, FakeReply, Fields, boolean]>([
+    it.each<[string, FakeReply, JsonObject, boolean]>([
       ['in the middle of a stream', ENDLESS, { stream: true }, true],
       ['in the middle of a silent stream', SPOKEN, { stream: true }, true],
       ['before the first token of a stream', { hang: true }, { stream: true }, false],
@@ -392,7 +393,7 @@ export function hostSuite(host: Host): void {
     });
 
     /** A model that says what no upstream of TypeScript could: an annotation with these fields. */
-    function brokenModel(fields: Fields): Upstream {
+    function brokenModel(fields: JsonObject): Upstream {
       async function* stream() {
         yield [{ type: 'text-delta' as const, text: 'Hello' }];
         const annotation = { type: 'url_citation', url: 'u', title: 't', start_index: 0, end_index: 0, ...fields };
@@ -472,7 +473,7 @@ export function hostSuite(host: Host): void {
   });
 }
 
-function contentOf({ content }: Fields): unknown {
+function contentOf({ content }: JsonObject): unknown {
   return content;
 }
 

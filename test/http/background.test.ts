@@ -8,11 +8,12 @@ import {
   type RouterOptions,
   type StoredResponse,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 import { gate } from '../support/gate.ts';
-import { ask, askJson, errorIn, type Fields, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
+import { ask, askJson, errorIn, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
 
 const apps: App[] = [];
 let model: GatedUpstream;
@@ -47,13 +48,13 @@ const THERE = textStream(' there');
 const NEVER = new Promise<void>(() => {});
 const ENDLESS: Script = [HELLO, NEVER];
 
-const inBackground = (app: App, body: Fields = {}) => askJson(app.url, { background: true, ...body });
+const inBackground = (app: App, body: JsonObject = {}) => askJson(app.url, { background: true, ...body });
 const retrieved = async (app: App, id: unknown) => (await send(`${app.url}/responses/${id}`)).body;
 const cancelled = (app: App, id: unknown, headers?: Readonly<Record<string, string>>) =>
   send(`${app.url}/responses/${id}/cancel`, 'POST', headers);
 
 /** The response, once it has ended. */
-async function ended(app: App, id: unknown): Promise<Fields> {
+async function ended(app: App, id: unknown): Promise<JsonObject> {
   for (;;) {
     const response = await retrieved(app, id);
     if (response.status !== 'in_progress') return response;
@@ -61,7 +62,7 @@ async function ended(app: App, id: unknown): Promise<Fields> {
   }
 }
 
-const textOf = ({ output }: Fields) => JSON.stringify(output).match(/"text":"([^"]*)"/)?.[1];
+const textOf = ({ output }: JsonObject) => JSON.stringify(output).match(/"text":"([^"]*)"/)?.[1];
 
 /** Reads the stream until there are so many events, and leaves. */
 async function readEvents(response: Response, count: number): Promise<readonly StreamEvent[]> {
@@ -77,9 +78,9 @@ async function readEvents(response: Response, count: number): Promise<readonly S
 }
 
 /** The response that the first event tells. */
-function responseIn(events: readonly StreamEvent[]): Fields {
+function responseIn(events: readonly StreamEvent[]): JsonObject {
   const [created] = events;
-  return (created?.response ?? {}) as Fields;
+  return (created?.response ?? {}) as JsonObject;
 }
 
 const eventsOf = async (app: App, id: unknown, query = '') =>
@@ -206,9 +207,9 @@ describe('a response in the background', () => {
     const hooks = { onNote: ({ code }: { code: string }) => void notes.push(code) };
     const app = await start([[textStream('Hello')], [textStream('Hello')]], { hooks });
     const first = parseStream(await (await ask(app.url, { background: true, stream: true, store: false })).text());
-    const response = first.events.at(-1)?.response as Fields;
+    const response = first.events.at(-1)?.response as JsonObject;
     expect((await eventsOf(app, response.id)).text).toBe(first.text);
-    const [{ id }] = response.output as [Fields];
+    const [{ id }] = response.output as [JsonObject];
     await askJson(app.url, {
       input: [
         { type: 'item_reference', id },
@@ -241,7 +242,7 @@ describe('a response in the background', () => {
     const { id } = await inBackground(app);
     await app.router.drain({ timeoutMs: 0 });
     const { status, error } = await retrieved(app, id);
-    expect([status, (error as Fields).reason]).toEqual(['failed', 'server_draining']);
+    expect([status, (error as JsonObject).reason]).toEqual(['failed', 'server_draining']);
   });
 
   it('[S-18] has failed where the server that made it has been gone for longer than it could take', async () => {
@@ -252,7 +253,7 @@ describe('a response in the background', () => {
     store.put({ ...kept, createdAt: Date.now() - 1000 - 60_001 });
     const other = await join({ store, limits: { durationMs: 1000 } });
     const { status, error } = await retrieved(other, id);
-    expect([status, (error as Fields).code]).toEqual(['failed', 'server_error']);
+    expect([status, (error as JsonObject).code]).toEqual(['failed', 'server_error']);
   });
 });
 
@@ -293,7 +294,7 @@ describe('the events of a response in the background', () => {
     const { events } = await rest;
     expect(events[0]?.sequence_number).toBe(last + 1);
     expect([...seen, ...events]).toEqual((await eventsOf(app, id)).events);
-    expect(textOf(events.at(-1)?.response as Fields)).toBe('Hello there');
+    expect(textOf(events.at(-1)?.response as JsonObject)).toBe('Hello there');
   });
 
   it.each([

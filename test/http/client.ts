@@ -1,12 +1,11 @@
 /** The client of these tests: it posts a request, reads what comes back strictly, and says in a few words what it was. */
+
 import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** One event of a stream, as it stood in `data:`. */
-export type StreamEvent = Fields & { readonly type: string; readonly sequence_number: number };
+export type StreamEvent = JsonObject & { readonly type: string; readonly sequence_number: number };
 
 /** Everything that one stream said. */
 export interface Stream {
@@ -37,25 +36,29 @@ export interface Extra {
 }
 
 /** Posts to `/responses`: an object as JSON, a string as it is; model and input are filled in where they are missing. */
-export function ask(url: string, body: Fields | string = {}, { headers = {}, signal }: Extra = {}): Promise<Response> {
+export function ask(
+  url: string,
+  body: JsonObject | string = {},
+  { headers = {}, signal }: Extra = {},
+): Promise<Response> {
   const text = typeof body === 'string' ? body : JSON.stringify({ model: 'm', input: 'Hi', ...body });
   const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: text };
   return fetch(`${url}/responses`, signal ? { ...init, signal } : init);
 }
 
 /** Posts for a stream and reads it to the end. */
-export async function askStream(url: string, body: Fields = {}, extra: Extra = {}): Promise<Stream> {
+export async function askStream(url: string, body: JsonObject = {}, extra: Extra = {}): Promise<Stream> {
   return parseStream(await (await ask(url, { stream: true, ...body }, extra)).text());
 }
 
 /** Posts for JSON and parses it. */
-export async function askJson(url: string, body: Fields = {}, extra: Extra = {}): Promise<Fields> {
+export async function askJson(url: string, body: JsonObject = {}, extra: Extra = {}): Promise<JsonObject> {
   return parsed(await (await ask(url, body, extra)).text());
 }
 
 /** Not `response.json()`, whose objects are of another realm than the test's and never strictly equal. */
-export function parsed(text: string): Fields {
-  return JSON.parse(text) as Fields;
+export function parsed(text: string): JsonObject {
+  return JSON.parse(text) as JsonObject;
 }
 
 /** Sends a request without a body and answers with status and parsed body. */
@@ -90,8 +93,8 @@ export function typesOf(events: readonly StreamEvent[]): readonly string[] {
 }
 
 /** The response that the last event tells. */
-export function lastResponse({ events }: Stream): Fields {
-  return (events.at(-1)?.response ?? {}) as Fields;
+export function lastResponse({ events }: Stream): JsonObject {
+  return (events.at(-1)?.response ?? {}) as JsonObject;
 }
 
 /** Reads the answer and asks the server whether it kept it. Throws where the answer contradicts itself. */
@@ -104,14 +107,14 @@ export async function outcomeOf(url: string, response: Response): Promise<Outcom
   return response.ok ? ended(url, response.status, body) : refused(response.status, body);
 }
 
-function refused(status: number, body: Fields): Outcome {
+function refused(status: number, body: JsonObject): Outcome {
   const { code } = errorIn(body);
   return { status, ending: 'refused', error: String(code), text: '', stored: false };
 }
 
 /** The error of an envelope that holds nothing else and has all four keys. */
-export function errorIn(body: Fields): Fields {
-  const error = body.error as Fields;
+export function errorIn(body: JsonObject): JsonObject {
+  const error = body.error as JsonObject;
   const keys = [Object.keys(body), Object.keys(error).sort()];
   if (!isDeepStrictEqual(keys, [['error'], ['code', 'message', 'param', 'type']])) {
     throw new Error(`Not OpenAI's envelope: ${JSON.stringify(body)}`);
@@ -119,7 +122,7 @@ export function errorIn(body: Fields): Fields {
   return error;
 }
 
-async function ended(url: string, status: number, response: Fields): Promise<Outcome> {
+async function ended(url: string, status: number, response: JsonObject): Promise<Outcome> {
   const kept = await send(`${url}/responses/${response.id}`);
   const stored = kept.status === 200;
   if (stored && !isDeepStrictEqual(kept.body, response)) throw new Error('What was stored is not what was told.');
@@ -133,16 +136,16 @@ async function ended(url: string, status: number, response: Fields): Promise<Out
 }
 
 /** What went wrong in a response: in this package's own words where OpenAI's have none. */
-function failureIn({ error }: Fields): string | null {
+function failureIn({ error }: JsonObject): string | null {
   const { code = null, reason = code } = (error ?? {}) as { readonly code?: string; readonly reason?: string };
   return reason;
 }
 
 /** What the assistant said in a response. */
-export function answerTextIn(response: Fields): string {
-  const messages = (response.output as readonly Fields[]).filter(({ type }) => type === 'message');
+export function answerTextIn(response: JsonObject): string {
+  const messages = (response.output as readonly JsonObject[]).filter(({ type }) => type === 'message');
   return messages
-    .flatMap(({ content }) => content as readonly Fields[])
+    .flatMap(({ content }) => content as readonly JsonObject[])
     .map(({ text }) => text)
     .join('');
 }

@@ -1,17 +1,12 @@
 /** Compaction over HTTP: the endpoint, the items it makes, and turns that compact their own conversation. */
+
 import OpenAI from 'openai';
 import { functionTools, toWebHandler } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { clientRequests } from '../support/client-bodies.ts';
 import { expectValidCompaction } from '../support/open-responses-schema.ts';
-import {
-  eventsOf,
-  type Fields,
-  finalOf,
-  type RequestApp,
-  type RequestAppSetup,
-  requestAppPerTest,
-} from '../support/request-app.ts';
+import { eventsOf, finalOf, type RequestApp, type RequestAppSetup, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 
@@ -44,10 +39,10 @@ const restart = (options: RequestAppSetup) => start({ ...COMPACTION, ...options 
 
 interface Answer {
   readonly status: number;
-  readonly body: Fields & { readonly output: readonly Fields[]; readonly error: Fields };
+  readonly body: JsonObject & { readonly output: readonly JsonObject[]; readonly error: JsonObject };
 }
 
-async function post(path: string, body: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+async function post(path: string, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -59,7 +54,7 @@ async function post(path: string, body: Fields, headers: Readonly<Record<string,
 
 /** Compacts the talk, with the summary that all of these tests expect. */
 async function compact(
-  body: Fields = { input: TALK },
+  body: JsonObject = { input: TALK },
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   app.upstream.reply({ body: textStream(SUMMARY) });
@@ -71,7 +66,7 @@ function reported(): readonly unknown[] {
   return app.requested().messages.map(({ role, content }) => ({ role, content }));
 }
 
-function typesOf({ body }: { readonly body: { readonly output: readonly Fields[] } }): readonly unknown[] {
+function typesOf({ body }: { readonly body: { readonly output: readonly JsonObject[] } }): readonly unknown[] {
   return body.output.map(({ type }) => type);
 }
 
@@ -144,7 +139,7 @@ describe('POST /responses/compact', () => {
   it('[S-14] compacts what was compacted before, and the user keeps every word', async () => {
     const first = await compact();
     const second = await compact({ input: [...first.body.output, { role: 'user', content: 'Go on.' }] });
-    const words = second.body.output.map(({ type, content }) => (content as readonly Fields[])?.[0]?.text ?? type);
+    const words = second.body.output.map(({ type, content }) => (content as readonly JsonObject[])?.[0]?.text ?? type);
     expect(words).toEqual(['Remember: slate.', 'message', 'Go on.', 'compaction']);
     expect(reported()).toContainEqual(SUMMED);
   });
@@ -172,7 +167,7 @@ describe('POST /responses/compact', () => {
     ]);
   });
 
-  it.each<[string, Fields, readonly unknown[]]>([
+  it.each<[string, JsonObject, readonly unknown[]]>([
     ['a missing model', { model: undefined, input: 'Hi' }, [400, 'missing_required_parameter', 'model']],
     ['a model of null', { model: null, input: 'Hi' }, [400, 'invalid_type', 'model']],
     ['nothing to compact', {}, [400, 'missing_required_parameter', 'input']],
@@ -234,7 +229,7 @@ describeShared('recorded requests for compaction', () => {
 });
 
 describe('a compaction item', () => {
-  it.each<[string, (item: Fields) => Fields]>([
+  it.each<[string, (item: JsonObject) => JsonObject]>([
     ['was changed', (item) => ({ ...item, encrypted_content: `${item.encrypted_content}A` })],
     ['was never ours', (item) => ({ ...item, encrypted_content: 'gAAAAABp4W-p3Kxpz' })],
   ])('[S-14] that %s is refused by its place, however it is sent', async (_, changed) => {
@@ -300,20 +295,17 @@ describe('context_management', () => {
     const requested = reported();
     await app.create({ previous_response_id: first.body.id, input: 'What?' });
     const kept = await app.get(`/responses/${first.body.id}/input_items?order=asc`);
-    expect([typesOf(first), (first.body.usage as Fields).total_tokens, requested.at(-2), requested.at(-1)]).toEqual([
-      ['message', 'compaction'],
-      42,
-      { role: 'assistant', content: 'Noted.' },
-      { role: 'user', content: 'Sum up.' },
-    ]);
+    expect([typesOf(first), (first.body.usage as JsonObject).total_tokens, requested.at(-2), requested.at(-1)]).toEqual(
+      [['message', 'compaction'], 42, { role: 'assistant', content: 'Noted.' }, { role: 'user', content: 'Sum up.' }],
+    );
     expect(reported()).toEqual([{ role: 'system', content: 'Be brief.' }, SUMMED, { role: 'user', content: 'What?' }]);
-    expect((kept.body.data as readonly Fields[]).length).toBe(2);
+    expect((kept.body.data as readonly JsonObject[]).length).toBe(2);
   });
 
   it('[S-14] is told on a stream that keeps every law, and the same in JSON', async () => {
     const text = await app.streamed({ input: LONG, ...MANAGED });
     const response = expectWireLaws(readWire(text));
-    const reported = eventsOf(text).filter(({ item }) => (item as Fields | undefined)?.type === 'compaction');
+    const reported = eventsOf(text).filter(({ item }) => (item as JsonObject | undefined)?.type === 'compaction');
     expect([
       reported.map(({ type, output_index }) => [type, output_index]),
       response.output.map(({ type }) => type),
@@ -348,7 +340,7 @@ describe('context_management', () => {
     expect(reported()).toEqual([SUMMED, { role: 'user', content: 'What?' }]);
   });
 
-  it.each<[Fields, readonly unknown[]]>([
+  it.each<[JsonObject, readonly unknown[]]>([
     [{ type: 'other' }, [400, 'invalid_value', 'context_management[0].type']],
     [
       { type: 'compaction', compact_threshold: 999 },

@@ -1,12 +1,12 @@
 /** One request, and everything that a line of docs/compatibility.md can say of it. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { chatCompletionsUpstream, type Note, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { startApp } from '../support/app.ts';
 import { responsesStream, textItem } from '../upstreams/responses-bytes.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The API of the model server. */
 export type Wire = 'chat' | 'responses';
@@ -15,16 +15,16 @@ export type Wire = 'chat' | 'responses';
 export interface Outcome {
   readonly status: number;
   /** The response, or the error in its envelope. */
-  readonly body: Fields;
+  readonly body: JsonObject;
   /** What the model server received; undefined if nothing. */
-  readonly sent: Fields | undefined;
+  readonly sent: JsonObject | undefined;
   readonly notes: readonly Note[];
   /** The stored input items. */
-  readonly kept: readonly Fields[];
+  readonly kept: readonly JsonObject[];
 }
 
 /** Sends the request to a router of its own over a model server that says hello. */
-export async function outcomeOf(body: Fields, wire: Wire = 'chat', options: RouterOptions = {}): Promise<Outcome> {
+export async function outcomeOf(body: JsonObject, wire: Wire = 'chat', options: RouterOptions = {}): Promise<Outcome> {
   const notes: Note[] = [];
   const fake = await startFakeUpstream();
   fake.reply({ body: wire === 'chat' ? textStream('Hello.') : responsesStream([textItem(0, 'Hello.')]) });
@@ -35,7 +35,7 @@ export async function outcomeOf(body: Fields, wire: Wire = 'chat', options: Rout
   try {
     const posted = await post(`${app.url}/responses`, { model: 'm', input: 'Hi.', ...body });
     const kept = await itemsOf(`${app.url}/responses/${posted.body.id}/input_items`);
-    return { ...posted, kept, notes, sent: fake.requests.at(-1)?.body as Fields | undefined };
+    return { ...posted, kept, notes, sent: fake.requests.at(-1)?.body as JsonObject | undefined };
   } finally {
     await app.close();
     await upstream.close?.();
@@ -43,27 +43,27 @@ export async function outcomeOf(body: Fields, wire: Wire = 'chat', options: Rout
   }
 }
 
-async function post(url: string, body: Fields): Promise<Pick<Outcome, 'status' | 'body'>> {
+async function post(url: string, body: JsonObject): Promise<Pick<Outcome, 'status' | 'body'>> {
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
   return { status: answer.status, body: finalOf(await answer.text()) };
 }
 
 /** The JSON, or the response of a stream's last event. */
-function finalOf(text: string): Fields {
+function finalOf(text: string): JsonObject {
   if (text.startsWith('{')) return JSON.parse(text);
   const last = text.split('\n\n').findLast((frame) => frame.includes('"response":')) ?? '';
   return JSON.parse(last.split('data: ')[1] ?? '{}').response;
 }
 
-async function itemsOf(url: string): Promise<readonly Fields[]> {
-  const { data = [] } = JSON.parse(await (await fetch(url)).text()) as { readonly data?: readonly Fields[] };
+async function itemsOf(url: string): Promise<readonly JsonObject[]> {
+  const { data = [] } = JSON.parse(await (await fetch(url)).text()) as { readonly data?: readonly JsonObject[] };
   return data;
 }
 
 /** The value at a path such as `text.format` or `messages.0.content`. */
 export function valueAt(value: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((inner, key) => (inner as Fields | undefined)?.[key], value);
+  return path.split('.').reduce<unknown>((inner, key) => (inner as JsonObject | undefined)?.[key], value);
 }
 
 /** Whether it is there, exactly. */

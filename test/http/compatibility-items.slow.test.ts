@@ -1,8 +1,10 @@
 /** What docs/compatibility.md says of each item in the input, and of each that this server makes, is what happens. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { compatibilityRows } from '../support/compatibility.ts';
-import { type Fields, holding, isNoted, outcomeOf } from './compatibility-app.ts';
+import { holding, isNoted, outcomeOf } from './compatibility-app.ts';
 
 /** A text that is found again in what the model receives. */
 const MARK = 'marked by the test';
@@ -10,7 +12,7 @@ const HELLO = { role: 'user', content: 'Hi.' };
 const TOOL = { server_label: 'crm', name: 'look' };
 
 /** A call and its output, one of which has the mark. */
-function pair(prefix: string, call: Fields, output: Fields): readonly Fields[] {
+function pair(prefix: string, call: JsonObject, output: JsonObject): readonly JsonObject[] {
   const kinds = [`${prefix}_call`, prefix === 'tool_search' ? `${prefix}_output` : `${prefix}_call_output`];
   return [call, output].map((fields, index) => ({ type: kinds[index], call_id: 'call_1', ...fields }));
 }
@@ -27,7 +29,7 @@ const SCREEN = { type: 'computer_screenshot', image_url: 'data:image/png;base64,
 const SEARCH = { execution: 'client', status: 'completed' };
 const FOUND = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
 
-const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
+const SAMPLES: Readonly<Record<string, readonly JsonObject[]>> = {
   additional_tools: [{ type: 'additional_tools', role: 'developer', tools: [] }],
   apply_patch_call: pair('apply_patch', { operation: { ...PATCH.operation, path: MARK } }, { status: 'completed' }),
   apply_patch_call_output: pair('apply_patch', PATCH, { status: 'completed', output: MARK }),

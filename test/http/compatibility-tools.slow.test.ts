@@ -1,14 +1,16 @@
 /** What docs/compatibility.md says of each tool and of each field of a tool is what happens. */
+
 import { remoteMcp } from '../../src/mcp/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { compatibilityRows } from '../support/compatibility.ts';
-import { type Fields, holding, isNoted, isRefused, type Outcome, outcomeOf, valueAt } from './compatibility-app.ts';
+import { holding, isNoted, isRefused, type Outcome, outcomeOf, valueAt } from './compatibility-app.ts';
 
 /** A text that is found again in what the model server receives. */
 const MARK = 'marked_by_the_test';
 const SCHEMA = { type: 'object', properties: { [MARK]: { type: 'string' } }, additionalProperties: false };
 const LOOK = { type: 'function', name: 'look', description: null, parameters: null, strict: null };
 
-const TOOLS: Readonly<Record<string, Fields>> = {
+const TOOLS: Readonly<Record<string, JsonObject>> = {
   apply_patch: { type: 'apply_patch' },
   code_interpreter: { type: 'code_interpreter', container: { type: 'auto' } },
   computer: { type: 'computer' },
@@ -65,7 +67,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
 };
 
 /** Without the mark in its name, so that only the field has it. */
-const BASES: Readonly<Record<string, Fields>> = {
+const BASES: Readonly<Record<string, JsonObject>> = {
   ...TOOLS,
   custom: { type: 'custom', name: 'write' },
   function: LOOK,

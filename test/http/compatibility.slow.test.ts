@@ -1,12 +1,13 @@
 /** What docs/compatibility.md says of each field of a request and of a response is what happens. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { compatibilityRows } from '../support/compatibility.ts';
-import { type Fields, holding, holdsAt, isNoted, isRefused, outcomeOf, type Wire } from './compatibility-app.ts';
+import { holding, holdsAt, isNoted, isRefused, outcomeOf, type Wire } from './compatibility-app.ts';
 
 /** How a field is sent, and where it is found again. */
 interface Sample {
   readonly value: unknown;
   /** The rest of the request. */
-  readonly beside?: Fields;
+  readonly beside?: JsonObject;
   /** The path in a Chat Completions request, and in one of the Responses API. Default: the field's own. */
   readonly chat?: string;
   readonly responses?: string;
@@ -97,7 +98,7 @@ const ROWS = compatibilityRows('Request fields')
   .map(({ name, claims: [claims = []] }) => [name, claims.join(', ')] as const);
 
 /** The request with the value at the field's path. */
-function bodyWith(name: string, { value, beside = {} }: Sample): Fields {
+function bodyWith(name: string, { value, beside = {} }: Sample): JsonObject {
   const [field = '', inner] = name.split('.');
   return { ...beside, [field]: inner === undefined ? value : { [inner]: value } };
 }

@@ -1,5 +1,6 @@
 /** Items of type `configuration_update` change the settings of this turn and of all later ones. */
-import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 
 let app: RequestApp;
 requestAppPerTest((started) => {
@@ -10,18 +11,23 @@ const HELLO = { role: 'user', content: 'Hi.' };
 const SCHEMA = { type: 'object', properties: {} };
 const NOTE = { type: 'json_schema', name: 'note', schema: SCHEMA, strict: true };
 
-function update(fields: Fields): Fields {
+function update(fields: JsonObject): JsonObject {
   return { type: 'configuration_update', ...fields };
 }
 
 /** What the model was asked for, and what the response says that it was. */
 async function settingsOf(
-  body: Fields,
+  body: JsonObject,
 ): Promise<readonly [id: string, effort: unknown, format: unknown, echo: unknown]> {
   const { body: response } = await app.create(body);
   const { reasoning_effort: effort, response_format: format } = app.requested();
-  const { reasoning, text } = response as unknown as Readonly<Record<'reasoning' | 'text', Fields>>;
-  return [response.id, effort, (format as Fields | undefined)?.type, [reasoning.effort, (text.format as Fields).type]];
+  const { reasoning, text } = response as unknown as Readonly<Record<'reasoning' | 'text', JsonObject>>;
+  return [
+    response.id,
+    effort,
+    (format as JsonObject | undefined)?.type,
+    [reasoning.effort, (text.format as JsonObject).type],
+  ];
 }
 
 describe('a configuration_update', () => {
@@ -53,6 +59,6 @@ describe('a configuration_update', () => {
     [{ text: {} }, 'input[0].text.format'],
   ])('[Q-09] %j is refused', async (fields, param) => {
     const { status, body } = await app.create({ input: [update(fields), HELLO] });
-    expect([status, (body.error as Fields).param]).toEqual([400, param]);
+    expect([status, (body.error as JsonObject).param]).toEqual([400, param]);
   });
 });

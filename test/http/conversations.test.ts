@@ -1,6 +1,8 @@
 /** The Conversations API over HTTP, asked by OpenAI's own SDK. */
+
 import OpenAI from 'openai';
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   type FakeUpstream,
@@ -9,8 +11,6 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 let fake: FakeUpstream;
 let app: App;
@@ -42,7 +42,7 @@ async function wordsIn(id: string): Promise<readonly string[]> {
   const words: string[] = [];
   for await (const item of client.conversations.items.list(id, { order: 'asc', limit: 2 })) {
     // The cast: the test looks at messages and calls alike.
-    const { type, content } = item as unknown as Fields & { content?: readonly { text: string }[] };
+    const { type, content } = item as unknown as JsonObject & { content?: readonly { text: string }[] };
     words.push(content ? content.map(({ text }) => text).join('') : String(type));
   }
   return words;
@@ -50,12 +50,12 @@ async function wordsIn(id: string): Promise<readonly string[]> {
 
 function sentMessages(index: number): unknown {
   // The cast: the test looks at one field.
-  const { body } = (fake.requests[index] as { readonly body: Fields } | undefined) ?? { body: {} };
+  const { body } = (fake.requests[index] as { readonly body: JsonObject } | undefined) ?? { body: {} };
   return body.messages;
 }
 
 /** What the SDK says of a refusal. */
-async function refusal(asking: Promise<unknown>): Promise<Fields> {
+async function refusal(asking: Promise<unknown>): Promise<JsonObject> {
   return asking.then(
     () => ({ status: 200 }),
     ({ status, code, param }) => ({ status, code, param }),

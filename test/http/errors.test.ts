@@ -1,8 +1,10 @@
 /** What a client is told of an error: OpenAI's envelope with the right status, or the two last events of a stream. */
+
 import type { ApiError } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askJson, askStream, type Fields, lastResponse, parsed } from './client.ts';
+import { ask, askJson, askStream, lastResponse, parsed } from './client.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -28,7 +30,7 @@ function refusal(status: number, body: unknown): FakeReply {
 const HTML = '<!doctype html><html><body><h1>502 Bad Gateway</h1>nginx</body></html>';
 
 describe('an error of the model server before its first byte', () => {
-  it.each<[string, FakeReply, number, Fields]>([
+  it.each<[string, FakeReply, number, JsonObject]>([
     [
       'its own code, type, message and param',
       refusal(400, {
@@ -150,7 +152,7 @@ describe('an error of the model server before its first byte', () => {
       refusal(500, { error: { message: `connect to http://${host}/v1, http://${host}/ and ${host} failed` } }),
     );
     const { error } = await askJson(app.url);
-    expect((error as Fields).message).toBe('connect to ***, ***/ and *** failed');
+    expect((error as JsonObject).message).toBe('connect to ***, ***/ and *** failed');
   });
 
   it('[P-09] keeps the Retry-After of the model server', async () => {

@@ -1,4 +1,5 @@
 /** A client that leaves: the model server is left at once, nothing is kept, and nobody else notices. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import express from 'express';
@@ -9,6 +10,7 @@ import {
   responsesRouter,
   type StoredResponse,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -17,7 +19,7 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askJson, type Fields, outcomeOf } from './client.ts';
+import { ask, askJson, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -56,7 +58,7 @@ const RUNS = 9;
 type Moment = 'asked' | 'answered';
 
 /** Milliseconds from one client's leaving to the model server's noticing. */
-async function delayOfRun(index: number, body: Fields, moment: Moment): Promise<number> {
+async function delayOfRun(index: number, body: JsonObject, moment: Moment): Promise<number> {
   const client = new AbortController();
   const arrived = fake.nextRequest();
   const response = ask(app.url, body, { signal: client.signal });
@@ -69,7 +71,7 @@ async function delayOfRun(index: number, body: Fields, moment: Moment): Promise<
 }
 
 describe('a client that hangs up', () => {
-  it.each<[string, FakeReply, Fields, Moment]>([
+  it.each<[string, FakeReply, JsonObject, Moment]>([
     ['in the middle of a stream', ENDLESS, { stream: true }, 'answered'],
     ['in the middle of a stream that is silent', SPOKEN, { stream: true }, 'answered'],
     ['before the first token, where the model server has not answered', { hang: true }, { stream: true }, 'asked'],
@@ -83,7 +85,7 @@ describe('a client that hangs up', () => {
     expect([Math.max(...delays) < 20_000, fake.requests.length]).toEqual([true, RUNS]);
   });
 
-  it.each<[string, FakeReply, Fields, Moment]>([
+  it.each<[string, FakeReply, JsonObject, Moment]>([
     ['a stream', ENDLESS, { stream: true }, 'answered'],
     ['a stream before its first token', { hang: true }, { stream: true }, 'asked'],
     ['a JSON request', ENDLESS, {}, 'asked'],

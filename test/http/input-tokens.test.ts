@@ -1,7 +1,9 @@
 /** `POST /responses/input_tokens` over HTTP. */
+
 import OpenAI from 'openai';
 import { functionTools } from '../../src/index.ts';
-import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 
 let app: RequestApp;
 
@@ -10,13 +12,13 @@ const BY_CHARACTER: RequestAppSetup = { tokens: { count: (text) => text.length }
 
 afterEach(() => app.close());
 
-async function count(body: Fields): Promise<readonly [number, Fields]> {
+async function count(body: JsonObject): Promise<readonly [number, JsonObject]> {
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   const response = await fetch(`${app.url}/responses/input_tokens`, init);
   return [response.status, JSON.parse(await response.text())];
 }
 
-async function tokens(body: Fields): Promise<number> {
+async function tokens(body: JsonObject): Promise<number> {
   const [, { input_tokens }] = await count(body);
   return Number(input_tokens);
 }
@@ -70,7 +72,7 @@ describe('POST /responses/input_tokens', () => {
       count({ input: 7 }),
       count({ tool_choice: 'required' }),
     ]);
-    expect(answers.map(([status, { error }]) => [status, (error as Fields).code])).toEqual([
+    expect(answers.map(([status, { error }]) => [status, (error as JsonObject).code])).toEqual([
       [400, 'previous_response_not_found'],
       [400, 'tool_call_not_found'],
       [400, 'invalid_type'],

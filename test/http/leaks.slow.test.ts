@@ -1,5 +1,7 @@
 /** Ten thousand requests of every kind leave nothing behind: no listener, socket, timer or memory. */
+
 import { Agent, type IncomingMessage, request } from 'node:http';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -9,9 +11,8 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type MemoryProcess, type MemoryReport, startMemoryProcess } from '../support/memory-process.ts';
-import type { Fields } from './client.ts';
 
-const KINDS: readonly Fields[] = [
+const KINDS: readonly JsonObject[] = [
   { model: 'good', stream: true },
   { model: 'good' },
   { model: 'good', stream: true, store: false },
@@ -25,7 +26,7 @@ const KINDS: readonly Fields[] = [
 ];
 
 function replyTo({ body }: FakeRequest): FakeReply {
-  switch ((body as Fields).model) {
+  switch ((body as JsonObject).model) {
     case 'refused':
       return { status: 400, body: '{"error":{"message":"No."}}' };
     case 'cut':
@@ -53,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([app.stop(), fake.close()]));
 
 /** One request on the agent's connections: its status, or that the client left at the first bytes. */
-function statusOf({ leave, ...body }: Fields): Promise<number | 'left'> {
+function statusOf({ leave, ...body }: JsonObject): Promise<number | 'left'> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json' };
     const requested = request(

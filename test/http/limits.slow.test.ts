@@ -1,8 +1,10 @@
 /** Every limit: its default, an answer at the limit, and a clean refusal one past it. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { chatCompletionsUpstream, type Limits, memoryStore, type StoredResponse } from '../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   chatCompletion,
@@ -14,7 +16,7 @@ import {
 } from '../../src/testing/index.ts';
 import { chatSettings } from '../../src/upstreams/chat-completions/chat-options.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askJson, errorIn, type Fields, type Outcome, outcomeOf, parsed, send } from './client.ts';
+import { ask, askJson, errorIn, type Outcome, outcomeOf, parsed, send } from './client.ts';
 
 const MIB = 1024 * 1024;
 
@@ -36,14 +38,14 @@ async function shortOutcome(response: Response): Promise<readonly unknown[]> {
 }
 
 /** The outcomes for a stream and for JSON. */
-function both(body: Fields = {}): Promise<readonly unknown[]> {
+function both(body: JsonObject = {}): Promise<readonly unknown[]> {
   return Promise.all([true, false].map(async (stream) => shortOutcome(await ask(app.url, { stream, ...body }))));
 }
 
 /** The messages that the model server was sent. */
-function sentMessages(): readonly (readonly Fields[])[] {
+function sentMessages(): readonly (readonly JsonObject[])[] {
   // The cast: what these tests send upstream is a chat request.
-  return fake.requests.map(({ body }) => (body as { messages: readonly Fields[] }).messages);
+  return fake.requests.map(({ body }) => (body as { messages: readonly JsonObject[] }).messages);
 }
 
 function twice<Value>(value: Value): readonly Value[] {
@@ -113,7 +115,7 @@ describe('bodyBytes', () => {
     await start({ bodyValues: 60, inputItems: 3, tools: 3 });
     const message = { role: 'user', content: 'a' };
     const tool = { type: 'function', name: 'f' };
-    const bodies: readonly Fields[] = [
+    const bodies: readonly JsonObject[] = [
       { input: Array(3).fill(message), tools: Array(3).fill(tool) },
       { input: Array(4).fill(message) },
       { tools: Array(4).fill(tool) },
@@ -124,7 +126,7 @@ describe('bodyBytes', () => {
     const seen = await Promise.all(
       bodies.map(async (body) => {
         const { status, error } = parsed(await (await ask(app.url, body)).text());
-        const { code, param, message } = (error ?? {}) as Fields;
+        const { code, param, message } = (error ?? {}) as JsonObject;
         return error ? [code, param, message] : status;
       }),
     );
@@ -430,7 +432,7 @@ describe('outputBytes', () => {
     const lower = await startApp({ upstream: fake, options: { limits: { outputBytes: bytes - 1 } } });
     const past = await askJson(lower.url);
     await lower.close();
-    expect([at.status, past.status, (past.error as Fields).reason]).toEqual([
+    expect([at.status, past.status, (past.error as JsonObject).reason]).toEqual([
       'completed',
       'failed',
       'output_too_large',
@@ -502,7 +504,7 @@ describe('argumentBytes', () => {
   async function callAndError(): Promise<readonly unknown[]> {
     const { status, error, output } = await askJson(app.url);
     const [call] = output as readonly { arguments: string; status: string }[];
-    return [status, (error as Fields | null)?.reason, call?.status, call?.arguments.length];
+    return [status, (error as JsonObject | null)?.reason, call?.status, call?.arguments.length];
   }
 
   it.each([

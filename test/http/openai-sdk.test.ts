@@ -1,4 +1,5 @@
 /** OpenAI's own client, end to end: everything it can do with this API, over real HTTP. */
+
 import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
@@ -9,8 +10,9 @@ import type {
   ResponseStreamEvent,
 } from 'openai/resources/responses/responses';
 import { z } from 'zod';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
-import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 import { OSLO, PARIS, WEATHER } from './response-values.ts';
 
 let app: RequestApp;
@@ -250,7 +252,7 @@ describe('openai-node, stored responses', () => {
     const { id } = await client.responses.create({ model: MODEL, input });
     const texts = [];
     for await (const item of client.responses.inputItems.list(id, { limit: 2, order: 'asc' })) {
-      texts.push((item as unknown as { content: readonly Fields[] }).content[0]?.text);
+      texts.push((item as unknown as { content: readonly JsonObject[] }).content[0]?.text);
       if (texts.length > input.length) break;
     }
     expect(texts).toEqual(['Message 0', 'Message 1', 'Message 2', 'Message 3', 'Message 4']);

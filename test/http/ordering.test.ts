@@ -1,5 +1,7 @@
 /** What is kept, and when: before the client is told of the end, so that it can go on at once. */
+
 import { memoryStore, type ResponseStore, type RouterOptions, type StoredResponse } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -14,7 +16,6 @@ import {
   askJson,
   askStream,
   errorIn,
-  type Fields,
   lastResponse,
   type Outcome,
   outcomeOf,
@@ -124,7 +125,7 @@ describe('a response that ends', () => {
     const next = await askJson(app.url, { previous_response_id: id, input: 'two' });
     const found = await send(`${app.url}/responses/${id}`);
     const gone = await send(`${app.url}/responses/${id}`, 'DELETE');
-    const messages = (fake.requests[1]?.body as { messages: Fields[] } | undefined)?.messages;
+    const messages = (fake.requests[1]?.body as { messages: JsonObject[] } | undefined)?.messages;
     expect([next.status, found.status, gone.status, messages?.map(({ content }) => content)]).toEqual([
       'completed',
       200,

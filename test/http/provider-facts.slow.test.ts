@@ -9,6 +9,7 @@ import {
   memoryStore,
   responsesRouter,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   chatCompletion,
@@ -22,8 +23,6 @@ import { listening } from '../support/listening.ts';
 import { recordedJson, recordedStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { describeShared } from '../support/shared.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 let fake: FakeUpstream;
 let url: string;
@@ -117,7 +116,7 @@ describeShared('recorded usage', () => {
   it('[V-08] names the model and the tier that answered', async () => {
     fake.reply(recordedJson('v06-xai-usage-api.x.ai-ae4e3008'));
     const { response, events } = await askForStream(url);
-    const [created] = events as readonly { readonly response?: Fields }[];
+    const [created] = events as readonly { readonly response?: JsonObject }[];
     expect([created?.response?.model, response.model, response.service_tier]).toEqual([
       'recorded-model',
       'grok-4.3',
@@ -129,7 +128,7 @@ describeShared('recorded usage', () => {
 // Written after the documentation of the providers.
 describe('usage', () => {
   const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
-  const answered = (more: Fields) => ({ body: chatCompletion('Hi', { usage: { ...usage, ...more } }) });
+  const answered = (more: JsonObject) => ({ body: chatCompletion('Hi', { usage: { ...usage, ...more } }) });
 
   it('[V-06] stands in the choice, as Moonshot streams it', async () => {
     const choice = { index: 0, delta: {}, finish_reason: 'stop', usage: { ...usage, cached_tokens: 7 } };
@@ -140,7 +139,7 @@ describe('usage', () => {
     expect(reported.map((info) => info.usage.input_tokens_details.cached_tokens)).toEqual([7, 7]);
   });
 
-  it.each<[string, Fields, readonly number[]]>([
+  it.each<[string, JsonObject, readonly number[]]>([
     ['Moonshot', { cached_tokens: 4 }, [10, 4, 5, 0, 15]],
     ['DeepSeek', { prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 }, [10, 4, 5, 0, 15]],
     ['a gateway with Anthropic’s names', { cache_read_input_tokens: 4 }, [10, 4, 5, 0, 15]],
@@ -153,7 +152,7 @@ describe('usage', () => {
   });
 
   it('[V-06] tells cache writes and cost under every name', async () => {
-    const spelled: readonly Fields[] = [
+    const spelled: readonly JsonObject[] = [
       { prompt_tokens_details: { cache_write_tokens: 6 }, cost: 0.25 },
       { cache_creation_input_tokens: 6, cost: { total_cost: 0.25 } },
       { prompt_tokens_details: { cache_creation_tokens: 6 }, cost_in_usd_ticks: 2_500_000_000 },
@@ -166,7 +165,7 @@ describe('usage', () => {
   });
 });
 
-async function chat(body: Fields): Promise<string> {
+async function chat(body: JsonObject): Promise<string> {
   const requested = { model: 'm', messages: [{ role: 'user', content: 'Go.' }], ...body };
   const headers = { 'content-type': 'application/json' };
   return (await fetch(`${url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(requested) })).text();

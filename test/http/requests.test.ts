@@ -1,7 +1,8 @@
 /** What the model server is asked: every form of a request, over real HTTP, as the chat request that it becomes. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 
 let app: RequestApp;
 const restart = requestAppPerTest((started) => {
@@ -9,20 +10,20 @@ const restart = requestAppPerTest((started) => {
 });
 
 /** The messages that the input becomes. Throws where the request is refused. */
-async function messagesOf(input: unknown, fields: Fields = {}): Promise<readonly Fields[]> {
+async function messagesOf(input: unknown, fields: JsonObject = {}): Promise<readonly JsonObject[]> {
   const { status, body } = await app.create({ input, ...fields });
   if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(body)}`);
   return app.requested().messages;
 }
 
 /** What is asked besides the model, the messages and the stream. */
-async function settingsOf(fields: Fields): Promise<Fields> {
+async function settingsOf(fields: JsonObject): Promise<JsonObject> {
   await messagesOf('Hi.', fields);
   const { model, messages, stream, stream_options: _, ...settings } = app.requested();
   return settings;
 }
 
-async function refusalOf(body: Fields): Promise<unknown> {
+async function refusalOf(body: JsonObject): Promise<unknown> {
   const { status, body: answer } = await app.create(body);
   return [status, answer.error];
 }
@@ -48,19 +49,19 @@ const OTHER = { type: 'function', name: 'other' };
 const CHAT_OTHER = { type: 'function', function: { name: 'other', parameters: { type: 'object', properties: {} } } };
 const PIXEL = 'data:image/png;base64,iVBORw0KGgo=';
 
-function functionCall(id: string, text = '{}'): Fields {
+function functionCall(id: string, text = '{}'): JsonObject {
   return { type: 'function_call', call_id: id, name: 'get_weather', arguments: text };
 }
 
-function output(id: string, text: unknown): Fields {
+function output(id: string, text: unknown): JsonObject {
   return { type: 'function_call_output', call_id: id, output: text };
 }
 
-function chatCall(id: string, text = '{}', name = 'get_weather'): Fields {
+function chatCall(id: string, text = '{}', name = 'get_weather'): JsonObject {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-function tool(id: string, content: string): Fields {
+function tool(id: string, content: string): JsonObject {
   return { role: 'tool', tool_call_id: id, content };
 }
 
@@ -190,7 +191,7 @@ describe('input', () => {
   });
 
   it('[S-04] refuses an image and a file that say nowhere what they are', async () => {
-    const ask = (part: Fields) => app.create({ input: [{ role: 'user', content: [part] }] });
+    const ask = (part: JsonObject) => app.create({ input: [{ role: 'user', content: [part] }] });
     const answers = [await ask({ type: 'input_image' }), await ask({ type: 'input_file', filename: 'a.pdf' })];
     expect([answers.map(({ status }) => status), app.upstream.requests.length]).toEqual([[400, 400], 0]);
   });
@@ -576,7 +577,7 @@ describe('system messages', () => {
 });
 
 /** What the acceptance suite of Open Responses sends over HTTP, in its own shapes. */
-const ACCEPTANCE: readonly (readonly [string, Fields])[] = [
+const ACCEPTANCE: readonly (readonly [string, JsonObject])[] = [
   ['a basic response', { input: [{ type: 'message', role: 'user', content: 'Say hello.' }] }],
   [
     'a system prompt',

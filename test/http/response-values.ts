@@ -1,10 +1,11 @@
 /** What endpoints answer, as whole values to compare with, and how a model server writes it; ids and times are masked. */
+
 import type { Upstream } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, type FakeToolCall } from '../../src/testing/index.ts';
-import type { Fields } from '../support/request-app.ts';
 
 /** Says the deltas, then finishes for the reason. */
-export function finished(reason: string, ...deltas: readonly Fields[]): string {
+export function finished(reason: string, ...deltas: readonly JsonObject[]): string {
   const chunks = deltas.map((delta) => chatChunk(delta));
   return [...chunks, chatChunk({}, { finish_reason: reason }), 'data: [DONE]\n\n'].join('');
 }
@@ -72,21 +73,21 @@ export const STARTED = {
   metadata: {},
 };
 
-export function completed(output: readonly unknown[]): Fields {
+export function completed(output: readonly unknown[]): JsonObject {
   return { ...STARTED, status: 'completed', completed_at: 1, output, usage: USAGE };
 }
 
-export function outputText(text: string): Fields {
+export function outputText(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
 /** An output message; masked. */
-export function messageAt(index: number, ...content: readonly Fields[]): Fields {
+export function messageAt(index: number, ...content: readonly JsonObject[]): JsonObject {
   return { id: `msg_SEED000${index}`, type: 'message', status: 'completed', role: 'assistant', content };
 }
 
 /** An output call; masked. */
-export function callAt(index: number, { id, name, arguments: text }: FakeToolCall): Fields {
+export function callAt(index: number, { id, name, arguments: text }: FakeToolCall): JsonObject {
   return {
     id: `fc_SEED000${index}`,
     type: 'function_call',
@@ -98,12 +99,12 @@ export function callAt(index: number, { id, name, arguments: text }: FakeToolCal
 }
 
 /** One frame, as it must be on the wire. */
-export function frame(type: string, sequence: number, fields: Fields): string {
+export function frame(type: string, sequence: number, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, ...fields })}\n\n`;
 }
 
 /** The wire form of a call's delta. */
-export function callDelta({ id, name, arguments: text }: FakeToolCall): Fields {
+export function callDelta({ id, name, arguments: text }: FakeToolCall): JsonObject {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 

@@ -1,14 +1,8 @@
 /** What holds of every stream over real HTTP, whatever the model writes. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { expectValidEvent } from '../support/open-responses-schema.ts';
-import {
-  type Fields,
-  finalOf,
-  framesOf,
-  maskedValue,
-  type RequestApp,
-  requestAppPerTest,
-} from '../support/request-app.ts';
+import { finalOf, framesOf, maskedValue, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { callDelta, finished, OSLO, PARIS, WEATHER } from './response-values.ts';
 
@@ -71,7 +65,7 @@ describe.each(Object.entries(STREAMS))('every stream: %s', (_, body) => {
     app.upstream.reply({ body });
     const frames = framesOf(await app.streamed({ input: 'Hi.', tools: [WEATHER] }));
     // The cast: only the last frame is not an event, and the schema asks for a type.
-    const events = frames.slice(0, -1).map(({ data }) => data as Fields & { readonly type: string });
+    const events = frames.slice(0, -1).map(({ data }) => data as JsonObject & { readonly type: string });
     events.forEach(expectValidEvent);
     const counted = (type: string) => events.filter((event) => event.type === type).length;
     expect({

@@ -1,12 +1,12 @@
 /** `POST /responses` over real HTTP, answered as a stream, frame by frame. */
 
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';
 import {
   eventsOf,
-  type Fields,
   finalOf,
   framesOf,
   masked,
@@ -148,7 +148,7 @@ describe('POST /responses as a stream', () => {
 
   it('[S-08] [M-07] [M-25] [D-09] emits reasoning as a summary, by summary_index, unless the host wants it otherwise', async () => {
     app.upstream.reply({ body: chatStream({ reasoning_content: 'Hm' }, { content: 'Yes' }) });
-    const item = { id: 'rs_SEED0000', type: 'reasoning', status: 'completed', summary: [] as readonly Fields[] };
+    const item = { id: 'rs_SEED0000', type: 'reasoning', status: 'completed', summary: [] as readonly JsonObject[] };
     const part = { item_id: 'rs_SEED0000', output_index: 0, summary_index: 0 };
     const whole = { type: 'summary_text', text: 'Hm' };
     expect(itemEvents(await app.streamed({ input: 'Hi.' })).slice(0, 7)).toEqual([
@@ -207,8 +207,8 @@ describe('POST /responses as a stream', () => {
     const without = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 2);
     await restart({ queuedEvent: true });
     const withQueued = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 3);
-    const statuses = (events: readonly Fields[]) =>
-      events.map(({ type, sequence_number: sequence, response }) => [type, sequence, (response as Fields).status]);
+    const statuses = (events: readonly JsonObject[]) =>
+      events.map(({ type, sequence_number: sequence, response }) => [type, sequence, (response as JsonObject).status]);
     expect([statuses(without), statuses(withQueued)]).toEqual([
       [
         ['response.created', 0, 'in_progress'],
@@ -249,7 +249,7 @@ describe('POST /responses as a stream', () => {
     const output = [{ ...messageAt(0, outputText('Half an answer')), status: 'incomplete' }];
     const [error, failed, done] = frames.map(({ data }) => data);
     const reported = { code: 'server_error', message, type: 'server_error', param: null, reason: code };
-    expect(maskedValue([(failed as { response: Fields }).response.id, error, failed, done])).toEqual([
+    expect(maskedValue([(failed as { response: JsonObject }).response.id, error, failed, done])).toEqual([
       'resp_SEED',
       {
         type: 'error',

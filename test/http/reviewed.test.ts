@@ -1,14 +1,14 @@
 /** Faults that were found by reading, each once a way to stop the process, to lose an answer or to hold the server up. */
+
 import { once } from 'node:events';
 import express from 'express';
 import { WebSocket } from 'ws';
 import { memoryStore, type ResponseStore, recordTurn, responsesRouter } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { startApp } from '../support/app.ts';
 import { listening } from '../support/listening.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 let fake: FakeUpstream;
 
@@ -19,7 +19,7 @@ afterEach(async () => {
   await fake.close();
 });
 
-function post(url: string, body: Fields, headers: Readonly<Record<string, string>> = {}) {
+function post(url: string, body: JsonObject, headers: Readonly<Record<string, string>> = {}) {
   const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } };
   return fetch(url, { ...init, body: JSON.stringify({ model: 'm', ...body }) });
 }

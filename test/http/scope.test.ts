@@ -1,9 +1,11 @@
 /** Tenancy: another scope's response is as missing as one that never was, on every path. */
+
 import type { Request } from 'express';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askJson, type Fields, parsed, send } from './client.ts';
+import { ask, askJson, parsed, send } from './client.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -24,7 +26,7 @@ const BOB: Headers = { authorization: 'Bearer bob' };
 
 /** What each path that takes an id answers, with the id blotted out. */
 async function answersFor(id: string, headers: Headers): Promise<readonly unknown[]> {
-  const create = async (body: Fields) => {
+  const create = async (body: JsonObject) => {
     const response = await ask(app.url, body, { headers });
     return { status: response.status, body: parsed(await response.text()) };
   };
@@ -79,7 +81,7 @@ describe('a response of another scope', () => {
     await askJson(app.url, { input }, { headers: ALICE });
     const texts = fake.requests
       .slice(1)
-      .map(({ body }) => (body as { messages: Fields[] }).messages.map(({ content }) => content));
+      .map(({ body }) => (body as { messages: JsonObject[] }).messages.map(({ content }) => content));
     expect(texts).toEqual([['What did you say?'], ['Hello!', 'What did you say?']]);
   });
 });
@@ -129,7 +131,7 @@ describe('a request with a cookie and no key', () => {
     expect([status, store, answers]).toEqual(['completed', false, NOTHING]);
   });
 
-  it.each<[string, string, Fields]>([
+  it.each<[string, string, JsonObject]>([
     ['a response in the background', '/responses', { background: true }],
     ['compaction', '/responses', { context_management: [{ type: 'compaction', compact_threshold: 5000 }] }],
     ['compaction', '/responses', { input: [{ role: 'user', content: 'Hi' }, { type: 'compaction_trigger' }] }],
@@ -140,7 +142,7 @@ describe('a request with a cookie and no key', () => {
     const body = JSON.stringify(path === '/conversations' ? {} : { model: 'm', input: 'Hi', ...more });
     const headers = { 'content-type': 'application/json', ...COOKIE };
     const response = await fetch(`${app.url}${path}`, { method: 'POST', headers, body });
-    const { error } = parsed(await response.text()) as { error: Fields };
+    const { error } = parsed(await response.text()) as { error: JsonObject };
     const says = new RegExp(`^${what} needs storage, .* Send an Authorization header, or .* option 'scope'\\.$`, 'i');
     expect([response.status, error.code, says.test(String(error.message)), fake.requests.length]).toEqual([
       400,
@@ -154,7 +156,7 @@ describe('a request with a cookie and no key', () => {
     const tools = functionTools({ wipe: { execute: () => 'Gone.' } });
     await start({ tools, approval: () => true });
     const response = await ask(app.url, {}, { headers: COOKIE });
-    const { error } = parsed(await response.text()) as { error: Fields };
+    const { error } = parsed(await response.text()) as { error: JsonObject };
     expect([response.status, error.code, fake.requests.length]).toEqual([400, 'tenant_unknown', 0]);
   });
 

@@ -1,4 +1,5 @@
 /** The life of a request as its host may watch it: a debug line for each step, and nothing where nobody reads them. */
+
 import { jest } from '@jest/globals';
 import express from 'express';
 import {
@@ -9,18 +10,17 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { ask } from './client.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 let fake: FakeUpstream;
-let lines: (readonly [level: string, message: string, fields: Fields])[] = [];
+let lines: (readonly [level: string, message: string, fields: JsonObject])[] = [];
 let debugs = true;
 let close = async () => {};
 
-const at = (level: string) => (message: string, fields: Fields) => void lines.push([level, message, fields]);
+const at = (level: string) => (message: string, fields: JsonObject) => void lines.push([level, message, fields]);
 const logger = {
   debug: jest.fn(at('debug')),
   info: at('info'),
@@ -54,7 +54,7 @@ async function start(options: RouterOptions = {}): Promise<string> {
 }
 
 /** The steps of the request, with what is known of each besides its id and its time. */
-function stepsOf(requestId: string): readonly (readonly [string, Fields])[] {
+function stepsOf(requestId: string): readonly (readonly [string, JsonObject])[] {
   return lines
     .filter(([level, , fields]) => level === 'debug' && fields.requestId === requestId)
     .map(([, message, { requestId: _, ms, ...facts }]) => {

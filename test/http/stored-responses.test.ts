@@ -1,7 +1,9 @@
 /** Responses that are kept, over real HTTP: continued, retrieved, deleted, and their input listed. */
+
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
-import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 import { callDelta, finished, PARIS, WEATHER } from './response-values.ts';
 
 let app: RequestApp;
@@ -174,7 +176,7 @@ describe('GET /responses/{id}/input_items', () => {
     const { status, body: list } = await app.get(`/responses/${body.id}/input_items${query}`);
     if (status !== 200) return [status, list];
     const { data, ...rest } = list;
-    return { ids: (data as readonly Fields[]).map(({ id }) => id), ...rest };
+    return { ids: (data as readonly JsonObject[]).map(({ id }) => id), ...rest };
   }
 
   it('[F-30] fills in the detail of images, as OpenAI does', async () => {
@@ -185,7 +187,7 @@ describe('GET /responses/{id}/input_items', () => {
       input: [{ role: 'user', content }, call, { type: 'function_call_output', call_id: 'c', output: [image] }],
     });
     const { body: list } = await app.get(`/responses/${body.id}/input_items?order=asc`);
-    const [message, , output] = list.data as readonly Fields[];
+    const [message, , output] = list.data as readonly JsonObject[];
     expect([message?.content, output?.output]).toEqual([
       [
         { ...image, detail: 'auto' },
@@ -198,7 +200,7 @@ describe('GET /responses/{id}/input_items', () => {
 
   it('[S-13] lists the items as they are kept: each with type, id, status and parts', async () => {
     const call_output = { type: 'function_call_output', call_id: 'call_paris', output: 'Sunny.' };
-    const { type, function: _, ...rest } = { ...callDelta(PARIS), type: 'function_call' } as Fields;
+    const { type, function: _, ...rest } = { ...callDelta(PARIS), type: 'function_call' } as JsonObject;
     const sent = [
       { role: 'user', content: 'Hi.' },
       { type, ...rest, call_id: 'call_paris', name: 'get_weather', arguments: '{}' },

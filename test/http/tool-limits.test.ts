@@ -1,5 +1,7 @@
 /** The limits of tools that the server runs: at the limit, one past it, and a client that leaves during a call. */
+
 import { functionTools, type Limits } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   type FakeReply,
   type FakeUpstream,
@@ -8,7 +10,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { answerTextIn, ask, askJson, type Fields, outcomeOf } from './client.ts';
+import { answerTextIn, ask, askJson, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -71,15 +73,15 @@ function times<Value>(count: number, make: () => Value): readonly Value[] {
 }
 
 /** The status of the response, why it is incomplete, its text, and how often the model was asked and the tool run. */
-async function outcome(body: Fields = {}): Promise<readonly unknown[]> {
+async function outcome(body: JsonObject = {}): Promise<readonly unknown[]> {
   const response = await askJson(app.url, body);
-  const details = response.incomplete_details as Fields | null;
+  const details = response.incomplete_details as JsonObject | null;
   return [response.status, details?.reason ?? null, answerTextIn(response), fake.requests.length, runs];
 }
 
 /** What the model was told of its calls, in its last request. */
 function toolMessages(): readonly unknown[] {
-  const { messages } = (fake.requests.at(-1)?.body ?? {}) as { messages: readonly Fields[] };
+  const { messages } = (fake.requests.at(-1)?.body ?? {}) as { messages: readonly JsonObject[] };
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
 }
 
@@ -141,7 +143,7 @@ describe('a limit of tools', () => {
   it('[P-10] of repetition is kept: repeatedCalls', async () => {
     await start({ repeatedCalls: 3 }, ...times(3, () => round('same')), ANSWER);
     const seen = await outcome();
-    const choices = fake.requests.map(({ body }) => (body as Fields).tool_choice ?? 'auto');
+    const choices = fake.requests.map(({ body }) => (body as JsonObject).tool_choice ?? 'auto');
     expect([seen, choices]).toEqual([
       ['completed', null, 'Done.', 4, 3],
       ['auto', 'auto', 'auto', 'none'],

@@ -1,10 +1,12 @@
 /** Requests that wait for a place: fair between tenants, given up by clients that leave, and ended by a shutdown. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Item, RouterOptions, Upstream } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask as askChat, startChatApp } from '../chat/chat-app.ts';
 import { type App, startApp } from '../support/app.ts';
 import { type Gate, gate } from '../support/gate.ts';
-import { ask, errorIn, type Fields, parsed, parseStream, send, typesOf } from './client.ts';
+import { ask, errorIn, parsed, parseStream, send, typesOf } from './client.ts';
 
 /** The calls of the model, in their order: what was asked, and what lets it answer. */
 let calls: { readonly input: string; readonly answer: Gate }[];
@@ -46,7 +48,7 @@ afterEach(async () => {
 });
 
 /** A request of this tenant; resolves with what it is answered. */
-async function asked(app: App, tenant: string, input: string, body: Fields = {}, signal?: AbortSignal) {
+async function asked(app: App, tenant: string, input: string, body: JsonObject = {}, signal?: AbortSignal) {
   const headers = { authorization: `Bearer ${tenant}` };
   const response = await ask(app.url, { input, ...body }, { headers, ...(signal ? { signal } : {}) });
   return { status: response.status, headers: response.headers, text: await response.text() };
@@ -64,7 +66,7 @@ const waiting = async (app: App, count: number) =>
 const called = (count: number) => until(() => calls.length >= count);
 
 /** Begins requests one after the other, so that they wait in this order behind the first. */
-async function inOrder(app: App, requests: readonly (readonly [tenant: string, input: string, body?: Fields])[]) {
+async function inOrder(app: App, requests: readonly (readonly [tenant: string, input: string, body?: JsonObject])[]) {
   const answers = [];
   for (const [index, [tenant, input, body]] of requests.entries()) {
     answers.push(asked(app, tenant, input, body));
@@ -174,7 +176,7 @@ it('[P-10] chat completions wait too', async () => {
 });
 
 describe('[S-18] a response in the background', () => {
-  const responseIn = (text: string) => parsed(text) as Fields & { readonly id: string };
+  const responseIn = (text: string) => parsed(text) as JsonObject & { readonly id: string };
   const key = { authorization: 'Bearer b' };
 
   it('is answered at once, and waits for its place then', async () => {
@@ -228,7 +230,7 @@ describe('[S-18] a response in the background', () => {
     calls[0]?.answer.open();
     await Promise.all([first, drained]);
     const { body } = await send(`${app.url}/responses/${id}`, 'GET', key);
-    expect([body.status, (body.error as Fields).code]).toEqual(['failed', 'server_error']);
+    expect([body.status, (body.error as JsonObject).code]).toEqual(['failed', 'server_error']);
   });
 
   it('that a stream outlives waits only while its client does', async () => {

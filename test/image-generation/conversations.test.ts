@@ -1,23 +1,24 @@
 /** Images over several responses: what of them clients and models are shown again, and where. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { chatBody, type Fields, says, sinceUser, type ToolsApp } from '../tools/support.ts';
+import { chatBody, says, sinceUser, type ToolsApp } from '../tools/support.ts';
 import { ASKING, draws, json, PNG, withImages } from './images-server.ts';
 
 const MADE = 'The image was made and shown to the user.';
 const SEEN = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}`, detail: 'auto' } };
 const ON = { role: 'user', content: 'On.' };
 
-type Item = WireResponse['output'][number] & Fields;
+type Item = WireResponse['output'][number] & JsonObject;
 
 /** One response in which the model asks for this image. */
-async function drawOnce({ url, fake }: ToolsApp, prompt: string, body: Fields = {}): Promise<WireResponse> {
+async function drawOnce({ url, fake }: ToolsApp, prompt: string, body: JsonObject = {}): Promise<WireResponse> {
   fake.reply(draws(prompt), says('Done.'));
   return answered(await post(url, { ...ASKING, ...body }));
 }
 
 /** One response in which the model only says something. */
-async function talkOnce({ url, fake }: ToolsApp, body: Fields): Promise<WireResponse> {
+async function talkOnce({ url, fake }: ToolsApp, body: JsonObject): Promise<WireResponse> {
   fake.reply(says('Yes.'));
   return answered(await post(url, body));
 }

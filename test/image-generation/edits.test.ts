@@ -1,8 +1,10 @@
 /** Images that are changed: those of the conversation, by the wish of the model or of the request. */
+
 import { imageGeneration } from 'express-open-responses/image-generation';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask, startChatApp } from '../chat/chat-app.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, chatBody, type Fields, says, type ToolsApp, toolTexts } from '../tools/support.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts } from '../tools/support.ts';
 import {
   ASKING,
   draws,
@@ -18,7 +20,7 @@ const OLD = Buffer.from('old picture').toString('base64');
 const NEWER = Buffer.from('newer picture').toString('base64');
 
 const edit = calls(['call_0', 'image_generation', '{"prompt":"Darker.","edit":true}']);
-const showing = (...images: readonly string[]): Fields => ({
+const showing = (...images: readonly string[]): JsonObject => ({
   input: [
     {
       role: 'user',
@@ -26,12 +28,12 @@ const showing = (...images: readonly string[]): Fields => ({
     },
   ],
 });
-const withAction = (action: string, more: Fields = {}): Fields => ({
+const withAction = (action: string, more: JsonObject = {}): JsonObject => ({
   tools: [{ type: 'image_generation', action, ...more }],
 });
 
 /** The parts of a form by their names: their text, and the type of a file. */
-function formIn({ headers, body }: ImageRequest): Fields {
+function formIn({ headers, body }: ImageRequest): JsonObject {
   const [, boundary = ''] = /boundary=(.*)$/.exec(headers['content-type'] ?? '') ?? [];
   const parts = body.split(`--${boundary}`).slice(1, -1);
   return Object.fromEntries(
@@ -44,7 +46,7 @@ function formIn({ headers, body }: ImageRequest): Fields {
 }
 
 /** What the model was told of its call, and what the server of images was asked, by a request. */
-async function asked(app: ToolsApp & { readonly images: ImagesServer }, body: Fields, call = edit) {
+async function asked(app: ToolsApp & { readonly images: ImagesServer }, body: JsonObject, call = edit) {
   app.fake.reply(call, says('Done.'));
   const { status, text } = await post(app.url, { ...ASKING, ...body });
   if (status !== 200) throw new Error(text);
@@ -142,7 +144,7 @@ describe('a change', () => {
       { ...showing(OLD), ...withAction('auto', { input_image_mask: { file_id: 'file_1' } }) },
       'The mask must be a data URL of an image.',
     ],
-  ])('[X-13] %s is not made, and the model is told', (_, body: Fields, told) =>
+  ])('[X-13] %s is not made, and the model is told', (_, body: JsonObject, told) =>
     withImages(async (app) => {
       expect(await asked(app, body)).toMatchObject({ told, path: undefined });
     }),
@@ -153,7 +155,7 @@ describe('a change', () => {
       async (app) => {
         const body = { ...showing(OLD), ...withAction('edit') };
         expect(await asked(app, body, draws('Darker.'))).toMatchObject({ told: 'Images cannot be changed here.' });
-        const [tool] = (chatBody(app.fake.requests[0] as never).tools ?? []) as readonly { function: Fields }[];
+        const [tool] = (chatBody(app.fake.requests[0] as never).tools ?? []) as readonly { function: JsonObject }[];
         expect(JSON.stringify(tool?.function)).not.toContain('edit');
       },
       { edits: false },

@@ -1,9 +1,11 @@
 /** Images behind everything else that takes tools: chat completions, middlewares, WebSocket, the background and other model servers. */
+
 import { imageGeneration } from 'express-open-responses/image-generation';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask, startChatApp } from '../chat/chat-app.ts';
 import { ask as askIn, NAMES, withDialect } from '../dialects/support.ts';
 import { post } from '../support/responses-client.ts';
-import { chatBody, type Fields, says, withTools } from '../tools/support.ts';
+import { chatBody, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
 import { messagesStream, textBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { startSocketApp } from '../websocket/support.ts';
@@ -51,7 +53,7 @@ describe('chat completions', () => {
       app.fake.reply(draws('A cat.', 'A dog.'), says('Done.'));
       const answer = await (await ask(app.url, { tools: [TOOL] })).json();
       // The cast: it is a completion.
-      expect((answer as { choices: Fields[] }).choices[0]?.message).toMatchObject({ images: [{ index: 0 }] });
+      expect((answer as { choices: JsonObject[] }).choices[0]?.message).toMatchObject({ images: [{ index: 0 }] });
       expect(JSON.stringify(app.fake.requests.at(-1)?.body)).toContain('so it was not shown');
     } finally {
       await app.close();
@@ -65,7 +67,7 @@ describe('WebSocket', () => {
     try {
       app.fake.reply(draws('A cat.'), says('Done.'), says('Yes.'));
       const talk = await app.connect();
-      const first = (await talk.ask({ ...ASKING, store: false })).at(-1)?.response as Fields;
+      const first = (await talk.ask({ ...ASKING, store: false })).at(-1)?.response as JsonObject;
       expect(first).toMatchObject({ output: [{ type: 'image_generation_call', result: PNG }, {}] });
       await talk.ask({ ...ASKING, store: false, previous_response_id: first.id });
       expect(JSON.stringify(app.fake.requests.at(-1)?.body)).toContain(PNG);
@@ -107,7 +109,9 @@ describe('anthropicUpstream', () => {
         { type: 'text', text: MADE },
         { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
       ];
-      const results = app.fake.requests.slice(1).map(({ body }) => (body as Fields).messages as readonly Fields[]);
+      const results = app.fake.requests
+        .slice(1)
+        .map(({ body }) => (body as JsonObject).messages as readonly JsonObject[]);
       expect(results.map((messages) => messages[2])).toMatchObject(
         Array(2).fill({ role: 'user', content: [{ type: 'tool_result', content }] }),
       );

@@ -1,7 +1,9 @@
 /** Servers of images that refuse, break, hang or send something else: a failed item, and one sentence for the model. */
+
 import type { ServerResponse } from 'node:http';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
-import { chatBody, deferred, type Fields, play, says, toolTexts } from '../tools/support.ts';
+import { chatBody, deferred, play, says, toolTexts } from '../tools/support.ts';
 import {
   ASKING,
   draws,
@@ -15,7 +17,7 @@ import {
   withImages,
 } from './images-server.ts';
 
-const error = (fields: Fields, status: number): ImageAnswer => json({ error: fields }, status);
+const error = (fields: JsonObject, status: number): ImageAnswer => json({ error: fields }, status);
 const text = (body: string, type: string, status = 200): ImageAnswer => json(body, status, { 'content-type': type });
 const cut: ImageAnswer = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });

@@ -1,10 +1,12 @@
 /** A server of images on a port of its own, over a model server that follows a script. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
 import type { RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
-import { calls, type Fields, type ToolsApp, withTools } from '../tools/support.ts';
+import { calls, type ToolsApp, withTools } from '../tools/support.ts';
 
 /** A picture of one pixel. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
@@ -70,7 +72,7 @@ export function json(body: unknown, status = 200, headers: Readonly<Record<strin
 }
 
 /** An answer of events. */
-export function events(...list: readonly Fields[]): ImageAnswer {
+export function events(...list: readonly JsonObject[]): ImageAnswer {
   return (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const event of list) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -79,12 +81,12 @@ export function events(...list: readonly Fields[]): ImageAnswer {
 }
 
 /** The body of an answer with this image. */
-export function madeOf(b64: unknown, more: Fields = {}): Fields {
+export function madeOf(b64: unknown, more: JsonObject = {}): JsonObject {
   return { created: 1, data: [{ b64_json: b64 }], ...more };
 }
 
 /** A request that asks for images. */
-export const ASKING: Fields = { tools: [{ type: 'image_generation' }] };
+export const ASKING: JsonObject = { tools: [{ type: 'image_generation' }] };
 
 /** A round in which the model asks for an image of each of these. */
 export function draws(...prompts: readonly string[]): FakeAnswer {

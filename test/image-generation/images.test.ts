@@ -1,16 +1,7 @@
 /** Images over HTTP: the model asks for them, a server of images makes them, the model goes on with what it gets. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { post } from '../support/responses-client.ts';
-import {
-  chatBody,
-  type Fields,
-  MESSAGE_EVENTS,
-  play,
-  says,
-  shape,
-  sinceUser,
-  toolTexts,
-  typesOf,
-} from '../tools/support.ts';
+import { chatBody, MESSAGE_EVENTS, play, says, shape, sinceUser, toolTexts, typesOf } from '../tools/support.ts';
 import { ASKING, draws, json, KEY, madeOf, PNG, withImages } from './images-server.ts';
 
 const MADE = 'The image was made and shown to the user.';
@@ -21,7 +12,7 @@ function wanted({
   images,
 }: {
   readonly images: { readonly requests: readonly { readonly body: string }[] };
-}): Fields[] {
+}): JsonObject[] {
   return images.requests.map(({ body }) => JSON.parse(body));
 }
 
@@ -157,7 +148,7 @@ describe('a request that asks for images', () => {
         const body = JSON.stringify({ model: 'm', input: 'Go.', tools: [{ type: 'image_generation', [name]: value }] });
         const headers = { 'content-type': 'application/json' };
         const answer = await fetch(`${url}/responses`, { method: 'POST', headers, body });
-        const { error } = (await answer.json()) as { error: Fields };
+        const { error } = (await answer.json()) as { error: JsonObject };
         return [answer.status, error.param];
       });
       expect(await Promise.all(refused)).toEqual(Object.keys(wrong).map((name) => [400, `tools[0].${name}`]));

@@ -1,21 +1,27 @@
 /** Unfinished images: shown while the image is made, numbered, and limited. */
+
 import type { RouterOptions, ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, deferred, type Fields, play, played, says, typesOf } from '../tools/support.ts';
+import { calls, deferred, play, played, says, typesOf } from '../tools/support.ts';
 import { ASKING, draws, events, type ImageAnswer, json, madeOf, PNG, withImages } from './images-server.ts';
 
-const TWO: Fields = { tools: [{ type: 'image_generation', partial_images: 2 }] };
+const TWO: JsonObject = { tools: [{ type: 'image_generation', partial_images: 2 }] };
 
-const partial = (at: number, b64: unknown, more: Fields = {}): Fields => ({
+const partial = (at: number, b64: unknown, more: JsonObject = {}): JsonObject => ({
   type: 'image_generation.partial_image',
   partial_image_index: at,
   b64_json: b64,
   ...more,
 });
-const completed = (more: Fields = {}): Fields => ({ type: 'image_generation.completed', b64_json: PNG, ...more });
+const completed = (more: JsonObject = {}): JsonObject => ({
+  type: 'image_generation.completed',
+  b64_json: PNG,
+  ...more,
+});
 
 /** What the response's events tell of unfinished images. */
-function shown(list: readonly Fields[]): readonly Fields[] {
+function shown(list: readonly JsonObject[]): readonly JsonObject[] {
   return list.filter(({ type }) => type === 'response.image_generation_call.partial_image');
 }
 
@@ -47,7 +53,7 @@ describe('unfinished images', () => {
     ['a stream', {}, {}],
     ['a durable stream, by way of the event log', { durable: true }, {}],
     ['the background, by way of the event log', { durable: true }, { background: true }],
-  ])('[X-13] reach the client before the image is there: %s', (_, options: RouterOptions, more: Fields) =>
+  ])('[X-13] reach the client before the image is there: %s', (_, options: RouterOptions, more: JsonObject) =>
     withImages(
       async (app) => {
         const seen = deferred();

@@ -1,4 +1,5 @@
 /** A real Express app whose router is inspected, over a fake model server. */
+
 import { createServer } from 'node:http';
 import express from 'express';
 import {
@@ -9,13 +10,12 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { createInspector, type Inspector, type InspectorOptions } from '../../src/inspector/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** One line of the list, as far as the tests read it. */
-export interface Row extends Json {
+export interface Row extends JsonObject {
   readonly number: number;
   readonly status: string;
   readonly tenant: string;
@@ -27,9 +27,9 @@ export interface InspectedApp {
   readonly inspector: Inspector;
   readonly fake: FakeUpstream;
   /** Posts to the API; resolves when the whole answer is there. */
-  post(body: Json, headers?: Readonly<Record<string, string>>, path?: string): Promise<string>;
+  post(body: JsonObject, headers?: Readonly<Record<string, string>>, path?: string): Promise<string>;
   /** What the inspector says at a path below `/inspect/api/`. */
-  seen(path: string): Promise<Json>;
+  seen(path: string): Promise<JsonObject>;
   /** The lines of the list, newest first. */
   rows(query?: string): Promise<readonly Row[]>;
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export async function startInspected(
   const app = express().use('/v1', responsesRouter(all), chatCompletionsRouter(all)).use('/inspect', inspector.router);
   const { url: origin, close } = await listening(createServer(app));
 
-  async function post(body: Json, headers = {}, path = 'responses'): Promise<string> {
+  async function post(body: JsonObject, headers = {}, path = 'responses'): Promise<string> {
     const response = await fetch(`${origin}/v1/${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
@@ -56,9 +56,9 @@ export async function startInspected(
     return response.text();
   }
 
-  async function seen(path: string): Promise<Json> {
+  async function seen(path: string): Promise<JsonObject> {
     const response = await fetch(`${origin}/inspect/api/${path}`);
-    return (await response.json()) as Json;
+    return (await response.json()) as JsonObject;
   }
 
   return {

@@ -1,7 +1,9 @@
 /** A server that goes wrong costs its own call, or its own tools: never the response, nor another server's. */
+
 import type { McpServerConfig } from '../../src/mcp/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
-import { askJson, type Fields } from '../http/client.ts';
+import { askJson } from '../http/client.ts';
 import { startApp } from '../support/app.ts';
 import { closeAll, closeLater, noChildProcesses, openTools, startServer } from '../support/mcp-client.ts';
 import type { McpHttpServer } from '../support/mcp-http-server.ts';
@@ -45,7 +47,7 @@ async function turnWith(
   closeLater(app.close);
   const { status, output } = await askJson(app.url);
   // The casts: the response's own items, and the body that the router sends.
-  const items = (output as readonly Fields[]).filter(({ type }) => type === 'mcp_call');
+  const items = (output as readonly JsonObject[]).filter(({ type }) => type === 'mcp_call');
   const sent = upstream.requests[0]?.body as
     | { readonly tools?: readonly { readonly function: { readonly name: string } }[] }
     | undefined;

@@ -1,15 +1,15 @@
 /** Servers that ask without end: what is answered to them, and what waits, is bounded. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startSite } from '../egress/site.ts';
 import { closeAll, closeLater, never, openTools } from '../support/mcp-client.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const PINGS = 20_000;
 
 afterEach(closeAll);
 
-async function bodyOf(request: IncomingMessage): Promise<Fields> {
+async function bodyOf(request: IncomingMessage): Promise<JsonObject> {
   request.setEncoding('utf8');
   return JSON.parse((await request.toArray()).join(''));
 }
@@ -38,8 +38,8 @@ async function startFlood(method: string) {
   return { url: `http://127.0.0.1:${site.port}/mcp`, answers: () => answers };
 }
 
-function resultOf({ method, params }: Fields): Fields {
-  const { protocolVersion } = (params ?? {}) as Fields;
+function resultOf({ method, params }: JsonObject): JsonObject {
+  const { protocolVersion } = (params ?? {}) as JsonObject;
   if (method === 'initialize')
     return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'f', version: '1' } };
   return method === 'tools/list' ? { tools: [{ name: 'flood' }] } : { content: [{ type: 'text', text: 'done' }] };

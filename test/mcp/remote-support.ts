@@ -1,15 +1,15 @@
 /** Remote MCP servers over TLS on loopback, under names that a resolver of the test knows, and `remoteMcp` before them. */
+
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type RemoteMcpOptions, remoteMcp } from '../../src/mcp/index.ts';
 import type { RemoteServer, RemoteServers } from '../../src/ports/remote-servers.ts';
 import type { ToolProvider } from '../../src/ports/tool-provider.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { certificateFor, type Site, startSite } from '../egress/site.ts';
 import { closeLater, never, startServer } from '../support/mcp-client.ts';
 import type { McpHttpOptions, McpHttpServer } from '../support/mcp-http-server.ts';
 import { describeWhere } from '../support/skipping.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What all servers of these tests are called. */
 export const HOST = 'tools.example';
@@ -32,7 +32,7 @@ export async function startTlsSite(answer: RequestListener): Promise<Site> {
 }
 
 /** A server over streamable HTTP that answers each method as told; `undefined` says nothing. */
-export function startScripted(answer: (method: string, params: Fields) => unknown): Promise<Site> {
+export function startScripted(answer: (method: string, params: JsonObject) => unknown): Promise<Site> {
   return startTlsSite(async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(await bodyOf(request));
@@ -45,7 +45,7 @@ export function startScripted(answer: (method: string, params: Fields) => unknow
   });
 }
 
-function introduction({ protocolVersion }: Fields): Fields {
+function introduction({ protocolVersion }: JsonObject): JsonObject {
   return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'scripted', version: '1' } };
 }
 
@@ -93,7 +93,7 @@ export function resolving(addresses: readonly string[]): RemoteMcpOptions {
 }
 
 /** Calls a tool of a provider. */
-export function callOf(provider: ToolProvider, name: string, args: Fields = {}, signal = never()) {
+export function callOf(provider: ToolProvider, name: string, args: JsonObject = {}, signal = never()) {
   const call = { server: 'docs', name, arguments: args, scope: 'a', requestId: 'req', request: undefined };
   return provider.call(call, signal);
 }

@@ -1,6 +1,7 @@
 /** The grammar of a Messages stream as laws, and the message that a client makes of it. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { broken, law, same } from '../support/law.ts';
-import type { Block, Fields, Message, StreamEvent } from './messages-app.ts';
+import type { Block, Message, StreamEvent } from './messages-app.ts';
 
 /** Checks the events of a whole stream; returns the message, or undefined where the stream ended in an error. */
 export function messageOf(events: readonly StreamEvent[]): Message | undefined {
@@ -19,12 +20,12 @@ export function messageOf(events: readonly StreamEvent[]): Message | undefined {
     ['message_delta', 'message_stop'],
     'a stream ends with message_delta and message_stop',
   );
-  const { stop_reason: reason } = (delta?.delta ?? {}) as Fields;
+  const { stop_reason: reason } = (delta?.delta ?? {}) as JsonObject;
   law(typeof reason === 'string', 'message_delta says why the message ended', delta);
-  const usage = { ...message.usage, ...(delta?.usage as Fields) };
+  const usage = { ...message.usage, ...(delta?.usage as JsonObject) };
   for (const [name, count] of Object.entries(message.usage))
     law(Number(usage[name]) >= Number(count), 'usage is cumulative', [name, usage]);
-  return { ...message, ...(delta?.delta as Fields), content, usage } as Message;
+  return { ...message, ...(delta?.delta as JsonObject), content, usage } as Message;
 }
 
 function contentOf(events: readonly StreamEvent[], failed: boolean): readonly Block[] {
@@ -34,7 +35,7 @@ function contentOf(events: readonly StreamEvent[], failed: boolean): readonly Bl
     if (event.type === 'content_block_start') {
       law(!open, 'one block is open at a time', event);
       same(event.index, content.length, 'indices count from 0 without gaps');
-      open = { block: { ...(event.content_block as Fields) }, json: '' };
+      open = { block: { ...(event.content_block as JsonObject) }, json: '' };
     } else if (event.type === 'content_block_delta') {
       if (!open) return broken('a delta has its block', event);
       same(event.index, content.length, 'a delta is of the open block');

@@ -1,18 +1,11 @@
 /** Requests that are wrong: each has an answer in Anthropic's envelope, in its words, and the server lives on. */
+
 import express from 'express';
 import { chatCompletionsRouter, messagesRouter, responsesRouter } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
-import {
-  ask,
-  askEvents,
-  askJson,
-  type Fields,
-  lastBody,
-  type MessagesApp,
-  startMessages,
-  USER,
-} from './messages-app.ts';
+import { ask, askEvents, askJson, lastBody, type MessagesApp, startMessages, USER } from './messages-app.ts';
 
 let app: MessagesApp;
 beforeAll(async () => {
@@ -24,7 +17,7 @@ const said = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', c
 const answered = (...content: readonly unknown[]) => ({ messages: [USER, { role: 'assistant', content }, USER] });
 const image = (source: unknown) => said({ type: 'image', source });
 const document = (source: unknown) => said({ type: 'document', source });
-const tool = (fields: Fields) => ({ tools: [{ name: 'look', input_schema: { type: 'object' }, ...fields }] });
+const tool = (fields: JsonObject) => ({ tools: [{ name: 'look', input_schema: { type: 'object' }, ...fields }] });
 const use = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
 const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Seen.' };
 const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown;
@@ -32,7 +25,7 @@ const GONE = undefined;
 /** `String` throws for it. */
 const ODD = { toString: 1 };
 
-const FAULTS: readonly (readonly [name: string, body: Fields | string, message: string])[] = [
+const FAULTS: readonly (readonly [name: string, body: JsonObject | string, message: string])[] = [
   ['no JSON', '{', 'We could not parse the JSON body'],
   ['a list', '[]', 'must be a JSON object'],
   ['a text', '"a"', 'must be a JSON object'],

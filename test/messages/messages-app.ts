@@ -1,11 +1,10 @@
 /** An app with a `messagesRouter` over a fake model server, and how clients ask it. */
+
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, messagesRouter, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type Listening, listening } from '../support/listening.ts';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The key that the app sends to its model server, and that no client may ever see. */
 export const UPSTREAM_KEY = 'sk-test-1234567890abcdef';
@@ -39,7 +38,7 @@ const QUESTION = { model: 'recorded-model', max_tokens: 1024, messages: [USER] }
 /** Posts to `/messages`; an object goes over the default question, a string is sent as it is. */
 export function ask(
   url: string,
-  body: Fields | string = {},
+  body: JsonObject | string = {},
   {
     headers = {},
     path = '/messages',
@@ -53,30 +52,30 @@ export function ask(
 }
 
 /** A JSON answer. */
-export async function askJson(url: string, body: Fields | string = {}, extra: Parameters<typeof ask>[2] = {}) {
+export async function askJson(url: string, body: JsonObject | string = {}, extra: Parameters<typeof ask>[2] = {}) {
   const answer = await ask(url, body, extra);
   // The cast: every answer of this API is an object.
   return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Message };
 }
 
 /** A block as the wire has it. */
-export type Block = Fields & { readonly type: string };
+export type Block = JsonObject & { readonly type: string };
 
 /** What tests read of a message, or of an error. */
-export interface Message extends Fields {
+export interface Message extends JsonObject {
   readonly content: readonly Block[];
   readonly stop_reason: string | null;
-  readonly usage: Fields;
+  readonly usage: JsonObject;
   readonly error: { readonly type: string; readonly message: string };
 }
 
 /** One event of a stream. */
-export interface StreamEvent extends Fields {
+export interface StreamEvent extends JsonObject {
   readonly type: string;
 }
 
 /** The events of a stream. Throws unless the answer is a 200 of whole frames whose names are their types. */
-export async function askEvents(url: string, body: Fields = {}): Promise<readonly StreamEvent[]> {
+export async function askEvents(url: string, body: JsonObject = {}): Promise<readonly StreamEvent[]> {
   const answer = await ask(url, { stream: true, ...body });
   const text = await answer.text();
   const type = answer.headers.get('content-type');
@@ -99,6 +98,8 @@ export function eventsIn(text: string): readonly StreamEvent[] {
 }
 
 /** What the model server received last. */
-export function lastBody({ fake }: Pick<MessagesApp, 'fake'>): Fields & { readonly messages: readonly Fields[] } {
+export function lastBody({
+  fake,
+}: Pick<MessagesApp, 'fake'>): JsonObject & { readonly messages: readonly JsonObject[] } {
   return fake.requests.at(-1)?.body as ReturnType<typeof lastBody>;
 }

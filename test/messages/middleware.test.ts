@@ -1,4 +1,5 @@
 /** The middlewares in front of handlers of Anthropic's API: the host's own, and ours. */
+
 import express, { type RequestHandler } from 'express';
 import fc from 'fast-check';
 import { repairTurns } from '../../src/apis/messages/repair.ts';
@@ -13,15 +14,16 @@ import {
   type Repair,
   validateMessages,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
-import { ask, askJson, eventsIn, type Fields, lastBody, USER } from './messages-app.ts';
+import { ask, askJson, eventsIn, lastBody, USER } from './messages-app.ts';
 
 const weather = functionTools({ weather: { execute: () => 'Sunny.' } });
 const use = (id: string, name = 'look') => ({ type: 'tool_use', id, name, input: {} });
 const result = (id: string, content = 'Seen.') => ({ type: 'tool_result', tool_use_id: id, content });
-const said = (...content: readonly Fields[]) => ({ role: 'user', content });
-const spoke = (...content: readonly Fields[]) => ({ role: 'assistant', content });
+const said = (...content: readonly JsonObject[]) => ({ role: 'user', content });
+const spoke = (...content: readonly JsonObject[]) => ({ role: 'assistant', content });
 
 let closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -45,7 +47,7 @@ describe('validateMessages', () => {
     const onRepair = (repairs: readonly Repair[]) => seen.push(...repairs.map(({ code, index }) => `${code} ${index}`));
     const url = await serve(validateMessages({ onRepair }), echo);
     const { body } = await askJson(url, { messages });
-    return { messages: body.messages as readonly Fields[], seen };
+    return { messages: body.messages as readonly JsonObject[], seen };
   };
 
   it.each([

@@ -1,7 +1,9 @@
 /** A model server that speaks the API itself receives the request as it is, and the client its answer, byte for byte. */
+
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { pii } from '../../src/guards/index.ts';
 import { functionTools, type ResponseInfo, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeReply } from '../../src/testing/index.ts';
 import {
   block,
@@ -14,17 +16,7 @@ import {
   toolBlock,
 } from '../upstreams/messages-bytes.ts';
 import { messageOf } from './accumulate.ts';
-import {
-  ask,
-  askEvents,
-  askJson,
-  eventsIn,
-  type Fields,
-  lastBody,
-  type MessagesApp,
-  startMessages,
-  USER,
-} from './messages-app.ts';
+import { ask, askEvents, askJson, eventsIn, lastBody, type MessagesApp, startMessages, USER } from './messages-app.ts';
 
 const KEY = 'sk-ant-test-1234567890';
 const responses: ResponseInfo[] = [];
@@ -251,7 +243,7 @@ describe('with a tool of the server on offer', () => {
   });
 });
 
-function answering(content: unknown): readonly Fields[] {
+function answering(content: unknown): readonly JsonObject[] {
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Seen.' };
   return [USER, { role: 'assistant', content }, { role: 'user', content: [result] }];
 }

@@ -1,24 +1,17 @@
 /** Tools that the server runs: hidden where they are the host's, shown where the client named them, lost nowhere. */
+
 import { codeInterpreter } from 'express-open-responses/code-interpreter';
 import { demoSearch } from 'express-open-responses/testing';
 import { webSearch } from 'express-open-responses/web-search';
 import { functionTools, type RouterOptions, type ToolProvider } from '../../src/index.ts';
 import type { RemoteServer, RemoteServers } from '../../src/ports/remote-servers.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { codeScript, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { fakeRuntime } from '../code-interpreter/fake-runtime.ts';
 import { messageOf } from './accumulate.ts';
-import {
-  askEvents,
-  askJson,
-  type Block,
-  type Fields,
-  lastBody,
-  type MessagesApp,
-  startMessages,
-  USER,
-} from './messages-app.ts';
+import { askEvents, askJson, type Block, lastBody, type MessagesApp, startMessages, USER } from './messages-app.ts';
 
-const OURS: Fields = { name: 'theirs', input_schema: { type: 'object' } };
+const OURS: JsonObject = { name: 'theirs', input_schema: { type: 'object' } };
 const notes: string[] = [];
 const hooks = { onNote: ({ message }: { readonly message: string }) => void notes.push(message) };
 
@@ -29,9 +22,9 @@ afterEach(async () => {
 });
 
 const weather = functionTools({
-  weather: { description: 'The weather.', execute: ({ at }: Fields) => `Sunny in ${at}.` },
+  weather: { description: 'The weather.', execute: ({ at }: JsonObject) => `Sunny in ${at}.` },
 });
-const call = (name: string, args: Fields, id = `call_${name}`) => ({ id, name, arguments: JSON.stringify(args) });
+const call = (name: string, args: JsonObject, id = `call_${name}`) => ({ id, name, arguments: JSON.stringify(args) });
 const calls = (...list: readonly ReturnType<typeof call>[]) => ({ body: toolCallStream(list) });
 const says = (text: string) => ({ body: textStream(text) });
 
@@ -40,7 +33,7 @@ async function start(options: RouterOptions): Promise<void> {
 }
 
 /** The message as JSON and as a stream, which are the same but for ids. */
-async function both(replies: readonly { readonly body: string }[], body: Fields) {
+async function both(replies: readonly { readonly body: string }[], body: JsonObject) {
   app.fake.reply(...replies);
   const { body: json } = await askJson(app.url, body);
   app.fake.reply(...replies);
@@ -135,7 +128,7 @@ describe("the host's own tools", () => {
   });
 });
 
-const chatCall = (id: string, name: string, args: Fields) => ({
+const chatCall = (id: string, name: string, args: JsonObject) => ({
   id,
   type: 'function',
   function: { name, arguments: JSON.stringify(args) },
@@ -261,7 +254,7 @@ describe('MCP servers that the client names', () => {
     await start({ remoteMcp });
     app.fake.reply(says('Hi.'));
     await askJson(app.url, { mcp_servers: [{ ...server, ...fields }], tools });
-    expect((lastBody(app).tools as { function: Fields }[]).map((each) => each.function.name)).toEqual(['read']);
+    expect((lastBody(app).tools as { function: JsonObject }[]).map((each) => each.function.name)).toEqual(['read']);
   });
 
   it('[X-12] are never offered with a tool that the client disabled', async () => {

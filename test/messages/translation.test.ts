@@ -1,16 +1,8 @@
 /** What a model server receives of a Messages request, and what the client receives of its answer. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { messageOf } from './accumulate.ts';
-import {
-  ask,
-  askEvents,
-  askJson,
-  type Fields,
-  lastBody,
-  type MessagesApp,
-  startMessages,
-  USER,
-} from './messages-app.ts';
+import { ask, askEvents, askJson, lastBody, type MessagesApp, startMessages, USER } from './messages-app.ts';
 
 let app: MessagesApp;
 beforeAll(async () => {
@@ -19,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 /** The body that the model server receives. */
-async function sent(body: Fields): Promise<ReturnType<typeof lastBody>> {
+async function sent(body: JsonObject): Promise<ReturnType<typeof lastBody>> {
   app.fake.reply({ body: textStream('Done.') });
   const { status, body: answer } = await askJson(app.url, body);
   if (status !== 200) throw new Error(JSON.stringify(answer));
@@ -158,7 +150,7 @@ describe('a request', () => {
       { type: 'computer_20250124', name: 'computer', display_width_px: 1, display_height_px: 1 },
     ];
     const body = await sent({ tools });
-    expect((body.tools as { function: Fields }[]).map((tool) => tool.function.name)).toEqual([
+    expect((body.tools as { function: JsonObject }[]).map((tool) => tool.function.name)).toEqual([
       'bash',
       'str_replace_based_edit_tool',
     ]);
@@ -166,11 +158,11 @@ describe('a request', () => {
 
   describe('with messages that change its tools', () => {
     const deferred = { ...TOOL, name: 'far', defer_loading: true };
-    const offered = async (tools: readonly Fields[], ...messages: readonly Fields[]) => {
+    const offered = async (tools: readonly JsonObject[], ...messages: readonly JsonObject[]) => {
       const body = await sent({ tools, messages: [USER, ...messages] });
-      return ((body.tools ?? []) as { function: Fields }[]).map((tool) => tool.function.name);
+      return ((body.tools ?? []) as { function: JsonObject }[]).map((tool) => tool.function.name);
     };
-    const system = (...content: readonly Fields[]) => ({ role: 'system', content });
+    const system = (...content: readonly JsonObject[]) => ({ role: 'system', content });
     const reference = (name: string) => ({ type: 'tool_reference', name });
 
     it('[X-12] offers deferred tools once its own search has found them', async () => {
@@ -188,7 +180,7 @@ describe('a request', () => {
 
     it('[X-12] adds tools and takes them away', async () => {
       const inline = { type: 'tool_definition', definition: { ...TOOL, name: 'new' } };
-      const add = (tool: Fields) => ({ type: 'tool_addition', tool });
+      const add = (tool: JsonObject) => ({ type: 'tool_addition', tool });
       const remove = { type: 'tool_removal', tool: reference('look') };
       expect(await offered([TOOL, deferred], system(add(reference('far')), add(inline), remove))).toEqual([
         'far',
@@ -200,7 +192,7 @@ describe('a request', () => {
     it('[X-12] shows what a system message says as long as it wants', async () => {
       const note = { role: 'system', content: 'Once.', clear_at: 'next_user_message' };
       const always = { role: 'system', content: 'Always.' };
-      const says = async (...messages: readonly Fields[]) => JSON.stringify((await sent({ messages })).messages);
+      const says = async (...messages: readonly JsonObject[]) => JSON.stringify((await sent({ messages })).messages);
       expect(await says(USER, note, always)).toContain('Once.');
       const later = await says(USER, note, always, { role: 'assistant', content: 'Hi.' }, USER);
       expect([later.includes('Once.'), later.includes('Always.')]).toEqual([false, true]);
@@ -231,7 +223,7 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  const both = async (body: Fields = {}) => {
+  const both = async (body: JsonObject = {}) => {
     const { body: json } = await askJson(app.url, body);
     const streamed = messageOf(await askEvents(app.url, body));
     expect({ ...streamed, id: '' }).toEqual({ ...json, id: '' });
@@ -274,7 +266,7 @@ describe('an answer', () => {
   });
 
   it('[X-12] is calls, one block after the other even where the model mixes them', async () => {
-    const delta = (index: number, fields: Fields) => ({ tool_calls: [{ index, ...fields }] });
+    const delta = (index: number, fields: JsonObject) => ({ tool_calls: [{ index, ...fields }] });
     const start = (index: number) =>
       delta(index, { id: `call_${index}`, type: 'function', function: { name: 'look', arguments: '' } });
     const more = (index: number, text: string) => delta(index, { function: { arguments: text } });
@@ -334,11 +326,11 @@ describe('an answer', () => {
 describe('the other endpoints', () => {
   it('[X-12] count tokens without calling the model', async () => {
     const before = app.fake.requests.length;
-    const count = async (body: Fields) => {
+    const count = async (body: JsonObject) => {
       const answer = await ask(app.url, JSON.stringify({ model: 'm', messages: [USER], ...body }), {
         path: '/messages/count_tokens',
       });
-      return (await answer.json()) as Fields;
+      return (await answer.json()) as JsonObject;
     };
     const few = await count({});
     const more = await count({ system: 'A long system prompt, of many words.', tools: [TOOL] });
@@ -350,7 +342,7 @@ describe('the other endpoints', () => {
   it('[X-12] [S-16] list models in the shape of the client', async () => {
     const get = async (path: string, headers = {}) => {
       const answer = await fetch(app.url + path, { headers });
-      return { status: answer.status, body: (await answer.json()) as Fields };
+      return { status: answer.status, body: (await answer.json()) as JsonObject };
     };
     const anthropic = { 'anthropic-version': '2023-06-01' };
     const model = {

@@ -10,11 +10,12 @@ import {
   memoryStore,
   responsesRouter,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream } from '../../src/testing/index.ts';
 import { startGatedUpstream } from '../chat/gated-upstream.ts';
 import { gate } from '../support/gate.ts';
 import { listening } from '../support/listening.ts';
-import { CHAT, type Fields, otherTraffic, REQUESTED, type Step, withHost } from './host.ts';
+import { CHAT, otherTraffic, REQUESTED, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const HEARTBEAT = ': heartbeat\n\n';
@@ -36,7 +37,7 @@ async function readTo(answer: Response, until: (text: string) => void = () => {}
 async function heartbeatSent(
   before: (res: ServerResponse) => unknown,
   after: (res: ServerResponse) => unknown,
-  { heartbeats = true, options = {} }: { heartbeats?: boolean; options?: Fields } = {},
+  { heartbeats = true, options = {} }: { heartbeats?: boolean; options?: JsonObject } = {},
 ) {
   const goOn = gate();
   const handler: Step = async (req, res) => {
@@ -231,7 +232,7 @@ describe('heartbeat', () => {
     const options = { upstream, store: memoryStore(), heartbeat: false } as const;
     const app = express().use(heartbeat({ intervalMs: 5 }), responsesRouter(options), chatCompletionsRouter(options));
     const { url, close } = await listening(app);
-    const ask = async (path: string, body: Fields, enough: RegExp, open: () => void) => {
+    const ask = async (path: string, body: JsonObject, enough: RegExp, open: () => void) => {
       const headers = { 'content-type': 'application/json' };
       const init = { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) };
       return readTo(await fetch(`${url}${path}`, init), (text) => enough.test(text) && open());

@@ -1,11 +1,10 @@
 /** A host on bare node:http: middlewares in a row, the last one a handler of its own, and a client to ask it. */
+
 import type { ServerResponse } from 'node:http';
 import type { StoredResponse } from '../../src/index.ts';
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { listening } from '../support/listening.ts';
-
-/** A parsed JSON object. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** What stands in the row. */
 export type Step = (req: HostRequest, res: ServerResponse, next: (error?: unknown) => void) => unknown;
@@ -19,7 +18,7 @@ export interface Host {
   /** What was thrown, or passed to `next`; each was answered with a 500 where nothing was answered yet. */
   readonly errors: readonly unknown[];
   /** Posts an object as JSON, `/chat/completions` or `/responses` by what is in it, or elsewhere. */
-  post(body: Fields, init?: RequestInit & { readonly path?: string }): Promise<Response>;
+  post(body: JsonObject, init?: RequestInit & { readonly path?: string }): Promise<Response>;
 }
 
 /** Runs with a host on a port of its own, and closes it. */
@@ -49,7 +48,7 @@ function pass(steps: readonly Step[], req: HostRequest, res: ServerResponse, err
 
 const nothingHere: Step = (_req, res) => res.writeHead(404).end('nothing here');
 
-function post(url: string, body: Fields, { path, ...init }: RequestInit & { readonly path?: string } = {}) {
+function post(url: string, body: JsonObject, { path, ...init }: RequestInit & { readonly path?: string } = {}) {
   const place = path ?? ('messages' in body ? '/chat/completions' : 'input' in body ? '/responses' : '/elsewhere');
   const headers = { 'content-type': 'application/json', ...(init.headers as Record<string, string> | undefined) };
   return fetch(`${url}${place}`, { method: 'POST', body: JSON.stringify(body), ...init, headers });
@@ -87,7 +86,7 @@ export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Go.' }] }
 export const REQUESTED = { model: 'm', input: 'Go.' } as const;
 
 /** A response as a Responses server answers it. */
-export function responseOf(text: string, id = 'resp_theirs', more: Fields = {}): Fields {
+export function responseOf(text: string, id = 'resp_theirs', more: JsonObject = {}): JsonObject {
   const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
   const output = [{ type: 'message', id: `msg_${id}`, status: 'completed', role: 'assistant', content }];
   return { id, object: 'response', created_at: 1, status: 'completed', model: 'm', tools: [], output, ...more };

@@ -6,11 +6,11 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { loadHistory, recordTurn, validateMessages } from '../../src/index.ts';
 import type { ApiError } from '../../src/protocol/errors.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, textStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';
 import {
   CHAT,
-  type Fields,
   type HostRequest,
   otherTraffic,
   REQUESTED,
@@ -53,7 +53,7 @@ function inPieces({ type, text }: Answer, size: number): Step {
 }
 
 /** The client's text and what was kept. */
-async function recorded(body: Fields, write: (res: ServerResponse) => unknown, options: Fields = {}) {
+async function recorded(body: JsonObject, write: (res: ServerResponse) => unknown, options: JsonObject = {}) {
   const store = watchedStore();
   const answer = await withHost([recordTurn({ store, ...options }), handlerOf(write)], async ({ post }) => {
     const response = await post(body);
@@ -182,7 +182,7 @@ describe('recordTurn', () => {
   const stream = textStream(TEXT);
   const half = stream.slice(0, stream.indexOf('"finish_reason":"stop"'));
   const failed = JSON.stringify(responseOf(TEXT, 'resp_theirs', { status: 'failed' }));
-  const passing: readonly (readonly [string, Fields, (res: ServerResponse) => unknown, string])[] = [
+  const passing: readonly (readonly [string, JsonObject, (res: ServerResponse) => unknown, string])[] = [
     [
       '`store: false`',
       { ...CHAT, store: false },
@@ -263,10 +263,10 @@ describe('recordTurn', () => {
 });
 
 /** A model that answers in the dialect that it is asked in, with ids of its own, and remembers what it was asked. */
-function model(requested: Fields[]): Step {
+function model(requested: JsonObject[]): Step {
   return (req, res) => {
     // The cast: a middleware has read it.
-    const body = req.body as Fields;
+    const body = req.body as JsonObject;
     requested.push(body);
     const text = `Answer ${requested.length}`;
     const id = `theirs_${requested.length}`;
@@ -286,8 +286,12 @@ const userItem = (text: string) => expect.objectContaining({ role: 'user', conte
 const reported = (at: number) => expect.objectContaining({ id: `msg_theirs_${at}`, role: 'assistant' });
 
 /** What the model is asked, when these requests are made one after the other. */
-async function chained(bodies: readonly Fields[], more: readonly Step[] = [], store: WatchedStore = watchedStore()) {
-  const requested: Fields[] = [];
+async function chained(
+  bodies: readonly JsonObject[],
+  more: readonly Step[] = [],
+  store: WatchedStore = watchedStore(),
+) {
+  const requested: JsonObject[] = [];
   await withHost([recordTurn({ store }), loadHistory({ store }), ...more, model(requested)], async ({ post }) => {
     for (const body of bodies) {
       const answer = await post({ model: 'm', ...body });
@@ -371,7 +375,7 @@ describe('recordTurn with loadHistory', () => {
     const kept = [words('Let me'), words('see.'), call, output, words('Three.')];
     await store.put({ scope: 'all', id: 'old', createdAt: 0, input: [], output: kept, resource: {} });
     const scope = () => 'all';
-    const requested: Fields[] = [];
+    const requested: JsonObject[] = [];
     const steps = [
       recordTurn({ store, scope }),
       loadHistory({ store, scope }),
@@ -383,7 +387,7 @@ describe('recordTurn with loadHistory', () => {
       await (await post({ ...CHAT, previous_response_id: 'theirs_1' })).text();
     });
     expect(store.puts.slice(1).map(({ input }) => input.map(({ role }) => role))).toEqual([['user'], ['user']]);
-    const { messages = [] } = requested[1] as { readonly messages?: readonly Fields[] };
+    const { messages = [] } = requested[1] as { readonly messages?: readonly JsonObject[] };
     expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual([
       'assistant: Let me\nsee.',
       'tool: 3',
@@ -395,7 +399,7 @@ describe('recordTurn with loadHistory', () => {
   });
 
   it('[P-13] [S-12] answers 400 for a turn that is missing or another client’s, and the model is not asked', async () => {
-    const requested: Fields[] = [];
+    const requested: JsonObject[] = [];
     const store = watchedStore();
     await withHost([recordTurn({ store }), loadHistory({ store }), model(requested)], async ({ post }) => {
       await (await post(CHAT, { headers: { authorization: 'Bearer one' } })).text();
@@ -405,7 +409,7 @@ describe('recordTurn with loadHistory', () => {
           post({ ...REQUESTED, previous_response_id: 'theirs_9' }, { headers: { authorization: 'Bearer one' } }),
         ].map(async (answering) => {
           const answer = await answering;
-          return { status: answer.status, code: (JSON.parse(await answer.text()) as { error: Fields }).error.code };
+          return { status: answer.status, code: (JSON.parse(await answer.text()) as { error: JsonObject }).error.code };
         }),
       );
       const missing = { status: 400, code: 'previous_response_not_found' };
@@ -420,7 +424,7 @@ describe('recordTurn with loadHistory', () => {
 
 describe('a handler that changes the request on its way to the model server', () => {
   /** What is kept of one request whose handler does this before it answers. */
-  async function keptBehind(change: (req: HostRequest) => void, body: Fields = CHAT, init: RequestInit = {}) {
+  async function keptBehind(change: (req: HostRequest) => void, body: JsonObject = CHAT, init: RequestInit = {}) {
     const store = watchedStore();
     const handler: Step = (req, res) => {
       change(req);
@@ -446,7 +450,7 @@ describe('a handler that changes the request on its way to the model server', ()
 
   it('[F-06] keeps nothing that the client wants unstored, where it takes the field out', async () => {
     const change = (req: HostRequest) => {
-      const { store: _, ...rest } = req.body as Fields;
+      const { store: _, ...rest } = req.body as JsonObject;
       req.body = rest;
     };
     expect(await keptBehind(change, { ...CHAT, store: false })).toEqual([]);

@@ -9,26 +9,30 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import express from 'express';
 import { chatCompletionsUpstream, functionTools, heartbeat, memoryStore, runTools } from '../../src/index.ts';
 import type { ApiError } from '../../src/protocol/errors.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';
 import { listening } from '../support/listening.ts';
-import { CHAT, type Fields, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
+import { CHAT, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const LOOK = { id: 'call_1', name: 'look', arguments: '{"at":"sky"}' };
 const PICK = { id: 'call_2', name: 'pick', arguments: '{}' };
 
-const tools = functionTools({ look: { execute: ({ at }: Fields) => `seen ${at}` }, now: { execute: () => '12:00' } });
+const tools = functionTools({
+  look: { execute: ({ at }: JsonObject) => `seen ${at}` },
+  now: { execute: () => '12:00' },
+});
 
 type Answer = (res: ServerResponse, req: HostRequest, next: (error?: unknown) => void) => unknown;
 
 /** A handler that answers its calls in order and remembers the body of each. */
 function handlerOf(...answers: readonly Answer[]) {
-  const requested: Fields[] = [];
+  const requested: JsonObject[] = [];
   const handler: Step = (req, res, next) => {
     // The cast: a middleware has read it.
-    requested.push(req.body as Fields);
+    requested.push(req.body as JsonObject);
     const answer = answers[requested.length - 1];
     if (!answer) throw new Error(`call ${requested.length} was not expected`);
     return answer(res, req, next);
@@ -59,7 +63,9 @@ async function reportedIn(answer: Response) {
   const chunks = data.map((frame) => JSON.parse(frame.slice(6)));
   const deltas = chunks.flatMap(({ choices }) => choices ?? []);
   const content = deltas.map(({ delta }) => delta.content ?? '').join('') || null;
-  const names = deltas.flatMap(({ delta }) => (delta.tool_calls ?? []).map((call: Fields) => call.function as Fields));
+  const names = deltas.flatMap(({ delta }) =>
+    (delta.tool_calls ?? []).map((call: JsonObject) => call.function as JsonObject),
+  );
   const { usage } = chunks.findLast((chunk) => chunk.usage) ?? {};
   return {
     content,
@@ -71,7 +77,7 @@ async function reportedIn(answer: Response) {
 }
 
 /** One request with the tools in front of the handler. */
-async function requested(answers: readonly Answer[], body: Fields = {}, options: Fields = {}) {
+async function requested(answers: readonly Answer[], body: JsonObject = {}, options: JsonObject = {}) {
   const { handler, requested } = handlerOf(...answers);
   const middleware = runTools({ tools, store: memoryStore(), handler, ...options });
   return withHost([middleware as Step], async (host) => {
@@ -89,7 +95,7 @@ describe('runTools', () => {
       [...CHAT.messages, { role: 'assistant', content: null, tool_calls: wire(LOOK) }, tool('call_1', 'seen sky')],
     ]);
     expect(
-      bodies.map(({ tools }) => (tools as readonly Fields[]).map((each) => (each.function as Fields).name)),
+      bodies.map(({ tools }) => (tools as readonly JsonObject[]).map((each) => (each.function as JsonObject).name)),
     ).toEqual([
       ['look', 'now'],
       ['look', 'now'],
@@ -161,7 +167,7 @@ describe('runTools', () => {
   it('[T-02] ends with `length` at the limit of rounds', async () => {
     const again = [1, 2, 3].map((at) => sends(callsJson({ ...LOOK, id: `c${at}`, arguments: `{"at":${at}}` })));
     const { reported, requested: bodies } = await requested(again, {}, { limits: { toolIterations: 2 } });
-    expect({ finish: (reported as Fields).finish, rounds: bodies.length }).toEqual({ finish: 'length', rounds: 3 });
+    expect({ finish: (reported as JsonObject).finish, rounds: bodies.length }).toEqual({ finish: 'length', rounds: 3 });
   });
 
   it('[X-01] is not there for requests without its tools: other APIs, no tools, `n > 1`', async () => {
@@ -170,7 +176,7 @@ describe('runTools', () => {
     const steps = [runTools({ tools, store, handler }), runTools({ tools: () => [], store, handler })] as Step[];
     const [with1, without] = steps as [Step, Step];
     const answered: string[] = [];
-    const take = async ({ post }: Host, body: Fields) => void answered.push(await (await post(body)).text());
+    const take = async ({ post }: Host, body: JsonObject) => void answered.push(await (await post(body)).text());
     await withHost([with1], async (host) => {
       await take(host, { model: 'm', input: 'Go.' });
       await take(host, { ...CHAT, n: 2 });
@@ -229,7 +235,7 @@ describe('runTools', () => {
         (await requested([sends(callsJson(LOOK)), answer])).reported,
         (await requested([answer], stream)).reported,
         (await requested([sends(toolCallStream([LOOK])), answer], stream)).reported,
-      ].map((each) => [(each as Fields).content, (each as Fields).finish]);
+      ].map((each) => [(each as JsonObject).content, (each as JsonObject).finish]);
       expect(reported).toEqual(Array(4).fill(['Hello', 'stop']));
     });
 
@@ -256,7 +262,7 @@ describe('runTools', () => {
       const { url, close } = await listening(app);
       try {
         const init = { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CHAT) };
-        return ((await reportedIn(await fetch(`${url}/chat/completions`, init))) as Fields).content;
+        return ((await reportedIn(await fetch(`${url}/chat/completions`, init))) as JsonObject).content;
       } finally {
         await close();
       }
@@ -307,8 +313,8 @@ describe('runTools', () => {
     const hooks = { onError: (error: ApiError) => void codes.push(error.code) };
     const json = await requested([sends(callsJson(LOOK)), limited], {}, { hooks });
     const streamed = await requested([sends(toolCallStream([LOOK])), limited], { stream: true }, { hooks });
-    expect((json.reported as Fields).status).toBe(429);
-    expect(JSON.parse(String((json.reported as Fields).text)).error.message).toContain('Too many.');
+    expect((json.reported as JsonObject).status).toBe(429);
+    expect(JSON.parse(String((json.reported as JsonObject).text)).error.message).toContain('Too many.');
     expect(streamed.reported).toMatchObject({ done: true });
     expect(codes).toHaveLength(2);
   });
@@ -355,8 +361,8 @@ describe('runTools', () => {
     it(`[P-09] answers 502 where the handler ${name}`, async () => {
       const { reported } = await requested([answer]);
       expect({
-        status: (reported as Fields).status,
-        type: JSON.parse(String((reported as Fields).text)).error.type,
+        status: (reported as JsonObject).status,
+        type: JSON.parse(String((reported as JsonObject).text)).error.type,
       }).toEqual({
         status: 502,
         type: 'server_error',
@@ -457,7 +463,7 @@ describe('runTools', () => {
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
     const own = functionTools({ look: { execute: () => 'seen' } });
     fake.reply({ body: callsJson(LOOK) }, { body: hello });
-    const behind: Step = (req, res) => res.end(`for ${(req.body as Fields).input}`);
+    const behind: Step = (req, res) => res.end(`for ${(req.body as JsonObject).input}`);
     const steps = [runTools({ tools: own, store: memoryStore(), upstream }) as Step, behind];
     try {
       await withHost(steps, async ({ post }) => {

@@ -1,21 +1,22 @@
 /** How a request's body is read and replaced, and where a response's headers are found. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { bodyOf, headerIn, replaceBody } from '../../src/node/node-body.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Request = IncomingMessage & { body?: unknown; _body?: boolean };
 
 /** What is made of a request: what the reader answers, what stands on the request then, and what it was refused with. */
 async function read(init: RequestInit, before: (req: Request) => unknown = () => {}) {
-  let seen: Fields = {};
+  let seen: JsonObject = {};
   const server = createServer(async (req: Request, res) => {
     await before(req);
     const { code, status, ...body } = await bodyOf(req, { bodyBytes: 100, bodyValues: 100 }).then(
-      (value) => ({ value }) as Fields,
-      ({ code, status }) => ({ code, status }) as Fields,
+      (value) => ({ value }) as JsonObject,
+      ({ code, status }) => ({ code, status }) as JsonObject,
     );
     const { 'content-length': length, 'content-type': type, 'content-encoding': encoding } = req.headers;
     const on = { body: req.body, length: length !== undefined, type, encoding };
@@ -52,7 +53,7 @@ describe('bodyOf', () => {
         read({ body: '{"a":1}', headers: JSON_TYPE }, (req) => Object.assign(req, { body })),
       ),
     );
-    expect(parsed.map(({ value, on }) => [value, (on as Fields).length])).toEqual([
+    expect(parsed.map(({ value, on }) => [value, (on as JsonObject).length])).toEqual([
       [{ a: 2 }, true],
       ['text', true],
       [null, true],
@@ -67,7 +68,9 @@ describe('bodyOf', () => {
         for await (const _ of req);
       }),
     ]);
-    expect(left.map(({ value, on }) => [value, (on as Fields).body])).toEqual(left.map(() => [undefined, undefined]));
+    expect(left.map(({ value, on }) => [value, (on as JsonObject).body])).toEqual(
+      left.map(() => [undefined, undefined]),
+    );
   });
 
   it('[P-11] refuses what is too large or no JSON', async () => {
@@ -114,7 +117,7 @@ describe('headerIn', () => {
     ['another header', [200, { 'content-length': 7 }], undefined],
     ['a number', [200, { 'content-type': 7 }], '7'],
   ];
-  const responseWith = (headers: Fields) => {
+  const responseWith = (headers: JsonObject) => {
     const response = new ServerResponse({ method: 'POST' } as IncomingMessage);
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, String(value));
     return response;

@@ -1,8 +1,8 @@
 /** The recorded request bodies of real clients, and a summary of the resulting model requests without their long texts. */
-import type { Item, StoredResponse } from '../../src/index.ts';
-import { listShared, readShared } from './shared.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+import type { Item, StoredResponse } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { listShared, readShared } from './shared.ts';
 
 /** One request that a real client sent. */
 export interface ClientRequest {
@@ -10,7 +10,7 @@ export interface ClientRequest {
   readonly name: string;
   readonly method: string;
   readonly path: string;
-  readonly body: Fields;
+  readonly body: JsonObject;
 }
 
 /** Every recording; none where they are absent. */
@@ -19,13 +19,13 @@ export function clientRequests(): readonly ClientRequest[] {
 }
 
 /** The body as it would be posted: a WebSocket's frame has a few more fields. */
-export function postedBody({ body }: ClientRequest): Fields {
+export function postedBody({ body }: ClientRequest): JsonObject {
   const { type, generate, ...posted } = body;
   return posted;
 }
 
 /** A stored response that the body may continue: it contains every call that the body answers. */
-export function continuedBy(body: Fields): StoredResponse | undefined {
+export function continuedBy(body: JsonObject): StoredResponse | undefined {
   const id = body.previous_response_id;
   if (typeof id !== 'string') return undefined;
   const input = Array.isArray(body.input) ? (body.input as readonly Item[]) : [];
@@ -41,11 +41,11 @@ function callOf({ call_id: id }: Item): Item {
 const SHORT = 32;
 
 /** A chat request with long texts as their lengths, messages as one line each and tools as their names. */
-export function summaryOf({ messages, tools, ...rest }: Fields): Fields {
+export function summaryOf({ messages, tools, ...rest }: JsonObject): JsonObject {
   return {
-    ...(abridged(rest) as Fields),
-    ...(tools === undefined ? {} : { tools: (tools as readonly Fields[]).map(toolLine) }),
-    messages: (messages as readonly Fields[]).map(messageLine),
+    ...(abridged(rest) as JsonObject),
+    ...(tools === undefined ? {} : { tools: (tools as readonly JsonObject[]).map(toolLine) }),
+    messages: (messages as readonly JsonObject[]).map(messageLine),
   };
 }
 
@@ -60,9 +60,9 @@ function short(text: string): string {
   return text.length <= SHORT ? text : `(${text.length} characters)`;
 }
 
-function toolLine({ function: called }: Fields): string {
+function toolLine({ function: called }: JsonObject): string {
   // The cast: only function tools are ever offered upstream.
-  const { name, strict } = called as Fields;
+  const { name, strict } = called as JsonObject;
   return strict === undefined ? String(name) : `${name}${strict ? '!' : '?'}`;
 }
 
@@ -72,21 +72,23 @@ function messageLine({
   tool_call_id: id,
   reasoning_content: thought,
   tool_calls: calls,
-}: Fields): string {
+}: JsonObject): string {
   return [
     id === undefined ? role : `${role} ${id}`,
     contentLine(content),
     ...(thought === undefined ? [] : [`thought ${short(String(thought))}`]),
-    ...((calls ?? []) as readonly Fields[]).map(callLine),
+    ...((calls ?? []) as readonly JsonObject[]).map(callLine),
   ].join(' | ');
 }
 
 function contentLine(content: unknown): string {
   if (!Array.isArray(content)) return content === null ? 'null' : short(String(content));
-  return content.map((part: Fields) => `${part.type}: ${JSON.stringify(abridged(part[String(part.type)]))}`).join(', ');
+  return content
+    .map((part: JsonObject) => `${part.type}: ${JSON.stringify(abridged(part[String(part.type)]))}`)
+    .join(', ');
 }
 
-function callLine({ id, function: called }: Fields): string {
-  const { name, arguments: text } = called as Fields;
+function callLine({ id, function: called }: JsonObject): string {
+  const { name, arguments: text } = called as JsonObject;
   return `${id} ${name}${short(String(text))}`;
 }

@@ -11,8 +11,8 @@ import type {
   ReasoningItem,
   WebSearchCallItem,
 } from '../../src/protocol/items.ts';
-import { logProbsIn } from '../../src/protocol/log-probs.ts';
-import { unreachable } from '../../src/protocol/unreachable.ts';
+import { logProbsIn } from '../../src/protocol/json/log-probs.ts';
+import { unreachable } from '../../src/protocol/record.ts';
 import { broken, law, same } from './law.ts';
 
 type EventOf<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;

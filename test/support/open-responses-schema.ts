@@ -1,9 +1,9 @@
 /** Checks our output against the published Open Responses schema, if that file is on this machine. */
+
 import { inspect } from 'node:util';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { hasShared, readShared } from './shared.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
@@ -13,7 +13,7 @@ const schema = hasShared ? openResponses() : undefined;
 
 /** Throws if Open Responses would refuse the resource; does nothing if the schema is not on this machine. */
 export function expectValidResponse(response: unknown): void {
-  schema?.('ResponseResource', conforming(withoutFiles(response as Fields)));
+  schema?.('ResponseResource', conforming(withoutFiles(response as JsonObject)));
 }
 
 /** Throws if Open Responses would refuse the compaction; does nothing if the schema is not on this machine. */
@@ -24,7 +24,7 @@ export function expectValidCompaction(compaction: unknown): void {
 /** Throws if Open Responses would refuse the event; does nothing if the schema is not on this machine. */
 export function expectValidEvent(given: { readonly type: string }): void {
   const event = withoutFiles(given);
-  const { response, item } = event as { readonly response?: Fields; readonly item?: { readonly type: string } };
+  const { response, item } = event as { readonly response?: JsonObject; readonly item?: { readonly type: string } };
   if (!schema || BEYOND_THE_SPEC.test(event.type) || (item && BEYOND_THE_SPEC.test(item.type))) return;
   schema(event.type, response === undefined ? event : { ...event, response: conforming(response) });
 }
@@ -45,7 +45,7 @@ function openResponses(): (name: string, value: unknown) => void {
   const document = JSON.parse(readShared('data/openresponses-2026-04-24.openapi.json'));
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema({ $id: 'open-responses', ...document });
-  const components: Readonly<Record<string, Fields>> = document.components.schemas;
+  const components: Readonly<Record<string, JsonObject>> = document.components.schemas;
   const names = new Map(Object.entries(components).map(([name, component]) => [eventTypeOf(component) ?? name, name]));
   const compiled = new Map<string, ValidateFunction>();
 
@@ -62,13 +62,13 @@ function openResponses(): (name: string, value: unknown) => void {
 }
 
 /** Items have a type too; only those of events are numbered. */
-function eventTypeOf(component: Fields): string | undefined {
+function eventTypeOf(component: JsonObject): string | undefined {
   const properties = component.properties as Readonly<Record<string, { enum?: readonly string[] }>> | undefined;
   return properties?.sequence_number && properties.type?.enum?.[0];
 }
 
 /** The resource without our deliberate deviations: the schema has no room for them, and clients need them. */
-function conforming(response: Fields): Fields {
+function conforming(response: JsonObject): JsonObject {
   const {
     text,
     tools,
@@ -77,10 +77,10 @@ function conforming(response: Fields): Fields {
     output,
   } = response as {
     readonly output?: readonly { readonly type: string }[];
-    readonly text?: { readonly format?: Fields };
-    readonly tools?: readonly Fields[];
+    readonly text?: { readonly format?: JsonObject };
+    readonly tools?: readonly JsonObject[];
     readonly tool_choice?: unknown;
-    readonly reasoning?: Fields | null;
+    readonly reasoning?: JsonObject | null;
   };
   return {
     ...response,
@@ -104,6 +104,6 @@ function unlessNamed(value: unknown): unknown {
 
 /** Whether a server of tools is chosen, or is among the tools that are allowed. */
 function namesServer(choice: unknown): boolean {
-  const { type, tools = [] } = Object(choice) as { readonly type?: unknown; readonly tools?: readonly Fields[] };
+  const { type, tools = [] } = Object(choice) as { readonly type?: unknown; readonly tools?: readonly JsonObject[] };
   return type === 'mcp' || tools.some((tool) => tool.type === 'mcp');
 }

@@ -1,4 +1,5 @@
 /** An app over a fake model server, and shortcuts that show what both sides received. */
+
 import {
   type ChatCompletionsOptions,
   chatCompletionsUpstream,
@@ -6,13 +7,12 @@ import {
   type Note,
   type RouterOptions,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from './app.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** A response, as far as a test looks into it by name. */
-export interface Resource extends Fields {
+export interface Resource extends JsonObject {
   readonly id: string;
   readonly status: string;
   readonly output: readonly Item[];
@@ -28,7 +28,7 @@ export interface Answer {
 /** One frame of an event stream; the last one's data is `[DONE]`. */
 export interface Frame {
   readonly event: string | undefined;
-  readonly data: Fields | '[DONE]';
+  readonly data: JsonObject | '[DONE]';
 }
 
 /** What a test may change: the router's options, the upstream's under `chat`, and the mount path. */
@@ -43,14 +43,14 @@ export interface RequestApp extends App {
   /** The app's notes so far. */
   readonly notes: readonly Note[];
   /** Posts to `/responses`; `model` is filled in. */
-  create(body: Fields): Promise<Answer>;
+  create(body: JsonObject): Promise<Answer>;
   /** The raw text of the answer to the same with `stream: true`. */
-  streamed(body: Fields): Promise<string>;
+  streamed(body: JsonObject): Promise<string>;
   /** Sends a GET request below the mount path. */
   get(path: string): Promise<Answer>;
   remove(path: string): Promise<Answer>;
   /** The body of the last request that the model server received. */
-  requested(): Fields & { readonly messages: readonly Fields[] };
+  requested(): JsonObject & { readonly messages: readonly JsonObject[] };
 }
 
 /** Starts both on free ports of 127.0.0.1. */
@@ -64,7 +64,7 @@ export async function startRequestApp({ chat, mount, ...options }: RequestAppSet
     ...(mount === undefined ? {} : { mount }),
   });
   const url = app.url.replace(/\/$/, '');
-  const post = (body: Fields) =>
+  const post = (body: JsonObject) =>
     fetch(`${url}/responses`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -130,11 +130,11 @@ function isEvent(frame: string): boolean {
 function frameOf(frame: string): Frame {
   const [, event, data] = /^(?:event: (.+)\n)?data: (.+)$/.exec(frame) ?? [];
   if (data === undefined) throw new Error(`Not a frame: ${JSON.stringify(frame)}`);
-  return { event, data: data === '[DONE]' ? data : (JSON.parse(data) as Fields) };
+  return { event, data: data === '[DONE]' ? data : (JSON.parse(data) as JsonObject) };
 }
 
 /** The events of a stream, without `[DONE]`. */
-export function eventsOf(text: string): readonly Fields[] {
+export function eventsOf(text: string): readonly JsonObject[] {
   return framesOf(text).flatMap(({ data }) => (data === '[DONE]' ? [] : [data]));
 }
 

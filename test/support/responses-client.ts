@@ -1,12 +1,12 @@
 /** Requests responses from an app as clients do: a bare fetch whose answer is read strictly, and openai-node with its accumulator. */
+
 import OpenAI from 'openai';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { expectValidResponse } from './open-responses-schema.ts';
 import { expectWireLaws, readWire } from './wire-laws.ts';
 import { expectWireResponse, type WireEvent, type WireItem, type WireResponse } from './wire-schemas.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The request of a test that checks only the answer. */
 const QUESTION = { model: 'recorded-model', input: 'Go.' } as const;
@@ -27,7 +27,7 @@ export interface HttpReply {
 }
 
 /** `POST {url}/responses`; `body` overrides the default request. */
-export async function post(url: string, body: Fields = {}): Promise<HttpReply> {
+export async function post(url: string, body: JsonObject = {}): Promise<HttpReply> {
   const answer = await fetch(`${url}/responses`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -38,7 +38,7 @@ export async function post(url: string, body: Fields = {}): Promise<HttpReply> {
 }
 
 /** Asks for JSON. Throws unless the answer is a 200 with a response resource. */
-export async function askForJson(url: string, body: Fields = {}): Promise<WireResponse> {
+export async function askForJson(url: string, body: JsonObject = {}): Promise<WireResponse> {
   const reply = await post(url, body);
   expectOk(reply, 'application/json');
   const response = JSON.parse(reply.text);
@@ -47,7 +47,7 @@ export async function askForJson(url: string, body: Fields = {}): Promise<WireRe
 }
 
 /** Asks for a stream. Throws unless the answer is a 200 whose stream keeps every law. */
-export async function askForStream(url: string, body: Fields = {}): Promise<StreamedResponse> {
+export async function askForStream(url: string, body: JsonObject = {}): Promise<StreamedResponse> {
   const reply = await post(url, { ...body, stream: true });
   expectOk(reply, 'text/event-stream');
   const events = readWire(reply.text);
@@ -64,7 +64,7 @@ export function openaiClient(url: string): OpenAI {
 }
 
 /** What openai-node's `responses.stream` makes of an answer, beside the response that its last event held. */
-export async function askOpenai(url: string, body: Fields = {}): Promise<{ final: unknown; reported: unknown }> {
+export async function askOpenai(url: string, body: JsonObject = {}): Promise<{ final: unknown; reported: unknown }> {
   const stream = openaiClient(url).responses.stream({ ...QUESTION, ...body });
   let reported: unknown;
   stream.on('event', (event) => {
@@ -91,12 +91,12 @@ export function outputOfDeltas(events: readonly WireEvent[]): readonly unknown[]
   return (accumulated(deltas).output as readonly WireItem[]).map(reported);
 }
 
-function accumulated(events: readonly WireEvent[]): Fields & { readonly output: unknown } {
+function accumulated(events: readonly WireEvent[]): JsonObject & { readonly output: unknown } {
   let snapshot: Parameters<typeof accumulateResponse>[1];
   // The cast: the schemas have seen the event; the client's types also name what this package never sends.
   for (const event of events) snapshot = accumulateResponse(event as ResponseStreamEvent, snapshot);
   if (!snapshot) throw new Error('The client has accumulated nothing.');
-  return snapshot as unknown as Fields & { readonly output: unknown };
+  return snapshot as unknown as JsonObject & { readonly output: unknown };
 }
 
 /** The parts of an item that deltas report: not its status, its encrypted content or, for this client, its log probabilities. */

@@ -1,8 +1,8 @@
 /** The events of a stream, converted back into the events of its turn, so that both are checked by the same laws. */
 import type { TurnEnd, TurnEvent } from '../../src/protocol/events.ts';
 import type { OutputItem, Part, PartType, ToolCallType } from '../../src/protocol/items.ts';
-import { logProbsText } from '../../src/protocol/log-probs.ts';
-import { unreachable } from '../../src/protocol/unreachable.ts';
+import { logProbsText } from '../../src/protocol/json/log-probs.ts';
+import { unreachable } from '../../src/protocol/record.ts';
 import { broken } from './law.ts';
 import type { WireEvent, WireItem, WireResponse } from './wire-schemas.ts';
 

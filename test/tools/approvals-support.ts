@@ -1,8 +1,10 @@
 /** Turns that end with requests for approval, and the ways in which clients answer them. */
+
 import { type CoreOptions, memoryStore, type ResponseStore, type ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { calls, chatBody, deferred, type Fields, providerOf, says, type ToolsApp } from './support.ts';
+import { calls, chatBody, deferred, providerOf, says, type ToolsApp } from './support.ts';
 
 export const LETTER = '{"to": "Ann"}';
 export const QUESTION = { type: 'message', role: 'user', content: 'Go.' };
@@ -45,7 +47,7 @@ export interface Request {
 }
 
 /** A turn in which the model wants to send a letter. */
-export async function askToSend(app: ToolsApp, body: Fields = {}, letter = LETTER) {
+export async function askToSend(app: ToolsApp, body: JsonObject = {}, letter = LETTER) {
   app.fake.reply(calls(['call_a', 'send', letter]));
   const response = await askForJson(app.url, body);
   return { response, request: requestIn(response) };
@@ -60,15 +62,15 @@ export function requestsIn({ output }: Pick<WireResponse, 'output'>): readonly R
 }
 
 /** The user's answer. */
-export function answerTo({ id }: { readonly id: string }, approve = true, more: Fields = {}): Fields {
+export function answerTo({ id }: { readonly id: string }, approve = true, more: JsonObject = {}): JsonObject {
   return { type: 'mcp_approval_response', approval_request_id: id, approve, ...more };
 }
 
 /** How a client brings an answer: what it asks first, and what then. */
 export interface Way {
   readonly name: string;
-  readonly first: (app: ToolsApp) => Promise<Fields>;
-  readonly body: (requested: WireResponse, answers: readonly Fields[], first: Fields) => Fields;
+  readonly first: (app: ToolsApp) => Promise<JsonObject>;
+  readonly body: (requested: WireResponse, answers: readonly JsonObject[], first: JsonObject) => JsonObject;
 }
 
 const nothing = () => Promise.resolve({});
@@ -112,7 +114,7 @@ export const ways: readonly Way[] = [
 ];
 
 /** Answers with what the model says then; `stream` asks for the response as a stream. */
-export async function answered(app: ToolsApp, body: Fields, stream: boolean, script = [says('Done.')]) {
+export async function answered(app: ToolsApp, body: JsonObject, stream: boolean, script = [says('Done.')]) {
   const before = app.fake.requests.length;
   app.fake.reply(...script);
   const response = stream ? (await askForStream(app.url, body)).response : await askForJson(app.url, body);
@@ -120,7 +122,7 @@ export async function answered(app: ToolsApp, body: Fields, stream: boolean, scr
 }
 
 /** Asks and expects to be refused: the status, and the error's code. */
-export async function refused(app: ToolsApp, body: Fields): Promise<readonly [status: number, code: string]> {
+export async function refused(app: ToolsApp, body: JsonObject): Promise<readonly [status: number, code: string]> {
   const before = app.fake.requests.length;
   const { status, text } = await post(app.url, body);
   if (app.fake.requests.length > before) throw new Error('The model was asked.');

@@ -1,5 +1,7 @@
 /** Calls that wait for the user's approval, over HTTP: shown, answered in every way clients have, and run once. */
+
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk } from '../../src/testing/index.ts';
 import { askForStream, post } from '../support/responses-client.ts';
 import {
@@ -19,7 +21,6 @@ import {
 import {
   type ChatBody,
   calls,
-  type Fields,
   play,
   played,
   reported,
@@ -38,7 +39,7 @@ const IN_EVERY_WAY = ways.flatMap((way) => [
 ]);
 
 /** The roles of the messages, or the names of the tools that one calls. */
-function rolesOf(messages: readonly Fields[]): readonly unknown[] {
+function rolesOf(messages: readonly JsonObject[]): readonly unknown[] {
   return messages.map(({ role, tool_calls: made }) =>
     Array.isArray(made) ? made.map((each) => each.function.name) : role,
   );

@@ -1,6 +1,7 @@
 /** What `tool_choice` does to tools that the server runs. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, chatBody, type Fields, played, providerOf, says, shape, withTools } from './support.ts';
+import { calls, chatBody, played, providerOf, says, shape, withTools } from './support.ts';
 
 const OPTIONS = { tools: [providerOf('files', ['read', 'write']), providerOf('mail', ['send'])] };
 const CLIENTS = [{ type: 'function', name: 'ask' }];
@@ -10,7 +11,7 @@ const ROUND = calls(['a', 'read'], ['b', 'write'], ['c', 'send'], ['d', 'ask']);
  * What each round asked of the model, the calls that were shown, and the ones that were dropped. Asked without the
  * laws of the wire: Open Responses knows no choice of a server.
  */
-async function chosen(choice: unknown, script = [ROUND], more: Fields = {}) {
+async function chosen(choice: unknown, script = [ROUND], more: JsonObject = {}) {
   return withTools(OPTIONS, async ({ url, fake, notes }) => {
     fake.reply(...script);
     const { text } = await post(url, { tools: CLIENTS, tool_choice: choice, ...more });
@@ -48,7 +49,7 @@ describe('tool_choice', () => {
 });
 
 describe('allowed_tools', () => {
-  const allowed = (...tools: readonly Fields[]) => ({ type: 'allowed_tools', mode: 'auto', tools });
+  const allowed = (...tools: readonly JsonObject[]) => ({ type: 'allowed_tools', mode: 'auto', tools });
 
   it('[D-13, T-04] are a hard limit for the server’s tools too: a call outside is neither shown nor run', async () => {
     const choice = allowed({ type: 'function', name: 'read' }, { type: 'function', name: 'ask' });

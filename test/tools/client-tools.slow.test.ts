@@ -1,9 +1,9 @@
 /** The client's tools beside the server's: mixed turns, their continuation, and names that meet. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { askForJson } from '../support/responses-client.ts';
 import {
   calls,
-  type Fields,
   play,
   played,
   providerOf,
@@ -78,7 +78,10 @@ describe('a turn with calls of both', () => {
     const output = { type: 'function_call_output', call_id: 'call_a', output: 'Yes.' };
 
     /** Runs the mixed turn, then the next one with the input that is made of its output. */
-    async function next(app: ToolsApp, bodyFor: (response: { id: string; output: readonly Fields[] }) => Fields) {
+    async function next(
+      app: ToolsApp,
+      bodyFor: (response: { id: string; output: readonly JsonObject[] }) => JsonObject,
+    ) {
       app.fake.reply(mixed);
       const first = await askForJson(app.url, { tools: [ASK] });
       const second = await play(app, [says('Done.')], { tools: [ASK], ...bodyFor(first) });
@@ -87,7 +90,7 @@ describe('a turn with calls of both', () => {
     }
 
     const byId = ({ id }: { readonly id: string }) => ({ previous_response_id: id, input: [output] });
-    const byHistory = ({ output: items }: { readonly output: readonly Fields[] }) => ({
+    const byHistory = ({ output: items }: { readonly output: readonly JsonObject[] }) => ({
       input: [QUESTION, ...items, output],
     });
 
@@ -165,14 +168,14 @@ describe('a turn with calls of both', () => {
 
 describe('names that meet', () => {
   /** What each side saw of the names in a script of one round; what the host is told is told once for each of three answers. */
-  async function names(round: FakeAnswer, options: Parameters<typeof played>[0], body: Fields = {}, rounds = 2) {
+  async function names(round: FakeAnswer, options: Parameters<typeof played>[0], body: JsonObject = {}, rounds = 2) {
     const { response, requested, notes, toolCalls } = await played(
       options,
       [round, says('Done.')].slice(0, rounds),
       body,
     );
     const made = requested[1]?.messages.flatMap(
-      ({ tool_calls: made }) => (made as { function: Fields }[] | undefined) ?? [],
+      ({ tool_calls: made }) => (made as { function: JsonObject }[] | undefined) ?? [],
     );
     return {
       offered: requested[0]?.tools?.map((tool) => tool.function.name),

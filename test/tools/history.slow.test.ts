@@ -1,17 +1,7 @@
 /** Calls that the server ran in earlier turns: they reach the model again, however the client brings them back. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { askForJson } from '../support/responses-client.ts';
-import {
-  calls,
-  type Fields,
-  play,
-  providerOf,
-  says,
-  shape,
-  sinceUser,
-  type ToolsApp,
-  toolTexts,
-  withTools,
-} from './support.ts';
+import { calls, play, providerOf, says, shape, sinceUser, type ToolsApp, toolTexts, withTools } from './support.ts';
 
 const OPTIONS = {
   tools: providerOf('files', ['look.up', 'fall'], ({ name }) =>
@@ -25,7 +15,7 @@ const AGAIN = { type: 'message', role: 'user', content: 'And now?' };
 const SCRIPT = [calls(['call_a', 'look_up', '{"q":1}']), calls(['call_b', 'fall']), says('Done.')];
 
 /** What the model is told of that turn in the next one. */
-function replay(idA: string, idB: string): readonly Fields[] {
+function replay(idA: string, idB: string): readonly JsonObject[] {
   const call = (id: string, name: string, args: string) => ({
     role: 'assistant',
     content: null,
@@ -47,7 +37,7 @@ function callId(id: unknown): string {
   return String(id).slice(-40);
 }
 
-async function firstTurn(app: ToolsApp, body: Fields = {}) {
+async function firstTurn(app: ToolsApp, body: JsonObject = {}) {
   app.fake.reply(...SCRIPT);
   const response = await askForJson(app.url, body);
   const [, a, b] = response.output.map(({ id }) => id);
@@ -55,7 +45,7 @@ async function firstTurn(app: ToolsApp, body: Fields = {}) {
 }
 
 describe('a conversation that goes on', () => {
-  const ways: readonly [string, (items: readonly Fields[], id: string) => Fields][] = [
+  const ways: readonly [string, (items: readonly JsonObject[], id: string) => JsonObject][] = [
     ['by previous_response_id', (_, id) => ({ previous_response_id: id, input: 'And now?' })],
     ['by its full history', (items) => ({ input: [QUESTION, ...items, AGAIN] })],
     [
@@ -112,7 +102,7 @@ describe('a conversation that goes on', () => {
     const tools = [providerOf('files', ['look.up']), providerOf('web', ['look.up'])];
     await withTools({ tools }, async (app) => {
       const { requested } = await play(app, [says('Still done.')], { input: [QUESTION, ...response.output, AGAIN] });
-      const made = requested[0]?.messages.flatMap(({ tool_calls: made }) => (made as { function: Fields }[]) ?? []);
+      const made = requested[0]?.messages.flatMap(({ tool_calls: made }) => (made as { function: JsonObject }[]) ?? []);
       expect(made?.map((call) => call.function.name)).toEqual(['mcp__files__look_up', 'fall']);
     });
   });
@@ -151,7 +141,7 @@ describe('a conversation that goes on', () => {
   it('[P-13, D-17] does not restore another user’s results', async () => {
     const scope = (request: { headers: Readonly<Record<string, unknown>> }) => String(request.headers['x-request-id']);
     await withTools({ ...OPTIONS, scope }, async (app) => {
-      const asUser = async (user: string, body: Fields) => {
+      const asUser = async (user: string, body: JsonObject) => {
         const headers = { 'content-type': 'application/json', 'x-request-id': user };
         const init = { method: 'POST', headers, body: JSON.stringify({ model: 'm', ...body }) };
         return JSON.parse(await (await fetch(`${app.url}/responses`, init)).text());

@@ -1,7 +1,9 @@
 /** Requests that bring real MCP servers over TLS: what is refused, what fails, and what a hostile server can do. */
+
 import type { ServerResponse } from 'node:http';
 import OpenAI from 'openai';
 import type { RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { watchConnections } from '../egress/site.ts';
 import {
   describeRemote,
@@ -28,14 +30,14 @@ import {
   startRemoteApp,
   wireTool,
 } from './remote-app.ts';
-import { calls, type Fields, says, shape, streamOf } from './support.ts';
+import { calls, says, shape, streamOf } from './support.ts';
 
 afterEach(closeAll);
 
 const CALL = { text: 'Rome' };
 
 /** Asks for JSON and for a stream: of each the status and the error, the same of both. */
-async function errorOf(app: RemoteApp, body: Fields): Promise<Fields> {
+async function errorOf(app: RemoteApp, body: JsonObject): Promise<JsonObject> {
   const answers = [await post(app.url, body), await post(app.url, { ...body, stream: true })];
   const [json, streamed] = answers.map(({ status, text }) => ({ status, ...JSON.parse(text).error }));
   expect(streamed).toEqual(json);
@@ -187,7 +189,7 @@ describeRemote('an approval of a call of a server that a request brings', () => 
     const { response } = await streamOf(app.url, { tools });
     app.fake.reply(says('Done.'));
     const answer = answerTo(requestIn(response));
-    const attempt = async (input: readonly unknown[], more: Fields = {}) => {
+    const attempt = async (input: readonly unknown[], more: JsonObject = {}) => {
       const { status, text } = await post(app.url, { tools, input, ...more });
       return status === 200 ? [200] : [status, JSON.parse(text).error.code];
     };
@@ -251,7 +253,7 @@ describeRemote('an approval of a call of a server that a request brings', () => 
     expect([await attempt([answer]), seen]).toEqual([[200], [CALL]]);
   });
 
-  function withOther(item: WireResponse['output'][number]): Fields {
+  function withOther(item: WireResponse['output'][number]): JsonObject {
     return item.type === 'mcp_approval_request' ? { ...item, arguments: '{"text":"Oslo"}' } : item;
   }
 });

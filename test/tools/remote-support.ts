@@ -1,6 +1,7 @@
 /** Servers of tools that requests name, without a network: what was opened, and what ran. */
+
 import { ApiError, type RemoteServer, type RemoteServers, type ToolProvider } from '../../src/index.ts';
-import type { Fields } from './support.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 
 export const URL_A = 'https://a.example.com/mcp';
 export const URL_B = 'https://b.example.com/mcp';
@@ -41,11 +42,11 @@ export function fakeRemote() {
 }
 
 /** The entry of a request. */
-export function entry(label: string, url: string | undefined, more: Fields = {}): Fields {
+export function entry(label: string, url: string | undefined, more: JsonObject = {}): JsonObject {
   return { type: 'mcp', server_label: label, ...(url ? { server_url: url } : {}), ...more };
 }
 
 /** The entry of a server whose tools run at once. */
-export function trusted(label = 'a', url: string | undefined = URL_A, more: Fields = {}): Fields {
+export function trusted(label = 'a', url: string | undefined = URL_A, more: JsonObject = {}): JsonObject {
   return entry(label, url, { require_approval: 'never', ...more });
 }

@@ -1,10 +1,12 @@
 /** Servers of tools that a request names, by their URL or by the label of one that the host has. */
+
 import { type ApprovalQuestion, memoryStore, type StoredResponse } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { until } from '../support/mcp-client.ts';
 import { post } from '../support/responses-client.ts';
 import { answered, answerTo, refused, requestIn, requestsIn } from './approvals-support.ts';
 import { entry, fakeRemote, trusted, URL_A, URL_B, URL_DOWN } from './remote-support.ts';
-import { calls, type Fields, play, played, providerOf, says, shape, streamOf, typesOf, withTools } from './support.ts';
+import { calls, play, played, providerOf, says, shape, streamOf, typesOf, withTools } from './support.ts';
 
 const SECRET = 'tok-3f9a';
 const files = providerOf('files', ['read', 'write']);
@@ -12,16 +14,16 @@ const files = providerOf('files', ['read', 'write']);
 const SECRETS = { authorization: SECRET, headers: { 'X-Key': SECRET } };
 const GO = { role: 'user', content: 'Go.' };
 
-function secretEntry(): Fields {
+function secretEntry(): JsonObject {
   return trusted('c', URL_A, SECRETS);
 }
 
-function inNamespace(...tools: readonly Fields[]): Fields {
+function inNamespace(...tools: readonly JsonObject[]): JsonObject {
   return { type: 'namespace', name: 'crm', description: 'Customers.', tools };
 }
 
 /** Tools as an item of the input. */
-function written(...tools: readonly Fields[]): Fields {
+function written(...tools: readonly JsonObject[]): JsonObject {
   return { type: 'additional_tools', tools };
 }
 
@@ -135,7 +137,7 @@ describe('a server by its URL', () => {
     });
   });
 
-  it.each<[string, Fields]>([
+  it.each<[string, JsonObject]>([
     ['in a namespace', { tools: [inNamespace(secretEntry())] }],
     ['in a namespace in a namespace', { tools: [inNamespace(inNamespace(secretEntry()))] }],
     ['in a namespace among tools sent as an item', { input: [written(inNamespace(secretEntry())), GO] }],
@@ -268,7 +270,7 @@ describe('require_approval', () => {
   ])('[T-09] says %s', async (_, approval, remote, hosted) => {
     const { remoteMcp } = fakeRemote();
     const written = approval === undefined ? {} : { require_approval: approval };
-    const gatedIn = (tool: Fields, names: readonly string[]) =>
+    const gatedIn = (tool: JsonObject, names: readonly string[]) =>
       withTools({ remoteMcp, tools: files }, async (app) => {
         const made = names.map((name, index) => [`call_${index}`, name] as const);
         app.fake.reply(calls(...made), says('Done.'));
@@ -325,10 +327,10 @@ describe('a tool choice', () => {
   ])('[S-05] %s is told to the model', async (_, choice, reported) => {
     const { remoteMcp } = fakeRemote();
     const { requested } = await played({ remoteMcp }, [says('Hi.')], { tools, tool_choice: choice });
-    expect((requested[0] as Fields).tool_choice).toEqual(reported);
+    expect((requested[0] as JsonObject).tool_choice).toEqual(reported);
   });
 
-  it.each<[string, Fields, readonly string[]]>([
+  it.each<[string, JsonObject, readonly string[]]>([
     [
       'a label admits all tools of the server',
       { server_label: 'a' },
@@ -428,7 +430,7 @@ describe('a server by the label of one of the host’s', () => {
 
 describe('a shape that is refused', () => {
   const none = undefined;
-  it.each<[string, readonly Fields[], string, RegExp]>([
+  it.each<[string, readonly JsonObject[], string, RegExp]>([
     ['a connector', [entry('a', none, { connector_id: 'c' })], 'tools[0].connector_id', /^Connectors are not/],
     [
       'a bad require_approval',

@@ -1,4 +1,5 @@
 /** An app with tools of its own over a model server that follows a script, round by round. */
+
 import { isDeepStrictEqual } from 'node:util';
 import type {
   ApprovalInfo,
@@ -9,6 +10,7 @@ import type {
   ToolProvider,
   ToolResult,
 } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { callErrorText } from '../../src/protocol/tool-calls/results/call-error.ts';
 import {
   type FakeAnswer,
@@ -31,11 +33,9 @@ import {
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import type { WireEvent, WireResponse } from '../support/wire-schemas.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** A Chat Completions request, as far as a test looks into it by name. */
-export interface ChatBody extends Fields {
-  readonly messages: readonly Fields[];
+export interface ChatBody extends JsonObject {
+  readonly messages: readonly JsonObject[];
   readonly tools?: readonly { readonly function: { readonly name: string } }[];
 }
 
@@ -98,7 +98,7 @@ async function withApp<Result>(
 export function played(
   options: RouterOptions,
   script: readonly FakeResponder[],
-  body: Fields = {},
+  body: JsonObject = {},
   rounds = script.length,
 ): Promise<Played & Pick<ToolsApp, 'notes' | 'toolCalls'>> {
   return withTools(options, async (app) => {
@@ -115,7 +115,7 @@ export function played(
 export async function play(
   app: ToolsApp,
   script: readonly FakeResponder[],
-  body: Fields = {},
+  body: JsonObject = {},
   rounds = script.length,
 ): Promise<Played> {
   const json = await counted(app, script, rounds, () => askForJson(app.url, body));
@@ -136,7 +136,11 @@ export async function play(
 }
 
 /** Asks for JSON and for a stream that both fail in mid-answer. Throws unless they agree and openai-node raises the error. */
-export async function playFailure(app: ToolsApp, script: readonly FakeResponder[], body: Fields = {}): Promise<Played> {
+export async function playFailure(
+  app: ToolsApp,
+  script: readonly FakeResponder[],
+  body: JsonObject = {},
+): Promise<Played> {
   const json = await counted(app, script, script.length, () => askForJson(app.url, body));
   const streamed = await counted(app, script, script.length, () => askForStream(app.url, body));
   const { events, response } = streamed.answer;
@@ -209,7 +213,7 @@ export function providerOf(
 }
 
 /** Asks for a stream and reads it to its end. */
-export async function streamOf(url: string, body: Fields = {}) {
+export async function streamOf(url: string, body: JsonObject = {}) {
   const { text } = await post(url, { ...body, stream: true });
   const events = readWire(text);
   return { text, events, response: expectWireLaws(events) };
@@ -231,7 +235,7 @@ export function reported(item: Item | undefined): unknown {
 }
 
 /** The messages after the last one of the user's own. */
-export function sinceUser({ messages }: ChatBody): readonly Fields[] {
+export function sinceUser({ messages }: ChatBody): readonly JsonObject[] {
   return messages.slice(
     messages.findLastIndex(({ role, content }) => role === 'user' && typeof content === 'string') + 1,
   );

@@ -1,5 +1,7 @@
 /** Deferred tools: what the model is offered before and after it has found them, and what clients are shown of it. */
+
 import type { RouterOptions, ToolProvider } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { knownTools } from '../../src/tools/deferred-tools.ts';
 import { namedTools } from '../../src/tools/toolset.ts';
 import { checkpointOf, restoredState } from '../../src/turn/checkpoint.ts';
@@ -9,7 +11,6 @@ import { post } from '../support/responses-client.ts';
 import {
   type ChatBody,
   calls,
-  type Fields,
   type Played,
   play,
   played,
@@ -110,13 +111,13 @@ describe('deferred tools', () => {
       'output_item.done',
       'output_item.added',
     ]);
-    const [, , added] = events as readonly Fields[];
+    const [, , added] = events as readonly JsonObject[];
     expect(added?.item).toMatchObject({ status: 'in_progress', arguments: {} });
   });
 
   it('[T-07] are described in the search: how many there are, and of which servers', async () => {
     const { requested } = await played(OPTIONS, [says('No.')]);
-    const [search] = (requested[0]?.tools ?? []) as readonly { function: Fields }[];
+    const [search] = (requested[0]?.tools ?? []) as readonly { function: JsonObject }[];
     expect(search?.function).toMatchObject({
       name: 'tool_search',
       description: expect.stringContaining('3 more, of docs, mail.'),
@@ -239,9 +240,9 @@ describe('deferred tools', () => {
 });
 
 describe('the choice of tools', () => {
-  const choose = (choice: unknown, more: Fields = {}) =>
+  const choose = (choice: unknown, more: JsonObject = {}) =>
     played(OPTIONS, [says('Fine.')], { tool_choice: choice, ...more });
-  const allowed = (...chosen: readonly Fields[]) => ({ type: 'allowed_tools', mode: 'auto', tools: chosen });
+  const allowed = (...chosen: readonly JsonObject[]) => ({ type: 'allowed_tools', mode: 'auto', tools: chosen });
   const mcp = (server_label: string, name?: string) => ({ type: 'mcp', server_label, ...(name ? { name } : {}) });
 
   it.each<[string, unknown, string]>([
@@ -273,7 +274,7 @@ describe('the choice of tools', () => {
     expect(toolTexts(requested[1] as ChatBody)).toEqual({ c: '{"found":["send"]}' });
   });
 
-  it.each<[string, Fields, string]>([
+  it.each<[string, JsonObject, string]>([
     ['names tools', { allowed_tools: ['write', 'list'] }, 'tool_search list write'],
     ['names tools and defers them', { allowed_tools: ['write', 'list'], defer_loading: true }, 'tool_search'],
     ['defers nothing', { defer_loading: false }, 'tool_search list page_read write'],
@@ -284,7 +285,7 @@ describe('the choice of tools', () => {
   });
 
   it('[A-25] takes a tool of type tool_search for this search, unless the client wants to run it', async () => {
-    const asked = async (tool: Fields) => (await played(OPTIONS, [says('Fine.')], { tools: [tool] })).notes.length;
+    const asked = async (tool: JsonObject) => (await played(OPTIONS, [says('Fine.')], { tools: [tool] })).notes.length;
     expect([await asked({ type: 'tool_search' }), await asked({ type: 'tool_search', execution: 'client' })]).toEqual([
       0, 3,
     ]);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { ToolOwner } from '../../src/ports/toolset.ts';
 import type { ModelEvent, TurnInput, Usage } from '../../src/protocol/events.ts';
 import type { TopLogProb } from '../../src/protocol/items.ts';
-import { logProbsText } from '../../src/protocol/log-probs.ts';
+import { logProbsText } from '../../src/protocol/json/log-probs.ts';
 import type { TurnPlan } from '../../src/turn/state.ts';
 import { DEFAULT_PLAN, END, START } from './whole-turn.ts';
 

@@ -1,6 +1,5 @@
 /** What the machine says of a compaction. */
-import type { TurnInput } from '../../src/protocol/events.ts';
-import { NO_USAGE } from '../../src/protocol/events.ts';
+import { NO_USAGE, type TurnInput } from '../../src/protocol/events.ts';
 import { endOf, feed, SEED, START, wholeTurn } from './whole-turn.ts';
 
 const BEGUN: TurnInput = { type: 'compacting' };

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { LogProb } from '../../src/protocol/items.ts';
-import { logProbsIn } from '../../src/protocol/log-probs.ts';
+import { logProbsIn } from '../../src/protocol/json/log-probs.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';

@@ -9,7 +9,7 @@ import type {
   Usage,
 } from '../../src/protocol/events.ts';
 import type { ListedTool, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
-import { unreachable } from '../../src/protocol/unreachable.ts';
+import { unreachable } from '../../src/protocol/record.ts';
 import type { TurnPlan } from '../../src/turn/state.ts';
 import { wholeTurn } from './whole-turn.ts';
 

@@ -1,7 +1,9 @@
 /** One conversation over two upstreams: what either wrote is taken by the other, and what is its own comes back to it. */
+
 import { anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import { z } from 'zod';
 import { chatCompletionsUpstream, memoryStore, type ResponseStore, type Upstream } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatStream,
   type FakeReply,
@@ -15,8 +17,6 @@ import { askForStream } from '../support/responses-client.ts';
 import { streamOf } from './messages-app.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from './messages-bytes.ts';
 import { expectMessagesRequest } from './messages-schema.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** An app over one upstream, and the server behind it. */
 interface Side {
@@ -97,7 +97,7 @@ function expectChatRequest(body: unknown): void {
 }
 
 const claudeSays = (...frames: readonly string[]) => checked(expectMessagesRequest, streamOf(messagesStream(frames)));
-const chatSays = (...deltas: readonly Fields[]) => checked(expectChatRequest, { body: chatStream(...deltas) });
+const chatSays = (...deltas: readonly JsonObject[]) => checked(expectChatRequest, { body: chatStream(...deltas) });
 
 const TOOLS = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
 
@@ -110,7 +110,7 @@ async function ask({ app }: Side, input: unknown, previous?: string) {
   return { id: response.id, types: response.output.map(({ type }) => type) };
 }
 
-function answer(id: string): readonly Fields[] {
+function answer(id: string): readonly JsonObject[] {
   return [{ type: 'function_call_output', call_id: id, output: `Seen by ${id}.` }];
 }
 

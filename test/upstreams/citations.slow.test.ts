@@ -1,5 +1,7 @@
 /** Where an answer of another Responses server, or of Anthropic, says it is from: as recorded, and written after their documentation. */
+
 import type { Note } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { parsed } from '../http/client.ts';
@@ -10,8 +12,6 @@ import { describeShared, listShared, readShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
 import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
 import { block, messagesStream, textBlock } from './messages-bytes.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const notes: Note[] = [];
 const hooks = { onNote: (note: Note) => void notes.push(note) };
@@ -29,7 +29,7 @@ beforeEach(() => {
   notes.length = 0;
 });
 
-const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly Fields[];
+const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly JsonObject[];
 
 /** All annotations of the messages, in order. */
 function citedIn({ output }: { readonly output?: unknown }): readonly unknown[] {
@@ -48,7 +48,7 @@ function picturesIn({ output }: { readonly output?: unknown }): readonly unknown
 }
 
 /** The whole response in the recording: the answer itself, or what its last event holds. */
-function recordedIn(text: string): Fields {
+function recordedIn(text: string): JsonObject {
   if (text.startsWith('{')) return parsed(text);
   const data = text.split(/\r?\n/).filter((line) => line.startsWith('data: {'));
   const events = data.map((line) => parsed(line.slice(5)));
@@ -105,7 +105,7 @@ describe('a picture of another Responses server', () => {
     const { id } = await askForJson(app.url);
     fake.reply(answer(written));
     await askForJson(app.url, { previous_response_id: id, input: 'Is it nice?' });
-    expect((fake.requests.at(-1)?.body as Fields | undefined)?.input).toEqual([
+    expect((fake.requests.at(-1)?.body as JsonObject | undefined)?.input).toEqual([
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Go.' }] },
       {
         type: 'message',
@@ -125,7 +125,7 @@ describe('a picture in a conversation with Anthropic', () => {
     const picture = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: '/9j/AA==' };
     claude.fake.reply(streamOf(messagesStream([textBlock(0, 'Yes.')])));
     await askForJson(claude.url, { input: [{ role: 'user', content: 'Draw.' }, picture] });
-    const [{ content } = {}] = listOf((claude.fake.requests.at(-1)?.body as Fields | undefined)?.messages);
+    const [{ content } = {}] = listOf((claude.fake.requests.at(-1)?.body as JsonObject | undefined)?.messages);
     expect(listOf(content).at(-1)).toEqual({
       type: 'image',
       source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/AA==' },
@@ -134,7 +134,7 @@ describe('a picture in a conversation with Anthropic', () => {
 });
 
 describe("Anthropic's citations", () => {
-  const citing = (citation: Fields) =>
+  const citing = (citation: JsonObject) =>
     streamOf(
       messagesStream([
         block(

@@ -1,11 +1,12 @@
 /** The final object of a Responses stream beside the stream itself: what was not shown yet is taken from it, with a note. */
+
 import { functionTools, type RouterOptions } from '../../src/index.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
-import type { Fields } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';
 import { askForStream } from '../support/responses-client.ts';
@@ -35,14 +36,14 @@ async function start(options: RouterOptions = {}): Promise<void> {
 beforeEach(() => start());
 afterEach(() => Promise.all([app.close(), fake.close()]));
 
-const message = (text: string, id = 'msg_there'): Fields => ({
+const message = (text: string, id = 'msg_there'): JsonObject => ({
   id,
   type: 'message',
   role: 'assistant',
   status: 'completed',
   content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
 });
-const call = (json: string, call_id = 'call_1'): Fields => ({
+const call = (json: string, call_id = 'call_1'): JsonObject => ({
   id: `fc_${call_id}`,
   type: 'function_call',
   status: 'completed',
@@ -50,8 +51,8 @@ const call = (json: string, call_id = 'call_1'): Fields => ({
   name: 'look',
   arguments: json,
 });
-const thought = (more: Fields = {}): Fields => ({ id: 'rs_there', type: 'reasoning', summary: [], ...more });
-const ended = (...output: readonly Fields[]) => responseEnd('completed', { output });
+const thought = (more: JsonObject = {}): JsonObject => ({ id: 'rs_there', type: 'reasoning', summary: [], ...more });
+const ended = (...output: readonly JsonObject[]) => responseEnd('completed', { output });
 
 /** What an answer says, item by item, and what was noted of it. */
 async function reported(body: string, split: FakeAnswer['split'] = 'whole') {

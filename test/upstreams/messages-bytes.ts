@@ -1,27 +1,26 @@
 /** Writes what an Anthropic Messages server says, for tests that do not need a recording. */
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../src/protocol/record.ts';
 
 /** What goes beside the blocks of a message. */
 export interface MessageEnd {
   readonly stop?: string;
-  readonly input?: Fields;
+  readonly input?: JsonObject;
   readonly output?: number;
 }
 
 /** One event as an SSE frame. */
-export function messagesEvent(event: Fields): string {
+export function messagesEvent(event: JsonObject): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** The first event. */
-export function messageStart(usage: Fields = { input_tokens: 9, output_tokens: 1 }): string {
+export function messageStart(usage: JsonObject = { input_tokens: 9, output_tokens: 1 }): string {
   const message = { id: 'msg_fake', type: 'message', role: 'assistant', model: 'fake-model', content: [] };
   return messagesEvent({ type: 'message_start', message: { ...message, stop_reason: null, usage } });
 }
 
 /** A block with its deltas, as frames. */
-export function block(index: number, content: Fields, ...deltas: readonly Fields[]): string {
+export function block(index: number, content: JsonObject, ...deltas: readonly JsonObject[]): string {
   return [
     messagesEvent({ type: 'content_block_start', index, content_block: content }),
     ...deltas.map((delta) => messagesEvent({ type: 'content_block_delta', index, delta })),
@@ -64,6 +63,6 @@ export function messagesStream(frames: readonly string[], end: MessageEnd = {}):
 }
 
 /** An error as the wire has it, in a body or in a stream. */
-export function messagesError(type: string, message: string): Fields {
+export function messagesError(type: string, message: string): JsonObject {
   return { type: 'error', error: { type, message } };
 }

@@ -1,11 +1,12 @@
 /** A turn that Anthropic pauses goes on by itself: asked again with what was said, and told as one response. */
+
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { RouterOptions } from '../../src/index.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
-import type { Fields } from '../http/client.ts';
 import { readEvents } from '../support/read-events.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import { describeShared, readShared } from '../support/shared.ts';
@@ -35,8 +36,8 @@ async function start(options: RouterOptions = {}): Promise<void> {
 
 afterEach(() => app.close());
 
-const bodies = () => app.fake.requests.map(({ body }) => body as Fields);
-const messagesOf = (body: Fields | undefined) => (body?.messages ?? []) as readonly Fields[];
+const bodies = () => app.fake.requests.map(({ body }) => body as JsonObject);
+const messagesOf = (body: JsonObject | undefined) => (body?.messages ?? []) as readonly JsonObject[];
 
 /** A use of the web whose answer is yet to come, and that answer. */
 const use = (index: number, id: string, query: string) =>
@@ -133,16 +134,16 @@ async function decoded(chunks: Iterable<Buffer>) {
 }
 
 /** The blocks of a recorded message as they must go back, read as plainly as can be. */
-function blocksIn(text: string): readonly Fields[] {
+function blocksIn(text: string): readonly JsonObject[] {
   const lines = text.split('\n').filter((line) => line.startsWith('data:'));
-  const events = lines.map((line) => JSON.parse(line.slice('data:'.length)) as Fields);
+  const events = lines.map((line) => JSON.parse(line.slice('data:'.length)) as JsonObject);
   const found: Record<string, unknown>[] = [];
   const json: string[] = [];
   for (const { type, index, content_block: opened, delta } of events) {
     const at = Number(index);
-    if (type === 'content_block_start') found[at] = { ...(opened as Fields) };
+    if (type === 'content_block_start') found[at] = { ...(opened as JsonObject) };
     if (type !== 'content_block_delta') continue;
-    const { type: _, partial_json = '', ...more } = delta as Fields;
+    const { type: _, partial_json = '', ...more } = delta as JsonObject;
     for (const [name, piece] of Object.entries(more))
       found[at] = { ...found[at], [name]: `${found[at]?.[name]}${piece}` };
     json[at] = `${json[at] ?? ''}${partial_json}`;
@@ -359,7 +360,7 @@ describe('a turn that pauses', () => {
     );
     const { id } = await askForJson(app.url);
     await post(app.url, { previous_response_id: id, input: 'And?' });
-    expect(messagesOf(expectMessagesRequest(bodies()[2]) as unknown as Fields).map(({ role }) => role)).toEqual([
+    expect(messagesOf(expectMessagesRequest(bodies()[2]) as unknown as JsonObject).map(({ role }) => role)).toEqual([
       'user',
       'assistant',
       'user',

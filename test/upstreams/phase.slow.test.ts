@@ -1,9 +1,11 @@
 /** The phase of a message through `responsesUpstream`: shown, kept, sent back; and messages stay apart. */
+
 import fc from 'fast-check';
 import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
-import { askJson, type Fields, send } from '../http/client.ts';
+import { askJson, send } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';
 import { askForStream } from '../support/responses-client.ts';
@@ -23,7 +25,7 @@ async function start(make: (options: { baseURL: string; retries: number }) => Up
 beforeEach(() => start());
 afterEach(() => Promise.all([app.close(), fake.close()]));
 
-const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly Fields[];
+const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly JsonObject[];
 
 /** The phase and the words of each message. */
 function messagesIn(items: unknown): readonly (readonly [phase: unknown, text: string])[] {
@@ -41,22 +43,22 @@ function wordsOf(content: unknown): string {
 /** The messages of a recorded stream with their words as the deltas have them: in some of the recordings those are cut. */
 function recordedMessages(text: string) {
   const data = text.split('\n').filter((line) => line.startsWith('data:'));
-  const events = data.map((line) => JSON.parse(line.slice(5)) as Fields);
+  const events = data.map((line) => JSON.parse(line.slice(5)) as JsonObject);
   const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
   const done = events.filter(({ type }) => type === 'response.output_item.done');
   const whole = done.map(({ item, output_index: index }) => {
     const words = deltas.filter(({ output_index }) => output_index === index).map(({ delta }) => delta);
-    return { ...(item as Fields), content: words.join('') };
+    return { ...(item as JsonObject), content: words.join('') };
   });
   return messagesIn(whole);
 }
 
 /** What the model server is sent as input. */
 const sentInput = () => sentBody().input;
-const sentBody = () => (fake.requests.at(-1)?.body ?? {}) as Fields;
+const sentBody = () => (fake.requests.at(-1)?.body ?? {}) as JsonObject;
 
 /** A message in one delta. */
-function written(index: number, text: string, more: Fields = {}): string {
+function written(index: number, text: string, more: JsonObject = {}): string {
   const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
   const whole = { id: `msg_${index}`, type: 'message', role: 'assistant', status: 'completed', content, ...more };
   return item(index, whole, { content: [] }, { type: 'response.output_text.delta', content_index: 0, delta: text });
@@ -90,7 +92,7 @@ describeShared('a recorded answer with phases', () => {
   it.each(answers)('[V-05] shows each message of a JSON answer with its phase: %s', async (_, text) => {
     fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
     const { output } = await askJson(app.url);
-    expect(messagesIn(output)).toEqual(messagesIn((JSON.parse(text) as Fields).output));
+    expect(messagesIn(output)).toEqual(messagesIn((JSON.parse(text) as JsonObject).output));
   });
 
   it('[V-05] [P-08] means the same byte by byte', async () => {
@@ -135,8 +137,10 @@ describe('a message with a phase', () => {
   it('[V-05] [P-02] is announced with it', async () => {
     fake.reply(eventStream(BOTH));
     const { events, response } = await askForStream(app.url);
-    const added = events.filter(({ type }) => type === 'response.output_item.added') as unknown as readonly Fields[];
-    expect(added.map((event) => (event.item as Fields).phase)).toEqual(['commentary', 'final_answer']);
+    const added = events.filter(
+      ({ type }) => type === 'response.output_item.added',
+    ) as unknown as readonly JsonObject[];
+    expect(added.map((event) => (event.item as JsonObject).phase)).toEqual(['commentary', 'final_answer']);
     expect(messagesIn(response.output)).toEqual(EXPECTED);
   });
 

@@ -1,11 +1,10 @@
 /** Writes what another server of the Responses API says, for tests that do not need a recording. */
 
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type UpstreamExtra, upstreamScript } from '../../src/testing/index.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** One event as an SSE frame. */
-export function responsesEvent(event: Fields): string {
+export function responsesEvent(event: JsonObject): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
@@ -16,7 +15,12 @@ export function responseStart(): string {
 }
 
 /** An item from its start to its end, with what is said in between. */
-export function item(output_index: number, whole: Fields, start: Fields, ...deltas: readonly Fields[]): string {
+export function item(
+  output_index: number,
+  whole: JsonObject,
+  start: JsonObject,
+  ...deltas: readonly JsonObject[]
+): string {
   return [
     responsesEvent({ type: 'response.output_item.added', output_index, item: { ...whole, ...start } }),
     ...deltas.map((delta) => responsesEvent({ output_index, item_id: whole.id, ...delta })),
@@ -41,7 +45,7 @@ export function callItem(index: number, call_id: string, name: string, json: str
 const USAGE = { input_tokens: 9, output_tokens: 12, total_tokens: 21 };
 
 /** The last event. */
-export function responseEnd(name = 'completed', more: Fields = {}): string {
+export function responseEnd(name = 'completed', more: JsonObject = {}): string {
   const response = { id: 'resp_there', object: 'response', status: name, output: [], usage: USAGE, ...more };
   return responsesEvent({ type: `response.${name}`, response });
 }
@@ -55,7 +59,7 @@ export function responsesStream(items: readonly string[], end = responseEnd()): 
 export function responsesExtras(): Readonly<Record<UpstreamExtra, string>> {
   const { thought, state, calls, messages, citation } = upstreamScript;
   const [call] = calls;
-  const written = (index: number, text: string, more: Fields, ...deltas: readonly Fields[]) => {
+  const written = (index: number, text: string, more: JsonObject, ...deltas: readonly JsonObject[]) => {
     const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
     const whole = { id: `msg_${index}`, type: 'message', role: 'assistant', status: 'completed', content, ...more };
     return item(index, whole, { content: [] }, { type: 'response.output_text.delta', delta: text }, ...deltas);

@@ -1,7 +1,9 @@
 /** Every recorded answer of a Responses server, through an app over that server. */
+
 import fc from 'fast-check';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask, outcomeOf } from '../http/client.ts';
@@ -10,8 +12,6 @@ import { eventStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { describeShared, listShared, readShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const STREAMS = 'corpus/responses-stream';
 const ANSWERS = 'corpus/responses-json';
@@ -32,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([app.close(), fake.close()]));
 
-const isRecord = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
-const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly Fields[];
+const isRecord = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
+const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly JsonObject[];
 
 /** What a response says: the words, the calls, how it ended and what it used. */
 interface Reading {
@@ -44,10 +44,10 @@ interface Reading {
 }
 
 /** Read as plainly as can be: the items as they were when they were done. */
-function readingOf(items: readonly Fields[], response: Fields | undefined): Reading {
+function readingOf(items: readonly JsonObject[], response: JsonObject | undefined): Reading {
   const parts = items.flatMap(({ type, content }) => (type === 'message' ? listOf(content) : []));
   const calls = items.filter(({ type }) => type === 'function_call');
-  const usage = response?.usage as Fields | undefined;
+  const usage = response?.usage as JsonObject | undefined;
   return {
     status: response?.status ?? 'failed',
     text: parts.map(({ text, refusal }) => text ?? refusal ?? '').join(''),
@@ -56,20 +56,20 @@ function readingOf(items: readonly Fields[], response: Fields | undefined): Read
   };
 }
 
-function eventsIn(text: string): readonly Fields[] {
+function eventsIn(text: string): readonly JsonObject[] {
   const data = text.split(/\r?\n/).filter((line) => line.startsWith('data:'));
   const parsed = data.map((line) => line.slice(5).trim()).filter((line) => line !== '' && line !== '[DONE]');
-  return parsed.map((line) => JSON.parse(line) as Fields);
+  return parsed.map((line) => JSON.parse(line) as JsonObject);
 }
 
-const isEnd = ({ type }: Fields) => /^response\.(completed|incomplete|failed)$/.test(String(type));
+const isEnd = ({ type }: JsonObject) => /^response\.(completed|incomplete|failed)$/.test(String(type));
 
 /** What the first response says, as its stream ends there: the recording of a tool's two rounds holds two of them. */
 function readStream(text: string): Reading {
   const all = eventsIn(text);
   const end = all.findIndex(isEnd);
   const events = end < 0 ? all : all.slice(0, end + 1);
-  const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as Fields);
+  const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as JsonObject);
   const last = events.find(isEnd);
   const response = isRecord(last?.response) ? last.response : undefined;
   const reading = readingOf(done.length > 0 ? done : listOf(response?.output), response);
@@ -79,7 +79,7 @@ function readStream(text: string): Reading {
 }
 
 function reported({ status, output, usage }: WireResponse): Reading {
-  return readingOf(output as unknown as readonly Fields[], { status, usage });
+  return readingOf(output as unknown as readonly JsonObject[], { status, usage });
 }
 
 /** All that the upstream says of a stream that comes in these pieces. */
@@ -129,7 +129,7 @@ describeShared('a recorded stream of a Responses server, through an Express app'
 
 describeShared('a recorded JSON answer of a Responses server, through an Express app', () => {
   it.each(answers)('[Q-03] [X-07] [B-46] says what the recording says: %s', async (_, text) => {
-    const recorded = JSON.parse(text) as Fields;
+    const recorded = JSON.parse(text) as JsonObject;
     fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
     expect(reported(await askForJson(app.url))).toEqual(readingOf(listOf(recorded.output), recorded));
   });

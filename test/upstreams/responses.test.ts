@@ -12,6 +12,7 @@ import { outputItemId } from '../../src/protocol/ids.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { Note } from '../../src/protocol/note.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import {
   chatChunk,
   chatStream,
@@ -24,7 +25,7 @@ import {
 import { toResponsesBody } from '../../src/upstreams/responses/body.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
-import { ask, askJson, type Fields } from '../http/client.ts';
+import { ask, askJson } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { callItem, item, responseEnd, responsesEvent, responsesStream } from './responses-bytes.ts';
@@ -36,7 +37,7 @@ function body(request: Partial<ModelRequest>, settings: Partial<Parameters<typeo
   const skipped: string[] = [];
   const whole = { model: 'm', items: [], tools: [], ...request };
   const written = toResponsesBody(whole, { ...SETTINGS, ...settings }, ({ type }) => void skipped.push(type));
-  const sent: Fields = JSON.parse(JSON.stringify(written));
+  const sent: JsonObject = JSON.parse(JSON.stringify(written));
   return { ...sent, input: sent.input, skipped };
 }
 
@@ -168,7 +169,7 @@ describe('the request to another server', () => {
       arguments: '{}',
       output: 'x',
     });
-    const types = (inputOf(call(0), call(1)) as readonly Fields[]).map(({ type }) => type);
+    const types = (inputOf(call(0), call(1)) as readonly JsonObject[]).map(({ type }) => type);
     expect(types).toEqual(['function_call', 'function_call_output', 'function_call', 'function_call_output']);
   });
 
@@ -189,7 +190,7 @@ describe('the request to another server', () => {
   });
 });
 
-function withoutStatus({ status: _, ...item }: Fields): Fields {
+function withoutStatus({ status: _, ...item }: JsonObject): JsonObject {
   return item;
 }
 
@@ -353,7 +354,7 @@ describe('this server over this server', () => {
 
   afterEach(() => Promise.all([front.close(), back.close(), fake.close()]));
 
-  it.each<[string, FakeReply, Fields]>([
+  it.each<[string, FakeReply, JsonObject]>([
     ['words', { body: textStream('Hello there') }, {}],
     [
       'parallel calls',
@@ -381,7 +382,8 @@ describe('this server over this server', () => {
     const [ours, theirs] = await Promise.all([front, back].map(async ({ url }) => shown(await askJson(url, request))));
     expect(ours).toEqual(theirs);
     const text = await (await ask(front.url, { stream: true, ...request })).text();
-    if (text.startsWith('event:')) expect(shown(expectWireLaws(readWire(text)) as unknown as Fields)).toEqual(theirs);
+    if (text.startsWith('event:'))
+      expect(shown(expectWireLaws(readWire(text)) as unknown as JsonObject)).toEqual(theirs);
   });
 
   it('[X-07] [S-12] [T-02] goes on with a conversation, and runs tools of its own', async () => {
@@ -390,8 +392,8 @@ describe('this server over this server', () => {
     await start({ tools }, { body: call }, { body: textStream('Sunny.') }, { body: textStream('Yes.') });
     const first = await askJson(front.url);
     await askJson(front.url, { previous_response_id: first.id, input: 'Sure?' });
-    const { messages } = (fake.requests.at(-1)?.body ?? {}) as { messages: readonly Fields[] };
-    expect((first.output as readonly Fields[]).map(({ type }) => type)).toEqual([
+    const { messages } = (fake.requests.at(-1)?.body ?? {}) as { messages: readonly JsonObject[] };
+    expect((first.output as readonly JsonObject[]).map(({ type }) => type)).toEqual([
       'mcp_list_tools',
       'mcp_call',
       'message',
@@ -417,9 +419,9 @@ describe('this server over this server', () => {
 });
 
 /** What a response or an error says, without ids and times. */
-function shown({ status, output, error, incomplete_details, usage }: Fields): Fields {
+function shown({ status, output, error, incomplete_details, usage }: JsonObject): JsonObject {
   const text = JSON.stringify({ status, output, error, incomplete_details, usage });
-  return JSON.parse(text.replaceAll(/"id":"[^"]*"/g, '"id":""')) as Fields;
+  return JSON.parse(text.replaceAll(/"id":"[^"]*"/g, '"id":""')) as JsonObject;
 }
 
 describe('responsesUpstream', () => {

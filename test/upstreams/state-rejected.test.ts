@@ -1,9 +1,11 @@
 /** Thoughts that a model server refuses to be given back: it is asked once more without them. Exchanges written as the servers write them. */
+
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { functionTools, type RouterOptions, type Upstream } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
-import { ask, askJson, type Fields } from '../http/client.ts';
+import { ask, askJson } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from './messages-bytes.ts';
@@ -36,16 +38,16 @@ async function start(
 
 afterEach(() => Promise.all([app.close(), fake.close()]));
 
-const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly Fields[];
-const bodies = () => fake.requests.map(({ body }) => body as Fields);
+const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly JsonObject[];
+const bodies = () => fake.requests.map(({ body }) => body as JsonObject);
 
 /** Two turns; the answer to the second. */
-async function goOn(): Promise<Fields> {
+async function goOn(): Promise<JsonObject> {
   const { id } = await askJson(app.url);
   return askJson(app.url, { previous_response_id: id, input: 'Sure?' });
 }
 
-const words = ({ output }: Fields) =>
+const words = ({ output }: JsonObject) =>
   listOf(output)
     .flatMap(({ content }) => listOf(content))
     .map(({ text }) => text)
@@ -145,8 +147,8 @@ describe('anthropicUpstream', () => {
   });
   const THOUGHT = { body: messagesStream([thinkingBlock(0, 'Hm', 'signed'), textBlock(1, 'Sunny.')]) };
   const YES = { body: messagesStream([textBlock(0, 'Yes.')]) };
-  const isThought = ({ type }: Fields) => type === 'thinking' || type === 'redacted_thinking';
-  const blocks = (body: Fields | undefined) => listOf(body?.messages).flatMap(({ content }) => listOf(content));
+  const isThought = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
+  const blocks = (body: JsonObject | undefined) => listOf(body?.messages).flatMap(({ content }) => listOf(content));
 
   it.each([
     'messages.1.content.0: Invalid `signature` in `thinking` block',

@@ -1,6 +1,8 @@
 /** Anthropic's own web tools: offered by the host, shown as OpenAI shows its own, and given back. */
+
 import { type AnthropicOptions, anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { chatCompletionsUpstream, memoryStore, type RouterOptions } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeAnswer, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
 import { askForJson, askForStream, askOpenai } from '../support/responses-client.ts';
@@ -9,8 +11,6 @@ import type { WireEvent, WireItem } from '../support/wire-schemas.ts';
 import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
 import { block, messagesStream, textBlock, thinkingBlock, toolBlock } from './messages-bytes.ts';
 import { expectMessagesRequest, type MessagesRequest } from './messages-schema.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 let app: MessagesApp;
 
@@ -47,7 +47,7 @@ const PAGES = [
 const error = (code: string) => ({ type: 'web_search_tool_result_error', error_code: code });
 const FETCHED = { type: 'web_fetch_result', url: 'https://a.example/fog', content: { type: 'document' } };
 
-const used = (id: string, input: Fields = { query: 'fog' }, name = 'web_search') => ({
+const used = (id: string, input: JsonObject = { query: 'fog' }, name = 'web_search') => ({
   type: 'server_tool_use',
   id: `srvtoolu_${id}`,
   name,
@@ -60,7 +60,7 @@ const answer = (id: string, content: unknown = PAGES, type = 'web_search_tool_re
 });
 
 /** The use with its input in pieces, as the wire streams it. */
-function useFrames(index: number, { input, ...use }: ReturnType<typeof used>, more: Fields = {}): string {
+function useFrames(index: number, { input, ...use }: ReturnType<typeof used>, more: JsonObject = {}): string {
   const json = JSON.stringify(input);
   const pieces = ['', json.slice(0, 5), json.slice(5)];
   const deltas = pieces.map((piece) => ({ type: 'input_json_delta', partial_json: piece }));
@@ -219,7 +219,7 @@ describe('a search by the model server', () => {
   ])('[X-07] [P-08] is told as what it was: one %s', async (_what, frames, expected) => {
     await start();
     const shown = await searched(streamOf(messagesStream([...frames, textBlock(9, 'So.')])));
-    expect(shown).toEqual(expected.map((item) => ({ type: 'web_search_call', ...(item as Fields) })));
+    expect(shown).toEqual(expected.map((item) => ({ type: 'web_search_call', ...(item as JsonObject) })));
   });
 });
 
@@ -368,7 +368,7 @@ describe('serverTools', () => {
   const look = { type: 'function', name: 'look' };
   const own = { name: 'look', input_schema: { type: 'object', properties: {} } };
 
-  it.each<readonly [string, Fields, readonly unknown[], unknown]>([
+  it.each<readonly [string, JsonObject, readonly unknown[], unknown]>([
     ['alone', {}, [SEARCH], undefined],
     ["before the client's own", { tools: [look] }, [SEARCH, own], undefined],
     ['though no tool may be called', { tools: [look], tool_choice: 'none' }, [SEARCH, own], { type: 'none' }],

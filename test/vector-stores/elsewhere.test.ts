@@ -1,12 +1,14 @@
 /** The tool `file_search` behind everything else that takes tools: chat completions, the Messages API, WebSocket and guards. */
+
 import express from 'express';
 import { memoryFiles } from '../../src/files.ts';
 import { pii } from '../../src/guards/index.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, messagesRouter, responsesRouter } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
 import { createVectorStores, fileSearch, memoryVectors } from '../../src/vector-stores.ts';
 import { listening } from '../support/listening.ts';
-import { calls, chatBody, type Fields, says } from '../tools/support.ts';
+import { calls, chatBody, says } from '../tools/support.ts';
 import { startSocketApp } from '../websocket/support.ts';
 import { embeddingOf } from './embeddings-server.ts';
 
@@ -52,7 +54,7 @@ afterAll(() => search.close());
 
 async function withRouters(
   run: (url: string, fake: Awaited<ReturnType<typeof startFakeUpstream>>) => Promise<void>,
-  more: Fields = {},
+  more: JsonObject = {},
 ) {
   const fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
@@ -67,7 +69,7 @@ async function withRouters(
   }
 }
 
-async function post(url: string, body: Fields) {
+async function post(url: string, body: JsonObject) {
   const headers = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' };
   const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', ...body }) });
   // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -121,14 +123,14 @@ describe('a search in files', () => {
       app.fake.reply(searches(), says(`They purr${MARK}.`), says(`Again${MARK}.`));
       const talk = await app.connect();
       const asking = { tools: [TOOL], include: ['file_search_call.results'] };
-      const first = (await talk.ask({ ...asking, store: false })).at(-1)?.response as Fields;
+      const first = (await talk.ask({ ...asking, store: false })).at(-1)?.response as JsonObject;
       const cited = { annotations: [{ type: 'file_citation', file_id: FILE, index: 9 }] };
       expect(first.output).toMatchObject([
         { type: 'file_search_call', results: [{ text: CATS }] },
         { content: [{ text: 'They purr.', ...cited }] },
       ]);
       const next = (await talk.ask({ ...asking, store: false, previous_response_id: first.id })).at(-1)
-        ?.response as Fields;
+        ?.response as JsonObject;
       expect(next.output).toMatchObject([{ content: [{ text: 'Again.', annotations: [{ file_id: FILE }] }] }]);
     } finally {
       await app.close();

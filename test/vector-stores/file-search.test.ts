@@ -1,5 +1,6 @@
 /** The tool `file_search` over real HTTP: its calls, what the model is told, citations and later turns. */
-import { calls, chatBody, type Fields, says } from '../tools/support.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { calls, chatBody, says } from '../tools/support.ts';
 import { CATS, filledStore, refusalOf, startVectorsApp, type VectorsApp } from './vectors-app.ts';
 
 let app: VectorsApp;
@@ -18,7 +19,7 @@ const markOf = (id: string, name: string) => `【${id.slice(5, 11)}†${name}】
 const searches = (...queries: readonly string[]) => calls(['call_0', 'file_search', JSON.stringify({ queries })]);
 const INCLUDE = ['file_search_call.results'] as const;
 
-function asking(more: Fields = {}) {
+function asking(more: JsonObject = {}) {
   const tool = { type: 'file_search', vector_store_ids: [store], max_num_results: 1, ...more };
   // The cast: some of them are wrong.
   return { model: 'm', input: 'What do cats do?', tools: [tool as never] };

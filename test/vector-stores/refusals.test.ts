@@ -1,4 +1,5 @@
 /** What vector stores refuse: bad input, too much of it, and what belongs to others. */
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { filledStore, refusalOf, startVectorsApp, textFile, type VectorsApp } from './vectors-app.ts';
 
 let app: VectorsApp;
@@ -8,9 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-type Fields = Readonly<Record<string, unknown>>;
-
-async function ask(method: string, path: string, body?: Fields, key = 'alice') {
+async function ask(method: string, path: string, body?: JsonObject, key = 'alice') {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const answer = await fetch(app.url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
   const { error } = (await answer.json()) as {
@@ -33,7 +32,7 @@ describe('what belongs to another tenant', () => {
     const { store, cats } = await filledStore(app.client);
     const batch = await app.client.vectorStores.fileBatches.create(store.id, { file_ids: [cats.id] });
     const of = `/vector_stores/${store.id}`;
-    const paths: readonly (readonly [string, string, Fields?])[] = [
+    const paths: readonly (readonly [string, string, JsonObject?])[] = [
       ['GET', of],
       ['POST', of, { name: 'mine' }],
       ['DELETE', of],
@@ -87,7 +86,7 @@ describe('what belongs to another tenant', () => {
 });
 
 describe('a vector store', () => {
-  const bodies: readonly (readonly [string, Fields, readonly unknown[]])[] = [
+  const bodies: readonly (readonly [string, JsonObject, readonly unknown[]])[] = [
     ['a name that is a number', { name: 1 }, [400, 'invalid_type', 'name']],
     ['a name that is too long', { name: LONG }, [400, 'string_above_max_length', 'name']],
     ['17 notes', { metadata: many(17) }, [400, 'invalid_value', 'metadata']],
@@ -130,7 +129,7 @@ describe('a vector store', () => {
 
 describe('what is asked of a vector store', () => {
   const of = (path: string, id: string) => path.replace(':id', id);
-  const cases: readonly (readonly [string, string, Fields | undefined, readonly unknown[]])[] = [
+  const cases: readonly (readonly [string, string, JsonObject | undefined, readonly unknown[]])[] = [
     ['an empty search', '/:id/search', { query: ' ' }, [400, 'invalid_value', 'query']],
     ['no search', '/:id/search', {}, [400, 'missing_required_parameter', 'query']],
     ['too many queries', '/:id/search', { query: Array(9).fill('a') }, [400, 'array_above_max_length', 'query']],

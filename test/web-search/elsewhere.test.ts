@@ -1,12 +1,14 @@
 /** Web search behind everything else that takes tools: chat completions, middlewares, WebSocket, the background, other model servers and dialects. */
+
 import express from 'express';
 import { chatCompletionsUpstream, injectTools, memoryStore, responsesRouter } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
 import { ask, startChatApp } from '../chat/chat-app.ts';
 import { ask as askIn, NAMES, withDialect } from '../dialects/support.ts';
 import { listening } from '../support/listening.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
-import { chatBody, type Fields, says, withTools } from '../tools/support.ts';
+import { chatBody, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
 import { messagesStream, textBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { startSocketApp } from '../websocket/support.ts';
@@ -71,7 +73,7 @@ describe('WebSocket', () => {
       app.fake.reply(searches('pages'), says('https://one.example.com/a'), says('Again.'));
       const talk = await app.connect();
       const events = await talk.ask({ ...INCLUDING, store: false });
-      const first = events.at(-1)?.response as Fields;
+      const first = events.at(-1)?.response as JsonObject;
       await talk.ask({ ...ASKING, store: false, previous_response_id: first.id });
       const told = app.fake.requests
         .map(chatBody)

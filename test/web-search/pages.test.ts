@@ -1,12 +1,14 @@
 /** Pages that the model opens: which may be opened, and what of them the model is told. */
+
 import { existsSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { webSearch } from 'express-open-responses/web-search';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startSite } from '../egress/site.ts';
 import { post } from '../support/responses-client.ts';
 import { describeWhere } from '../support/skipping.ts';
-import { type Fields, says, shape, withTools } from '../tools/support.ts';
+import { says, shape, withTools } from '../tools/support.ts';
 import { engineOf, INCLUDING, opens } from './support.ts';
 
 const ARTICLE = `<!doctype html><html><head><title> A  title </title><script>no()</script></head><body>
@@ -19,15 +21,15 @@ const as = (type: string, body: string | Buffer) => (_: IncomingMessage, res: Se
 interface Opening {
   readonly path?: string;
   readonly find?: string;
-  readonly tool?: Fields;
-  readonly egress?: Fields;
+  readonly tool?: JsonObject;
+  readonly egress?: JsonObject;
 }
 
 /** The item of one page that the model opened on a site that answers so. */
 async function opened(
   answer: RequestListener,
   { path = '/page', find, tool = {}, egress }: Opening = {},
-): Promise<Fields> {
+): Promise<JsonObject> {
   const site = await startSite(answer);
   const policy = egress ?? { allow: [{ cidr: '127.0.0.1/32' }], ports: [site.port] };
   const tools = webSearch({ engine: engineOf().engine, egress: policy });
@@ -46,7 +48,7 @@ async function opened(
   }
 }
 
-const textOf = ({ results }: Fields): string => (results as readonly { readonly text: string }[])[0]?.text ?? '';
+const textOf = ({ results }: JsonObject): string => (results as readonly { readonly text: string }[])[0]?.text ?? '';
 
 const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-worker.js');
 const isBuilt = existsSync(WORKER);

@@ -1,11 +1,12 @@
 /** Searches over HTTP: the model asks, the server searches, the model goes on with what was found. */
+
 import { memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
 import {
   calls,
   chatBody,
-  type Fields,
   played,
   says,
   shape,
@@ -24,7 +25,7 @@ function lastTold({ fake }: ToolsApp): readonly unknown[] {
   return Object.values(toolTexts(last ?? { messages: [] }));
 }
 
-async function responseTo({ url }: ToolsApp, body: Fields): Promise<WireResponse> {
+async function responseTo({ url }: ToolsApp, body: JsonObject): Promise<WireResponse> {
   const { status, text } = await post(url, body);
   if (status !== 200) throw new Error(text);
   return JSON.parse(text);
@@ -159,8 +160,8 @@ describe('a request with web_search', () => {
       { maxResults: 3, maxCharacters: 30 },
     );
     const { response } = await played({ tools }, [searches('pages'), says('Found.')], INCLUDING);
-    const [item] = response.output as readonly Fields[];
-    const results = (item?.results ?? []) as readonly Fields[];
+    const [item] = response.output as readonly JsonObject[];
+    const results = (item?.results ?? []) as readonly JsonObject[];
     expect(results.map(({ text }) => text)).toEqual(['🧑🧑🧑🧑🧑…cut', '🧑🧑🧑🧑…cut', '🧑🧑…cut']);
     expect(String(results[0]?.title).length).toBeLessThan(310);
   });

@@ -1,4 +1,5 @@
 /** A web search without a web: an engine that knows a few pages, and requests for it. */
+
 import {
   type SearchEngine,
   type SearchQuery,
@@ -6,8 +7,9 @@ import {
   webSearch,
 } from 'express-open-responses/web-search';
 import type { WebResult } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
-import { calls, type Fields } from '../tools/support.ts';
+import { calls } from '../tools/support.ts';
 
 export const PAGES: readonly WebResult[] = [
   { url: 'https://one.example.com/a', title: 'One', text: 'The first page.' },
@@ -38,8 +40,8 @@ export function searching(answer?: (query: SearchQuery) => unknown, options: Par
   return { tools: webSearch({ engine, ...options }), asked };
 }
 
-export const ASKING: Fields = { tools: [{ type: 'web_search' }] };
-export const INCLUDING: Fields = {
+export const ASKING: JsonObject = { tools: [{ type: 'web_search' }] };
+export const INCLUDING: JsonObject = {
   ...ASKING,
   include: ['web_search_call.results', 'web_search_call.action.sources'],
 };

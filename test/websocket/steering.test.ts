@@ -1,16 +1,10 @@
 /** Input for a response that runs: it is accepted at once, and the next response goes on with it. */
+
 import { functionTools } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { type Gate, gate } from '../support/gate.ts';
-import {
-  type Fields,
-  finalOf,
-  type Message,
-  type SocketApp,
-  type SocketAppSetup,
-  startSocketApp,
-  type Talk,
-} from './support.ts';
+import { finalOf, type Message, type SocketApp, type SocketAppSetup, startSocketApp, type Talk } from './support.ts';
 
 let app: SocketApp;
 afterEach(() => app.close());
@@ -46,7 +40,7 @@ async function until(talk: Talk, type: string): Promise<Message> {
   }
 }
 
-function steer(talk: Talk, id: string, input: unknown = 'In French.', more: Fields = {}): void {
+function steer(talk: Talk, id: string, input: unknown = 'In French.', more: JsonObject = {}): void {
   talk.send(JSON.stringify({ type: 'response.steer', previous_response_id: id, input, ...more }));
 }
 
@@ -146,7 +140,7 @@ describe('response.steer', () => {
         type: 'response.steer.failed',
         sequence_number: 1,
         error: failure('response_not_active'),
-        steer: { ...(accepted as Fields), input: 'In French.' },
+        steer: { ...(accepted as JsonObject), input: 'In French.' },
       },
     ]);
   });
@@ -191,7 +185,7 @@ describe('response.steer', () => {
     steer(talk, await begun(talk), input);
     const refused = await until(talk, 'response.steer.failed');
     done.open();
-    expect([refused.error, (refused.steer as Fields).input, finalOf(await talk.response()).status]).toEqual([
+    expect([refused.error, (refused.steer as JsonObject).input, finalOf(await talk.response()).status]).toEqual([
       failure('invalid_input'),
       input,
       'completed',
@@ -207,7 +201,7 @@ describe('response.steer', () => {
     done.open();
     await talk.response();
     await talk.response();
-    expect([refused.error, (refused.steer as Fields).input, conversation().slice(-8)]).toEqual([
+    expect([refused.error, (refused.steer as JsonObject).input, conversation().slice(-8)]).toEqual([
       failure('too_many_pending_steers'),
       '8',
       Array.from({ length: 8 }, (_, count) => `user ${count}`),

@@ -1,18 +1,18 @@
 /** An app with the Responses API over HTTP and WebSocket, and a client that sends messages and reads what comes back. */
+
 import { EventEmitter, once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, WebSocket } from 'ws';
 import { type ChatCompletionsOptions, chatCompletionsUpstream, memoryStore } from '../../src/index.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type AttachedWebSocket, attachResponsesWebSocket, type WebSocketOptions } from '../../src/websocket/index.ts';
 import type { StartExample } from '../acceptance/examples.ts';
 import { type App, startApp } from '../support/app.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
 /** One message of the server's. */
-export interface Message extends Fields {
+export interface Message extends JsonObject {
   readonly type: string;
 }
 
@@ -33,7 +33,7 @@ export interface SocketApp extends App {
   /** What an upgrade is refused with. */
   refusal(options?: ClientOptions, url?: string): Promise<{ readonly status: number; readonly body: unknown }>;
   /** The messages of the last request to the model server. */
-  requested(): readonly Fields[];
+  requested(): readonly JsonObject[];
 }
 
 /** Starts all of it on free ports of 127.0.0.1; both APIs share the store and the model server. */
@@ -107,9 +107,9 @@ export async function startExampleApp(
 }
 
 /** The messages of the last request to the model. */
-function messagesAsked(fake: FakeUpstream): readonly Fields[] {
+function messagesAsked(fake: FakeUpstream): readonly JsonObject[] {
   // The cast: what these tests send upstream is a chat request.
-  const body = fake.requests.at(-1)?.body as { readonly messages: readonly Fields[] } | undefined;
+  const body = fake.requests.at(-1)?.body as { readonly messages: readonly JsonObject[] } | undefined;
   return body?.messages ?? [];
 }
 
@@ -121,14 +121,14 @@ export interface Talk {
   /** How the connection was closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Sends `response.create`; `model` and `input` are filled in. */
-  create(body?: Fields): void;
+  create(body?: JsonObject): void;
   send(data: string | Buffer): void;
   /** The next message that has not been read. */
   next(): Promise<Message>;
   /** What comes up to the next end of a response, or refusal, inclusive; of this lane where it is named. */
   response(lane?: string): Promise<readonly Message[]>;
   /** Sends and reads both. */
-  ask(body?: Fields): Promise<readonly Message[]>;
+  ask(body?: JsonObject): Promise<readonly Message[]>;
 }
 
 function talkOn(socket: WebSocket): Talk {
@@ -166,7 +166,7 @@ function talkOn(socket: WebSocket): Talk {
     return events;
   }
 
-  const create = (body: Fields = {}) =>
+  const create = (body: JsonObject = {}) =>
     socket.send(JSON.stringify({ type: 'response.create', model: 'fake-model', input: 'Hi', ...body }));
 
   return {
@@ -191,7 +191,7 @@ function isLast(message: Message | undefined): boolean {
 }
 
 /** The response in the last message. */
-export function finalOf(messages: readonly Message[]): Fields & { readonly id: string; readonly status: string } {
+export function finalOf(messages: readonly Message[]): JsonObject & { readonly id: string; readonly status: string } {
   // The cast: only ends of responses are asked.
   return messages.at(-1)?.response as ReturnType<typeof finalOf>;
 }
@@ -204,6 +204,6 @@ export function textOf(messages: readonly Message[]): string {
 /** The code of the refusal, or how the response ended. */
 export function outcomeOf(messages: readonly Message[]): unknown {
   const last = messages.at(-1);
-  if (last?.type === 'error') return (last.error as Fields).code;
+  if (last?.type === 'error') return (last.error as JsonObject).code;
   return finalOf(messages).status;
 }

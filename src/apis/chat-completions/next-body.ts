@@ -5,7 +5,7 @@ import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import type { ChatCall } from './completion/completion.ts';
-import { isLegacy } from './inject.ts';
+import { isLegacy } from './prepare-tools.ts';
 import type { Round } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
 

@@ -2,10 +2,10 @@
 
 import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';
+import type { Presentation } from '../../ports/dialect.ts';
 import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { Presentation } from '../../ports/presentation.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';

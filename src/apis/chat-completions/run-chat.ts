@@ -5,7 +5,7 @@ import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { withinRoom } from '../../protocol/tool-calls/output-size.ts';
+import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
@@ -146,13 +146,13 @@ async function afterRound(
 async function keepRound(
   turn: ChatTurn,
   body: ChatBody,
-  { calls, text: said }: Round,
+  { calls, text }: Round,
   answered: readonly AnsweredChatCall[],
 ): Promise<void> {
   const before = body.messages.slice(turn.body.messages.length);
   // A legacy call has no id under which anything could be stored.
   if (turn.completion.legacy || (before.length === 0 && answered.length === 0)) return;
-  await turn.keepResults({ before, text: wholeText(said), clients: calls.filter(({ owned }) => !owned), answered });
+  await turn.keepResults({ before, text: wholeText(text), clients: calls.filter(({ owned }) => !owned), answered });
 }
 
 /** The model server's own bytes, if there was one round and none of its calls was server-run. */
@@ -164,11 +164,11 @@ function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason 
   const { head, usage, text, images } = completion;
   const base = round.whole ?? { object: 'chat.completion' };
   const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
-  const { tool_calls: _, function_call: __, ...said } = first.message ?? { role: 'assistant' };
+  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant' };
   const calls = round.calls.filter(({ owned }) => !owned);
   const shown = images.length > 0 ? { images } : {};
   const content = text === '' ? null : text;
-  const message = { ...said, content, ...shown, ...wireCalls(calls, completion.legacy) };
+  const message = { ...own, content, ...shown, ...wireCalls(calls, completion.legacy) };
   const choice = { ...first, index: 0, message, finish_reason: finishReason ?? round.finishReason ?? 'stop' };
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }

@@ -5,7 +5,7 @@ import type { Reply } from '../../protocol/reply.ts';
 
 /**
  * The part that the request asks for; undefined for the whole file. A request for several ranges, or for one that
- * cannot be parsed, gets the whole file, as RFC 9110 says. Throws `range_not_satisfiable`.
+ * cannot be parsed, gets the whole file, as RFC 9110 requires. Throws `range_not_satisfiable`.
  */
 export function wantedRange(headers: Headers, file: StoredFile): ByteRange | undefined {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range') ?? '') ?? [];

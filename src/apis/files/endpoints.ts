@@ -18,7 +18,7 @@ import { type IncomingFile, receiveForm } from './upload-form.ts';
 import { type UploadSlot, UploadSlots } from './upload-slots.ts';
 
 /** The host's options that the Files API needs. */
-export interface FilesSettings extends EndpointSettings {
+interface FilesSettings extends EndpointSettings {
   readonly files: FileStore;
   readonly fileLimits: FileLimits;
   readonly formParser: FormParser;

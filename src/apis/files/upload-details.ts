@@ -1,4 +1,4 @@
-/** What a form says about its file, checked. */
+/** The details that a form holds about its file, checked. */
 import type { FileDetails } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { printedId } from '../../protocol/ids.ts';
@@ -26,7 +26,7 @@ export function uploadDetails(file: IncomingFile, createdAt: number, limits: Fil
 }
 
 /** Throws `string_above_max_length`. */
-export function nameOf({ filename }: Pick<IncomingFile, 'filename'>, { nameLength }: FileLimits): string {
+function nameOf({ filename }: Pick<IncomingFile, 'filename'>, { nameLength }: FileLimits): string {
   if (filename.length > nameLength) {
     const message = `The file's name has more than ${nameLength} characters.`;
     throw new ApiError('string_above_max_length', message, { param: 'file' });

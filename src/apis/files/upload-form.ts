@@ -17,7 +17,7 @@ export interface IncomingFile {
 }
 
 /** Stores the file. */
-export type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
+type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
 
 /**
  * Reads the form and resolves with what `store` returns for its file. Whatever fails, it rejects with the first failure,

@@ -98,7 +98,7 @@ function ranUpstream(item: OutputItem): boolean {
   return toolCallKind(item)?.runBy === 'upstream';
 }
 
-/** Whether the item tells the model something that the client cannot send back. */
+/** Whether the item gives the model something that the client cannot send back. */
 function isHidden(item: OutputItem): boolean {
   return toolCallKind(item)?.runBy === 'server' || item.type === 'tool_search_output';
 }

@@ -8,10 +8,10 @@ import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
 
 /** An event of the stream. */
-export type MessageEvent = JsonObject & { readonly type: string };
+type MessageEvent = JsonObject & { readonly type: string };
 
 /** Makes the data of an `error` event. */
-export type ErrorEvent = (error: Extract<TurnEvent, { type: 'error' }>['error']) => MessageEvent;
+type ErrorEvent = (error: Extract<TurnEvent, { type: 'error' }>['error']) => MessageEvent;
 
 type ItemEvent = Extract<TurnEvent, { readonly index: number }>;
 

@@ -1,11 +1,13 @@
-/** The routes of the Messages API, for any framework. */
-
-import { activity } from '../../ports/endpoints/activity.ts';
+/** The routes of the Messages API, for any framework, and the count of a request's tokens. */
+import { type Activity, activity } from '../../ports/endpoints/activity.ts';
 import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { ANTHROPIC, modelEndpoint, modelsEndpoint } from '../../ports/endpoints/models.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
-import { countMessageTokens } from './count-tokens.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { beginTurn } from '../../turn/lifetime.ts';
 import { createMessage } from './create.ts';
+import { inItems, withTools } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';
 
 /** The routes over these settings. */
@@ -28,4 +30,21 @@ export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
     drain: (options) => turns.drain(options),
     envelopeOf,
   };
+}
+
+/** Counts the model's input, including the server's tools. Throws `ApiError` as `POST /v1/messages` does. Counts as a turn. */
+async function countMessageTokens(
+  given: EndpointRequest,
+  settings: MessagesSettings,
+  turns: Activity,
+): Promise<JsonReply> {
+  const { signal, place, leave } = beginTurn(given, settings.limits.durationMs, turns);
+  try {
+    if (place) await place;
+    const prepared = await withTools({ ...given, signal }, settings, false);
+    const request = await settings.pipeline.modelRequest(inItems(prepared, settings));
+    return jsonReply({ input_tokens: await settings.countTokens(request, signal) });
+  } finally {
+    leave();
+  }
 }

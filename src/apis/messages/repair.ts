@@ -84,9 +84,9 @@ function withResults(entries: readonly Entry[], found: Found): readonly Entry[] 
     const answers = calls.flatMap(({ block, sentId }) =>
       block.type === 'tool_use' ? [resultOf({ ...block, sentId }, entry, next, results, found)] : [],
     );
-    const said = { ...entry, content: calls.map(({ block }) => block) };
-    if (!next) return answers.length > 0 ? [said, filledIn(answers)] : [said];
-    return [said, { ...next, content: [...answers, ...spoken(next).content] }];
+    const asked = { ...entry, content: calls.map(({ block }) => block) };
+    if (!next) return answers.length > 0 ? [asked, filledIn(answers)] : [asked];
+    return [asked, { ...next, content: [...answers, ...spoken(next).content] }];
   });
   for (const [id, left] of results)
     for (const { index } of left)

@@ -35,10 +35,10 @@ const MCP_ID = 'mcptoolu_';
 
 function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, output, error }: McpCallItem): Blocks {
   const id = MCP_ID + itemId;
-  const said = output ?? callErrorText(error);
+  const result = output ?? callErrorText(error);
   return [
     { type: 'mcp_tool_use', id, name, server_name: server, input: objectIn(text) ?? {} },
-    { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== null, content: [{ type: 'text', text: said }] },
+    { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== null, content: [{ type: 'text', text: result }] },
   ];
 }
 

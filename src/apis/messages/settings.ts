@@ -28,7 +28,7 @@ export interface MessagesSettings extends PrepareSettings, EndpointSettings, Gua
 }
 
 /** Runs a request in the form of items, whose body is that of the Responses API. Throws `ApiError`. */
-export interface ItemsPipeline {
+interface ItemsPipeline {
   /** Adds the server-run tools to its context. */
   readonly injectTools: Prepare;
   /** A turn that is ready to run; the lifetime ends it. */
@@ -38,7 +38,7 @@ export interface ItemsPipeline {
 }
 
 /** A turn, and what hooks receive of it. */
-export interface ItemsTurn {
+interface ItemsTurn {
   readonly info: RequestInfo;
   readonly turn: Turn;
 }

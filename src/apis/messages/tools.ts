@@ -1,11 +1,10 @@
-/** Reads the tools of a Messages request as tools of the Responses API, which this server knows how to offer and to run. */
+/** Reads the tools of a Messages request, as its messages change them, as tools of the Responses API, which this server can offer and run. */
 
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { CODE_INTERPRETER, WEB_SEARCH } from '../../protocol/tool-calls/tool-names.ts';
 import { definitions } from '../../tools/toolset.ts';
-import { offeredTools } from './offered-tools.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
 
@@ -145,4 +144,41 @@ export function choiceOf({ tool_choice: choice, tools }: MessagesBody): JsonObje
   if (!tool) throw fault('tool_choice', `Tool '${String(name).slice(0, 100)}' not found in provided tools`);
   const hosted = hostedTypeOf(tool);
   return { tool_choice: hosted ? { type: hosted } : { type: 'function', name }, ...parallel };
+}
+
+/** The tools after the last message's changes. Skips invalid entries, since the messages may not have been validated yet. */
+function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] {
+  const given = tools ?? [];
+  // This server runs no tool search for Anthropic's, so the model is offered all of them.
+  if (given.some(({ type }) => plainTextOf(type).startsWith('tool_search_tool_'))) return given;
+  const all = new Map<unknown, JsonObject>(given.map((tool, index) => [tool.name ?? index, tool]));
+  const hidden = new Set<unknown>();
+  for (const [key, { defer_loading: isDeferred }] of all) if (isDeferred === true) hidden.add(key);
+  for (const block of messages.flatMap(changesIn)) {
+    const tool = isRecord(block.tool) ? block.tool : {};
+    const { definition } = tool;
+    if (isRecord(definition)) all.set(definition.name, definition);
+    const name = block.tool_name ?? (isRecord(definition) ? definition.name : tool.name);
+    if (block.type === 'tool_removal') hidden.add(name);
+    else hidden.delete(name);
+  }
+  return hidden.size === 0 && all.size === given.length
+    ? given
+    : [...all].flatMap(([key, tool]) => (hidden.has(key) ? [] : [tool]));
+}
+
+const CHANGES: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_addition', 'tool_removal']);
+
+/** Results of the client's own search hold references, system messages the other changes. */
+function changesIn(message: unknown): readonly JsonObject[] {
+  const blocks = blocksIn(message);
+  return blocks.flatMap((block) => (block.type === 'tool_result' ? blocksIn(block) : [block])).filter(isChange);
+}
+
+function isChange({ type }: JsonObject): boolean {
+  return CHANGES.has(type);
+}
+
+function blocksIn(holder: unknown): readonly JsonObject[] {
+  return isRecord(holder) && Array.isArray(holder.content) ? holder.content.filter(isRecord) : [];
 }

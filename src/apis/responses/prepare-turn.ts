@@ -121,20 +121,12 @@ export async function prepareTurn(
     upstream: onStep ? reportingModel(upstream, requestId, onStep) : upstream,
     opened: states.opened,
     call: modelCall,
-    compaction: turnCompaction(
-      wishOf(prepared),
-      { request, items: prepared.window.items, scope, call: modelCall, note },
-      { ...settings, upstream },
-    ),
+    compaction: compactionOf(prepared, modelCall, { ...settings, upstream }),
     beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,
-    onEvents: observer(
-      info,
-      settings.hooks,
-      observed(() => ({ ...info, body: given.body, signal }), settings.hooks),
-    ),
+    onEvents: observerOf(info, given.body, signal, settings.hooks),
     leave,
     keep: keeper(stored, prepared, keptStart, settings),
     startsAtOnce: info.background,
@@ -143,6 +135,29 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
   return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+/** Summarises the conversation within the turn, where its window asks for it. */
+function compactionOf(
+  prepared: PreparedRequest,
+  call: Turn['call'],
+  settings: Parameters<typeof turnCompaction>[2],
+): Turn['compaction'] {
+  const { request, window, apiRequest } = prepared;
+  return turnCompaction(
+    wishOf(prepared),
+    { request, items: window.items, scope: apiRequest.scope, call, note: call.note },
+    settings,
+  );
+}
+
+/** Reports the turn's events to the hooks. */
+function observerOf(info: RequestInfo, body: unknown, signal: AbortSignal, hooks: ResponsesApiSettings['hooks']) {
+  return observer(
+    info,
+    hooks,
+    observed(() => ({ ...info, body, signal }), hooks),
+  );
 }
 
 /** Strict Open Responses has no item type for them. */

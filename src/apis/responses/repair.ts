@@ -5,11 +5,11 @@ import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 
-type Fields = Readonly<Record<string, unknown> & { type: string }>;
+type TypedObject = Readonly<Record<string, unknown> & { type: string }>;
 
 /** An item, its index in the client's list, and for a call its output once found. */
 interface Entry {
-  readonly item: Fields;
+  readonly item: TypedObject;
   readonly index: number;
   output?: Entry;
 }
@@ -30,11 +30,11 @@ function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[
     return [];
   }
   // The cast: messages may come without a type.
-  const typed = item as Fields;
+  const typed = item as TypedObject;
   return isCall(typed) ? wholeCall(typed, index, found) : [{ item: typed, index }];
 }
 
-function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] {
+function wholeCall(item: TypedObject, index: number, found: Found): readonly Entry[] {
   const { arguments: text } = item;
   const tool = toolOf(item);
   if (!isId(tool)) {
@@ -51,7 +51,7 @@ function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] 
 }
 
 /** The tool that is called: calls of functions and of custom tools name it, and those of other types have one tool. */
-function toolOf(item: Fields): unknown {
+function toolOf(item: TypedObject): unknown {
   return writtenKind(item)?.tool ?? item.name;
 }
 

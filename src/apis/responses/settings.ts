@@ -3,11 +3,11 @@
 import type { CompactionSettings } from '../../compaction/settings.ts';
 import type { GuardingSettings } from '../../inspection/request/guards-of.ts';
 import type { BudgetSettings } from '../../metering/budgeted.ts';
+import type { Presentation } from '../../ports/dialect.ts';
 import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
 import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports } from '../../ports/hooks.ts';
-import type { Presentation } from '../../ports/presentation.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 
 /** The settings of one request to the Responses API. */

@@ -26,7 +26,7 @@ export function defineGlobals({ wasmBytes }: ChildLimits, seed: Uint8Array): voi
     ...clock(),
     TextDecoder,
     TextEncoder,
-    console: silent(),
+    console: mutedConsole(),
     crypto: { getRandomValues: (view: Uint8Array) => filled(view, random) },
     read: (name: string) => new TextDecoder('latin1').decode(fileOf(name)),
     readbuffer: (name: string) => fileOf(name).buffer,
@@ -61,7 +61,7 @@ function closeStreaming(): void {
 }
 
 /** The engine's own console writes to the debugger. */
-function silent(): object {
+function mutedConsole(): object {
   return Object.fromEntries(Object.keys(console).map((name) => [name, () => {}]));
 }
 

@@ -216,7 +216,7 @@ class Runner:
             value = self.value(code, cell)
             return None if value is None else repr(value)[: self.limit], None
         except BaseException as error:
-            return None, self.told(error, cell)[-self.limit :]
+            return None, self.traceback_of(error, cell)[-self.limit :]
 
     def value(self, code, cell):
         tree = ast.parse(code, cell)
@@ -231,7 +231,7 @@ class Runner:
         value = eval(compiled, self.module.__dict__)
         return self.loop.run_until_complete(value) if compiled.co_flags & inspect.CO_COROUTINE else value
 
-    def told(self, error, cell):
+    def traceback_of(self, error, cell):
         # Frames above the cell are this runner's own, which the model need not see.
         frames = error.__traceback__
         while frames and frames.tb_frame.f_code.co_filename != cell:

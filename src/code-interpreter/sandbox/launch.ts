@@ -20,7 +20,7 @@ export interface Launch extends Command {
 }
 
 const SHELL = '/bin/sh';
-/** The scripts of the process: ES modules, beside a `package.json` that says so. */
+/** The scripts of the process: ES modules, beside a `package.json` that declares them. */
 const SCRIPTS = join(BUILD_FOLDER, 'sandbox');
 const CHILD_FOLDER = join(SCRIPTS, 'code-interpreter', sep);
 
@@ -95,7 +95,7 @@ const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter
 
 function bindsOf(folder: string): readonly Bind[] {
   return [
-    // Tells Node that the scripts are modules.
+    // Declares to Node that the scripts are modules.
     [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
     [CHILD_FOLDER, PLACES.child],
     [folder, PLACES.pyodide],

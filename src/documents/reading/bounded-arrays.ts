@@ -4,7 +4,7 @@
 const SMALL = 65_536;
 
 /**
- * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result says whether
+ * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result is whether
  * that happened. Decompressors that allocate outside of it are removed, so that libraries use arrays.
  */
 export function boundArrays(most: number): () => boolean {

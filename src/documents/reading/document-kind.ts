@@ -11,7 +11,7 @@ const HEAD = 1024;
 const HTML_START = /^\ufeff?\s*<(?:!doctype html|html)[\s>]/i;
 const HTML_NAME = /\.x?html?$/i;
 
-export interface Named {
+interface Named {
   readonly filename: string;
   readonly contentType?: string | undefined;
 }

@@ -2,7 +2,7 @@
 import { readMarkup } from './markup.ts';
 import type { TextOutput } from './text-output.ts';
 
-const SILENT = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'select']);
+const UNREAD = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'select']);
 const PARAGRAPHS = new Set([
   'p',
   'h1',
@@ -29,7 +29,7 @@ const BLANKS = /\s+/g;
 
 /** A line for each block, without elements that a browser does not show. */
 export function readHtml(html: string, output: TextOutput): void {
-  let silent = 0;
+  let unread = 0;
   let preformatted = 0;
   const edge = (name: string) => {
     if (PARAGRAPHS.has(name)) output.break('\n\n');
@@ -38,17 +38,17 @@ export function readHtml(html: string, output: TextOutput): void {
   };
   readMarkup(html, false, {
     open(name) {
-      if (SILENT.has(name)) silent += 1;
+      if (UNREAD.has(name)) unread += 1;
       if (name === 'pre') preformatted += 1;
       edge(name);
     },
     text(text) {
-      if (silent > 0) return;
+      if (unread > 0) return;
       if (preformatted > 0) output.add(text);
       else words(text, output);
     },
     close(name) {
-      if (SILENT.has(name)) silent -= 1;
+      if (UNREAD.has(name)) unread -= 1;
       if (name === 'pre') preformatted -= 1;
       edge(name);
     },

@@ -4,7 +4,7 @@ import type { TextOutput } from './text-output.ts';
 import type { Zip } from './zip.ts';
 
 /** Properties, and what repeats a drawing for older programs. */
-const SILENT = new Set(['pPr', 'rPr', 'tblPr', 'sectPr', 'Fallback']);
+const UNREAD = new Set(['pPr', 'rPr', 'tblPr', 'sectPr', 'Fallback']);
 
 /** The paragraphs in their order, a line for each row of a table, and then the notes. */
 export function readDocx(zip: Zip, output: TextOutput): void {
@@ -23,22 +23,22 @@ export function readPptx(zip: Zip, output: TextOutput, maxPages: number): void {
 }
 
 function readParagraphs(zip: Zip, path: string, output: TextOutput): void {
-  let silent = 0;
+  let unread = 0;
   let texts = 0;
   let cells = 0;
   readPart(zip, path, {
     open(name) {
-      if (SILENT.has(name)) silent += 1;
+      if (UNREAD.has(name)) unread += 1;
       else if (name === 't') texts += 1;
       else if (name === 'tc') cells += 1;
-      else if (silent === 0 && name === 'tab') output.add('\t');
-      else if (silent === 0 && (name === 'br' || name === 'cr')) output.break(cells > 0 ? ' ' : '\n');
+      else if (unread === 0 && name === 'tab') output.add('\t');
+      else if (unread === 0 && (name === 'br' || name === 'cr')) output.break(cells > 0 ? ' ' : '\n');
     },
     text(text) {
-      if (texts > 0 && silent === 0) output.add(text);
+      if (texts > 0 && unread === 0) output.add(text);
     },
     close(name) {
-      if (SILENT.has(name)) silent -= 1;
+      if (UNREAD.has(name)) unread -= 1;
       else if (name === 't') texts -= 1;
       else if (name === 'p') output.break(cells > 0 ? ' ' : '\n');
       else if (name === 'tr') output.break('\n');

@@ -3,7 +3,7 @@ import type { BackgroundWorker } from '../../ports/background/background-engine.
 import { report } from '../report.ts';
 
 /** What went wrong. A worker that rejects is always reported. */
-export type FailureKind = 'database' | 'clock' | 'job' | 'worker';
+type FailureKind = 'database' | 'clock' | 'job' | 'worker';
 
 const EVERY_MS = 10_000;
 

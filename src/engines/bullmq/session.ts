@@ -48,7 +48,7 @@ export interface Opening {
 export interface Link {
   /** Rejects if the database cannot be used; another call tries again. */
   open(opening: Opening): Promise<Session>;
-  /** The error, or one that says what to do about it. */
+  /** The error, or one that names what to do about it. */
   explain(error: unknown): unknown;
 }
 

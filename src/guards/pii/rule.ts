@@ -7,7 +7,7 @@ export const MORE = -2;
 
 /**
  * Looks whether a value begins at `at`: returns the index after it, `NONE` or `MORE`. An answer other than `MORE` must be
- * the same for every longer text; `isEnd` says that there is none.
+ * the same for every longer text; `isEnd` means that there is none.
  */
 export type Rule = (text: string, at: number, isEnd: boolean) => number;
 

@@ -6,7 +6,7 @@ import { isHeaderValue, type OptionCheck, secretly } from '../../ports/host/opti
 import { jsonIn } from '../../protocol/json/json-text.ts';
 
 /** One request. The signal ends it when the guard's time is up. */
-export interface ServiceRequest {
+interface ServiceRequest {
   /** The service's name in errors. */
   readonly service: string;
   readonly url: URL;

@@ -6,7 +6,7 @@ import { milliseconds, type OptionCheck } from '../../ports/host/options-check.t
 export type GuardSettingsOptions = Pick<Guard, 'mode' | 'timeoutMs' | 'onFailure'>;
 
 /** One of these texts. */
-export const oneOf =
+const oneOf =
   (...known: readonly string[]): OptionCheck =>
   (value) =>
     known.includes(value as string) || `one of ${known.map((each) => `'${each}'`).join(', ')}`;

@@ -40,7 +40,7 @@ export class GuardBlocked extends Error {
 export function guardFailed({ name }: Guard, cause: unknown): ApiError {
   return new ApiError('guard_failed', 'A check of this text failed, so it cannot be passed on.', {
     cause,
-    advice: `The guard '${name}' failed: see the cause. Its option onFailure says whether texts pass then.`,
+    advice: `The guard '${name}' failed: see the cause. Its option onFailure decides whether texts pass then.`,
   });
 }
 

@@ -52,7 +52,7 @@ const oneOf =
     known.includes(value as string) || `one of ${known.map((each) => `'${each}'`).join(', ')}`;
 
 /** The checks of the options that all guards share. */
-export const GUARD_CHECKS: Readonly<Record<string, OptionCheck>> = {
+const GUARD_CHECKS: Readonly<Record<string, OptionCheck>> = {
   mode: oneOf('monitor', 'redact', 'enforce'),
   timeoutMs: milliseconds,
   onFailure: oneOf('block', 'pass'),

@@ -16,7 +16,7 @@ export const TEXT_FIELDS = {
 } as const;
 
 /** The body with its texts mapped; the same one if no text changes. */
-export async function mapBody<Body extends JsonObject>(
+async function mapBody<Body extends JsonObject>(
   body: Body,
   fields: readonly string[],
   mapping: TextMapping,

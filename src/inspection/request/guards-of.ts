@@ -25,6 +25,6 @@ function endingWith(session: GuardSession, { signal }: EndpointRequest): GuardSe
 }
 
 /** The sessions that middlewares have left in the context. The cast: only `guard` puts them there. */
-export function sessionsIn(guards: readonly object[] = []): readonly GuardSession[] {
+function sessionsIn(guards: readonly object[] = []): readonly GuardSession[] {
   return guards as readonly GuardSession[];
 }

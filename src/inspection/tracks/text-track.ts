@@ -55,7 +55,7 @@ export class TextTrack implements Track {
 }
 
 /** Makes the track of a run of text in JSON: of a string's characters, or of what stands between strings. */
-export type NewRun = (isString: boolean) => TextTrack;
+type NewRun = (isString: boolean) => TextTrack;
 
 /** JSON that is still being written: its strings are guarded in decoded form, and stay valid JSON strings. */
 export class JsonTrack implements Track {

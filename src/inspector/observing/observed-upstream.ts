@@ -85,7 +85,7 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   protected abstract linesOf(batch: Batch): readonly string[];
 
   map(batch: Batch): Batch {
-    this.heard(this.hasOutput(batch));
+    this.receivedBatch(this.hasOutput(batch));
     if (this.given !== undefined) this.record?.spoke(this.linesOf(batch));
     return batch;
   }
@@ -119,9 +119,9 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     return { wire: { sent, received } };
   }
 
-  private heard(hasOutput: boolean): void {
+  private receivedBatch(hasOutput: boolean): void {
     if (hasOutput) this.first ??= performance.now() - this.began;
-    this.record?.heard(hasOutput);
+    this.record?.receivedBatch(hasOutput);
   }
 
   private over(error: RecordedError | undefined): void {

@@ -33,7 +33,7 @@ export interface ObservableOptions {
 const MOST_PARTS = 256;
 
 /** The settings of what is kept. */
-export interface ObserverSettings {
+interface ObserverSettings {
   readonly bodyCharacters: number;
   readonly redact: Redact | undefined;
 }
@@ -108,7 +108,7 @@ export class Observer implements CallSink {
     return both;
   }
 
-  /** The inspector's error hook would silence the warnings of a host that has neither a hook nor a logger, so it warns itself. */
+  /** The inspector's error hook would suppress the warnings of a host that has neither a hook nor a logger, so it warns itself. */
   private hooks(warns: boolean): Hooks {
     return {
       onTurn: (turn) => this.onTurn(turn),

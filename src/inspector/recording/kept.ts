@@ -19,7 +19,7 @@ const SHORTEST_SECRET = 4;
 const NOT_SECRET: ReadonlySet<string> = new Set(['prompt_cache_key', 'token', 'tokens', 'token_count']);
 
 /**
- * The value as JSON of about `limit` characters. Texts and lists that are longer say how much of them is missing; values of
+ * The value as JSON of about `limit` characters. Longer texts and lists end with how much of them is missing; values of
  * fields whose names mark them as secret are masked. Its time is linear in the value.
  */
 export function keptJson(value: unknown, limit: number): Kept {

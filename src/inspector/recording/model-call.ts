@@ -7,7 +7,7 @@ import type { Recording } from './recording.ts';
 const MOST_ATTEMPTS = 32;
 
 /** What the recordings of calls share. */
-export interface CallSettings {
+interface CallSettings {
   readonly limit: number;
   readonly pool: BlockPool;
 }
@@ -79,7 +79,7 @@ export class ModelCallRecord implements ModelCall {
     this.kept.clear();
   }
 
-  heard(hasOutput: boolean): void {
+  receivedBatch(hasOutput: boolean): void {
     this.batches += 1;
     this.recording.changed(0);
     if (!hasOutput || this.firstOutput !== undefined) return;

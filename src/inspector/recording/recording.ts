@@ -6,7 +6,7 @@ import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
 import { preview } from './request-text.ts';
 
 /** What keeps recordings within bounds. */
-export interface Account {
+interface Account {
   /** The room for the texts of one recording, in characters. */
   readonly room: number;
   /** Receives each change, with the bytes that it added. */

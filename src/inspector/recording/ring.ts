@@ -3,7 +3,7 @@ import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
 import { Recording } from './recording.ts';
 
 /** The bounds. */
-export interface RingLimits {
+interface RingLimits {
   readonly maxResponses: number;
   readonly maxBytes: number;
 }

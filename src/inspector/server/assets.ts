@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** One file. */
-export interface Asset {
+interface Asset {
   readonly type: string;
   readonly content: Buffer;
 }

@@ -16,7 +16,7 @@ import { responseView } from './response-view.ts';
 export type InspectorHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
 
 /** What the pages show. */
-export interface InspectorParts {
+interface InspectorParts {
   readonly ring: Ring;
   readonly observer: Observer;
   readonly live: LivePages;

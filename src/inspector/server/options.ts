@@ -23,7 +23,7 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   readonly maxResponses?: number | undefined;
   /** How much memory they take together, in bytes, at two bytes a character; answers of model servers in blocks of 4 KiB. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
-  /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages say how much is missing. Default: 65,536. */
+  /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages show how much is missing. Default: 65,536. */
   readonly bodyCharacters?: number | undefined;
   /**
    * Admits a request, or refuses it with 403. Default: only requests from this machine are admitted, by the address of the socket,

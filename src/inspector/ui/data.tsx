@@ -20,7 +20,7 @@ export function useLive(): Live {
 }
 
 /** The data, or why there is none. */
-export interface Loaded<Data> {
+interface Loaded<Data> {
   readonly data: Data | undefined;
   readonly error: string | undefined;
 }

@@ -3,7 +3,7 @@ import { visible } from './format.tsx';
 import { Scroll } from './parts.tsx';
 
 /** A line, and where it stands. */
-export interface DiffLine {
+interface DiffLine {
   readonly side: 'both' | 'left' | 'right';
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface DiffLine {
 const MOST_CHANGES = 1500;
 
 /** Myers' shortest edit; undefined if there are too many changes. */
-export function diff(left: readonly string[], right: readonly string[]): readonly DiffLine[] | undefined {
+function diff(left: readonly string[], right: readonly string[]): readonly DiffLine[] | undefined {
   const trail: Map<number, number>[] = [];
   const reached = new Map([[1, 0]]);
   for (let changes = 0; changes <= MOST_CHANGES; changes += 1) {

@@ -1,4 +1,5 @@
 /** The items of a response, as its client sees them. */
+import type { JsonObject } from '../../protocol/record.ts';
 import type { responseView } from '../server/response-view.ts';
 import { count, ms, parsed, pretty, visible } from './format.tsx';
 import { Pager } from './pager.tsx';
@@ -61,12 +62,10 @@ function ItemView({ item }: { readonly item: Item }) {
   );
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Longer texts are shown whole only in the JSON. */
 const SHOWN = 8000;
 
-function Content({ fields }: { readonly fields: Fields }) {
+function Content({ fields }: { readonly fields: JsonObject }) {
   const text = textsIn(fields).join('\n\n');
   const given = fields.arguments ?? fields.input ?? fields.code;
   const { output, error } = fields;
@@ -93,10 +92,10 @@ function shortened(text: string): string {
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${count(text.length - SHOWN)} more in the JSON)`;
 }
 
-function textsIn({ content, summary }: Fields): readonly string[] {
+function textsIn({ content, summary }: JsonObject): readonly string[] {
   const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list : []));
   return parts.flatMap((part) => {
-    const text = (part as Fields | null)?.text ?? (part as Fields | null)?.refusal;
+    const text = (part as JsonObject | null)?.text ?? (part as JsonObject | null)?.refusal;
     return typeof text === 'string' && text !== '' ? [text] : [];
   });
 }

@@ -61,63 +61,111 @@ export function Playground({ apiPath, from }: Props) {
       <div class="sides">
         <form class="composer" onSubmit={submit}>
           <div class="filters">
-            <label>
-              <span>API</span>
-              <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
-                <option value="responses">Responses</option>
-                <option value="chat">Chat Completions</option>
-              </select>
-            </label>
-            <label class="grow">
-              <span>model</span>
-              <input
-                list="models"
-                value={String(fields?.model ?? '')}
-                onInput={({ currentTarget }) => setBody(withModel(body, currentTarget.value))}
-              />
-              <datalist id="models">
-                {models.map((model) => (
-                  <option key={model} value={model} />
-                ))}
-              </datalist>
-            </label>
-            <label class="grow">
-              <span>API key, if one is needed</span>
-              <input
-                type="password"
-                autoComplete="off"
-                value={key}
-                onInput={({ currentTarget }) => setKey(currentTarget.value)}
-              />
-            </label>
-          </div>
-          <label class="stack">
-            <span>body</span>
-            <textarea
-              rows={20}
-              spellcheck={false}
-              value={body}
-              aria-invalid={!fields}
-              onInput={({ currentTarget }) => setBody(currentTarget.value)}
+            <ApiField api={api} choose={choose} />
+            <ModelField
+              model={String(fields?.model ?? '')}
+              models={models}
+              choose={(model) => setBody(withModel(body, model))}
             />
-          </label>
-          <div class="bar">
-            <button type="submit" class="primary" disabled={!fields || answer.isRunning}>
-              Send
-            </button>
-            <button type="button" disabled={!answer.isRunning} onClick={stop}>
-              Stop
-            </button>
-            {!fields && (
-              <span role="alert" class="error">
-                This is not JSON.
-              </span>
-            )}
+            <KeyField value={key} setKey={setKey} />
           </div>
+          <BodyField body={body} isJson={fields !== undefined} setBody={setBody} />
+          <SendBar isJson={fields !== undefined} isRunning={answer.isRunning} stop={stop} />
         </form>
         <AnswerView answer={answer} />
       </div>
     </>
+  );
+}
+
+function ApiField({ api, choose }: { readonly api: Api; readonly choose: (api: Api) => void }) {
+  return (
+    <label>
+      <span>API</span>
+      <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
+        <option value="responses">Responses</option>
+        <option value="chat">Chat Completions</option>
+      </select>
+    </label>
+  );
+}
+
+interface ModelFieldProps {
+  readonly model: string;
+  readonly models: readonly string[];
+  readonly choose: (model: string) => void;
+}
+
+function ModelField({ model, models, choose }: ModelFieldProps) {
+  return (
+    <label class="grow">
+      <span>model</span>
+      <input list="models" value={model} onInput={({ currentTarget }) => choose(currentTarget.value)} />
+      <datalist id="models">
+        {models.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+function KeyField({ value, setKey }: { readonly value: string; readonly setKey: (key: string) => void }) {
+  return (
+    <label class="grow">
+      <span>API key, if one is needed</span>
+      <input
+        type="password"
+        autoComplete="off"
+        value={value}
+        onInput={({ currentTarget }) => setKey(currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+interface BodyFieldProps {
+  readonly body: string;
+  readonly isJson: boolean;
+  readonly setBody: (body: string) => void;
+}
+
+function BodyField({ body, isJson, setBody }: BodyFieldProps) {
+  return (
+    <label class="stack">
+      <span>body</span>
+      <textarea
+        rows={20}
+        spellcheck={false}
+        value={body}
+        aria-invalid={!isJson}
+        onInput={({ currentTarget }) => setBody(currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+interface SendBarProps {
+  readonly isJson: boolean;
+  readonly isRunning: boolean;
+  readonly stop: () => void;
+}
+
+function SendBar({ isJson, isRunning, stop }: SendBarProps) {
+  return (
+    <div class="bar">
+      <button type="submit" class="primary" disabled={!isJson || isRunning}>
+        Send
+      </button>
+      <button type="button" disabled={!isRunning} onClick={stop}>
+        Stop
+      </button>
+      {!isJson && (
+        <span role="alert" class="error">
+          This is not JSON.
+        </span>
+      )}
+    </div>
   );
 }
 

@@ -223,8 +223,8 @@ function sorted(text: string): string {
 
 function Marks({ response }: { readonly response: Response }) {
   const shown = response.marks.filter(({ kind }) => kind !== 'heartbeat');
-  const beats = response.marks.length - shown.length;
-  if (shown.length === 0 && beats === 0 && response.dropped === 0) return null;
+  const heartbeats = response.marks.length - shown.length;
+  if (shown.length === 0 && heartbeats === 0 && response.dropped === 0) return null;
   return (
     <>
       <h2>Notes and approvals</h2>
@@ -234,7 +234,7 @@ function Marks({ response }: { readonly response: Response }) {
             <span class="mono faint">{ms(at)}</span> <strong>{kind}</strong> <Text of={text} />
           </li>
         ))}
-        {beats > 0 && <li class="faint">{count(beats)} heartbeats</li>}
+        {heartbeats > 0 && <li class="faint">{count(heartbeats)} heartbeats</li>}
         {response.dropped > 0 && <li class="faint">{count(response.dropped)} entries were not kept.</li>}
       </ul>
     </>

@@ -1,4 +1,5 @@
 /** Reads an answer of the API: server-sent events, or one JSON body. */
+import type { JsonObject } from '../../protocol/record.ts';
 import { parsed, pretty } from './format.tsx';
 
 /** One event; `at` is milliseconds since the request, `text` is its part of the answer's text. */
@@ -40,9 +41,7 @@ function eventOf(frame: string, at: number): readonly AnswerEvent[] {
   return [{ at, type, data, text: textOfEvent(type, fields) }];
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function textOfEvent(type: string, fields: Fields): string {
+function textOfEvent(type: string, fields: JsonObject): string {
   if (type === 'response.output_text.delta') return String(fields.delta);
   const [choice] = Array.isArray(fields.choices)
     ? (fields.choices as readonly { delta?: { content?: unknown } }[])
@@ -50,7 +49,7 @@ function textOfEvent(type: string, fields: Fields): string {
   return typeof choice?.delta?.content === 'string' ? choice.delta.content : '';
 }
 
-function textOfBody({ output, choices, error }: Fields): string {
+function textOfBody({ output, choices, error }: JsonObject): string {
   const messages = Array.isArray(output) ? output : Array.isArray(choices) ? choices.map(({ message }) => message) : [];
   const texts = messages.flatMap(({ content }: { content?: unknown }) =>
     Array.isArray(content)
@@ -59,5 +58,5 @@ function textOfBody({ output, choices, error }: Fields): string {
         ? [content]
         : [],
   );
-  return error ? String((error as Fields).message ?? '') : texts.join('\n');
+  return error ? String((error as JsonObject).message ?? '') : texts.join('\n');
 }

@@ -99,7 +99,7 @@ function spansOf(response: Response): readonly Span[] {
   const now = response.elapsed ?? 0;
   const { status, duration, callList, toolRuns, itemList, marks, failure } = response;
   const end = duration ?? now;
-  const beats = marks.filter(({ kind }) => kind === 'heartbeat').map(({ at }) => at);
+  const heartbeats = marks.filter(({ kind }) => kind === 'heartbeat').map(({ at }) => at);
   const rest = [
     ...callList.map((call, at) => ({
       ...spanOf('model', `model call ${at + 1 + response.firstCall}`, call, now),
@@ -121,7 +121,7 @@ function spansOf(response: Response): readonly Span[] {
       .filter(({ kind }) => kind !== 'heartbeat')
       .map((mark) => spanOf('mark', `${mark.kind} ${mark.text}`, { start: mark.at, end: mark.at }, now)),
   ].sort((one, other) => one.start - other.start);
-  const whole = { ...spanOf('whole', 'response', { start: 0, end }, now), points: beats.slice(0, 200) };
+  const whole = { ...spanOf('whole', 'response', { start: 0, end }, now), points: heartbeats.slice(0, 200) };
   return [{ ...whole, isOpen: status === 'running', isFailed: failure !== null }, ...rest].map((span, key) => ({
     ...span,
     key: String(key),

@@ -11,7 +11,7 @@ import type { Answer, Questions } from '../shared/client/questions.ts';
 export interface McpQuestion {
   /** The `server_label` of the server. */
   readonly server: string;
-  /** Whose connection it is; undefined if all share it, so that nothing tells whose request the server works on. */
+  /** Whose connection it is; undefined if all share it, so that nobody knows whose request the server works on. */
   readonly scope: string | undefined;
   /** The `params` of the question, as the protocol has them. */
   readonly params: JsonObject;

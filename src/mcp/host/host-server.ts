@@ -4,9 +4,9 @@ import { seldom } from '../../ports/host/warner.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { McpCallError, noCredentials } from '../shared/call-error.ts';
-import { type McpChallenge, tellingChallenges } from '../shared/challenge.ts';
+import { type McpChallenge, reportingChallenges } from '../shared/challenge.ts';
 import type { ConnectionPool, PooledConnection } from '../shared/connection-pool.ts';
-import { SentTokens } from '../shared/sent-tokens.ts';
+import { SentTokens } from '../shared/redact.ts';
 import type { ServerSettings } from '../shared/server-config.ts';
 import { type McpServerStatus, type ServerTools, serverTools } from '../shared/server-tools.ts';
 import type { McpSettings } from '../shared/settings.ts';
@@ -24,7 +24,7 @@ export interface UnauthorizedInfo extends McpChallenge {
 }
 
 /** The tools of one server. */
-export interface HostServer {
+interface HostServer {
   readonly label: string;
   /** Never rejects, unless the signal is aborted. */
   list(request: ToolsRequest | undefined, signal: AbortSignal): Promise<readonly ProvidedTool[]>;
@@ -42,7 +42,7 @@ export interface HostSettings {
 }
 
 /** The connection of a user. */
-export interface UserConnection extends PooledConnection {
+interface UserConnection extends PooledConnection {
   readonly tools: ServerTools;
   /** The last one of the server. */
   challenge: McpChallenge | undefined;
@@ -60,8 +60,8 @@ export function hostServer(
 function sharedServer(server: ServerSettings, settings: HostSettings): HostServer {
   const { label } = server;
   const { mcp, onUnauthorized } = settings;
-  const tell = (challenge: McpChallenge) => onUnauthorized({ ...challenge, server: label, scope: undefined });
-  const tools = connected(server, undefined, settings, { tell, warn: mcp.warn, retries: true });
+  const report = (challenge: McpChallenge) => onUnauthorized({ ...challenge, server: label, scope: undefined });
+  const tools = connected(server, undefined, settings, { report, warn: mcp.warn, retries: true });
   return {
     label,
     list: (_request, signal) => untilAborted(signal, () => tools.list()),
@@ -76,10 +76,10 @@ function connected(
   server: ServerSettings,
   scope: string | undefined,
   { mcp, answers }: HostSettings,
-  { tell, ...own }: { readonly tell: (challenge: McpChallenge) => void } & Pick<McpSettings, 'warn' | 'retries'>,
+  { report, ...own }: { readonly report: (challenge: McpChallenge) => void } & Pick<McpSettings, 'warn' | 'retries'>,
 ): ServerTools {
   const tokens = new SentTokens(server.redact);
-  const plain = tellingChallenges(mcp.openPool, tell);
+  const plain = reportingChallenges(mcp.openPool, report);
   // Others are known.
   const openPool = server.transport !== 'stdio' && server.authProvider ? tokens.seenBy(plain) : plain;
   const questions = questionsFor({ server: server.label, scope }, answers, mcp.warn);
@@ -183,12 +183,12 @@ class UserServer implements HostServer {
 
   private connect(server: ServerSettings, scope: string): UserConnection {
     const { onUnauthorized } = this.settings;
-    const tell = (challenge: McpChallenge) => {
+    const report = (challenge: McpChallenge) => {
       connection.challenge = challenge;
       onUnauthorized({ ...challenge, server: this.label, scope });
     };
     // Credentials of clients are no reason for warnings, or for further attempts while nobody asks.
-    const tools = connected(server, scope, this.settings, { tell, warn: () => {}, retries: false });
+    const tools = connected(server, scope, this.settings, { report, warn: () => {}, retries: false });
     const connection: UserConnection = {
       tools,
       challenge: undefined,

@@ -31,7 +31,7 @@ export interface McpToolsOptions<Req = unknown> {
   readonly maxConnections?: number | undefined;
   /** The same of one scope. Default: 16. */
   readonly maxConnectionsPerScope?: number | undefined;
-  /** Runs when a server refuses a client with 401, or with 403 and a challenge: says where its OAuth metadata is. */
+  /** Runs when a server refuses a client with 401, or with 403 and a challenge: receives where its OAuth metadata is. */
   readonly onUnauthorized?: ((info: UnauthorizedInfo) => void) | undefined;
   /** Whether the model is offered `list_resources` and `read_resource` of servers that have resources. Default: false. */
   readonly resources?: boolean | undefined;

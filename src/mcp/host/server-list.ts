@@ -7,7 +7,7 @@ import { authProviderIn, type CredentialFunctions, credentialFunctions } from '.
 import type { McpToolsOptions } from './options.ts';
 
 /** A configured server, and the functions for the credentials of its users. */
-export interface ListedServer {
+interface ListedServer {
   readonly server: ServerSettings;
   readonly functions: CredentialFunctions | undefined;
 }

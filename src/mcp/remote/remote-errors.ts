@@ -14,7 +14,7 @@ const AT_FAULT: Readonly<Partial<Record<EgressErrorCode, string>>> = {
   request_refused: 'headers',
 };
 
-/** Errors that depend on the host: telling them apart would show untrusted callers which names and addresses exist. */
+/** Errors that depend on the host: distinct errors would show untrusted callers which names and addresses exist. */
 const OF_HOST: ReadonlySet<EgressErrorCode> = new Set(['host_refused', 'address_refused', 'unresolved']);
 
 const UNREACHABLE = 'its host is not known, does not answer, or is not one that this server may go to.';

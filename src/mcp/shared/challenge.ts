@@ -7,7 +7,7 @@ export interface McpChallenge {
   readonly status: number;
   /** The header `WWW-Authenticate`, its first 2,048 characters; absent if there is none. */
   readonly wwwAuthenticate?: string;
-  /** Where the server describes its authorization servers (RFC 9728), as the header says. */
+  /** Where the server describes its authorization servers (RFC 9728), as the header names it. */
   readonly resourceMetadataUrl?: string;
 }
 
@@ -15,7 +15,7 @@ const HEADER_CHARACTERS = 2_048;
 const METADATA = /\bresource_metadata="?([^"\s,]+)/i;
 
 /** The same pools; challenges are reported as they come. */
-export function tellingChallenges(
+export function reportingChallenges(
   openPool: () => HttpPool,
   onChallenge: (challenge: McpChallenge) => void,
 ): () => HttpPool {

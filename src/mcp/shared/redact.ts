@@ -1,5 +1,6 @@
-/** Keeps the secrets of a server's config out of everything that leaves this package. */
+/** Keeps the secrets of a server's config, and tokens that its OAuth provider gave, out of everything that leaves this package. */
 import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
+import type { HttpPool } from './http-pool.ts';
 
 /** Masks secrets in text. */
 export interface Redactor {
@@ -46,4 +47,41 @@ export function redactor({ headers, env, url, inserted }: Confidential): Redacto
     error: masker([...certain, ...Object.values(env), ...inserted], SHORTEST_IN_ERRORS),
     content: masker(certain, SHORTEST_IN_CONTENT),
   };
+}
+
+const MOST_TOKENS = 4;
+const SHORTEST = 8;
+
+/** The last tokens of one server's connection. */
+export class SentTokens {
+  /** Masks them beside the secrets that are known. */
+  readonly redact: Redactor;
+  private readonly sent = new Set<string>();
+  private mask: (text: string) => string = (text) => text;
+
+  constructor({ error, content }: Redactor) {
+    this.redact = { error: (text) => this.mask(error(text)), content: (text) => this.mask(content(text)) };
+  }
+
+  /** The same pools, whose requests are looked at. */
+  seenBy(openPool: () => HttpPool): () => HttpPool {
+    return () => {
+      const pool = openPool();
+      return {
+        fetch: (url, init) => {
+          this.remember(new Headers(init?.headers).get('authorization'));
+          return pool.fetch(url, init);
+        },
+        close: () => pool.close(),
+      };
+    };
+  }
+
+  private remember(header: string | null): void {
+    if (header === null || this.sent.has(header)) return;
+    this.sent.add(header);
+    const [oldest] = this.sent;
+    if (this.sent.size > MOST_TOKENS && oldest !== undefined) this.sent.delete(oldest);
+    this.mask = masker([...this.sent].flatMap(secretsOfHeader), SHORTEST);
+  }
 }

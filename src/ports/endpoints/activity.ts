@@ -49,10 +49,7 @@ export interface Activity {
 }
 
 /** The limits of turns. */
-export type TurnLimits = Pick<
-  Limits,
-  'concurrentTurns' | 'concurrentTurnsPerTenant' | 'queuedTurns' | 'queueTimeoutMs'
->;
+type TurnLimits = Pick<Limits, 'concurrentTurns' | 'concurrentTurnsPerTenant' | 'queuedTurns' | 'queueTimeoutMs'>;
 
 /** The turns of one router. */
 export function activity(limits: TurnLimits): Activity {

@@ -1,7 +1,6 @@
 /** The shape of a preparation step: routers run them in a row, middlewares offer each one alone. */
 
 import type { Note } from '../../protocol/note.ts';
-import type { ApprovalPolicy } from '../approval-policy.ts';
 import type { FileStore } from '../files/file-store.ts';
 import type { TextReader } from '../files/text-reader.ts';
 import { notify, type Reports } from '../hooks.ts';
@@ -9,7 +8,7 @@ import type { Limits } from '../limits.ts';
 import type { RemoteServers } from '../remote-servers.ts';
 import { timed } from '../step.ts';
 import type { MaybePromise, ResponseStore } from '../store.ts';
-import type { ToolsOf } from '../tool-provider.ts';
+import type { ApprovalPolicy, ToolsOf } from '../tool-provider.ts';
 import type { WantedHeartbeat } from '../turn-context.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
 

@@ -2,7 +2,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { MaybePromise, ResponseKey } from '../background/response-key.ts';
 
-/** What a client says about a file; it may follow the bytes. */
+/** What a client declares about a file; it may follow the bytes. */
 export interface FileDetails {
   /** The client's name for it: text to show, never a path. */
   readonly filename: string;

@@ -74,7 +74,7 @@ const NO_ROOM: Remedy = {
   advice: 'Free space on the disk of the store, or let the store keep less.',
 };
 
-/** The code is also that of a status 503, with which a server says so itself. */
+/** The code is also that of a status 503, with which a server reports it itself. */
 const BUSY: Remedy = {
   what: 'The model server answered that it is not available.',
   advice: 'Check whether it is overloaded, or still loads its model.',

@@ -1,4 +1,4 @@
-/** Finds the system's or the driver's own code of a failure, which says what went wrong without any content. */
+/** Finds the system's or the driver's own code of a failure, which shows what went wrong without any content. */
 import { isRecord } from '../../protocol/record.ts';
 
 /** Such as `ECONNREFUSED`, `SQLITE_FULL`, and the five digits or letters of PostgreSQL. */

@@ -5,8 +5,44 @@ import { isError } from '../../protocol/record.ts';
 import { pageOf, remedyFor } from './advice.ts';
 import { causeCodeOf } from './cause-code.ts';
 import type { HostLog, LogFields } from './logger.ts';
-import { RateLimit } from './rate-limit.ts';
 import { processWarning } from './warner.ts';
+
+/** At most one line of each code in this time, in milliseconds. */
+const EVERY_MS = 1000;
+/** Codes may be any text from a model server: those past this number count as one. */
+const MOST_CODES = 64;
+
+interface LastLine {
+  /** On the clock of `performance.now()`. */
+  at: number;
+  suppressed: number;
+}
+
+/** One line a second of each code. */
+class RateLimit {
+  private readonly byCode = new Map<string, LastLine>();
+
+  /** How many lines of this code were left out since the last one; undefined if this one is to be left out too. */
+  take(code: string): number | undefined {
+    const shown = this.shownOf(code);
+    const now = performance.now();
+    if (now - shown.at < EVERY_MS) {
+      shown.suppressed += 1;
+      return undefined;
+    }
+    const { suppressed } = shown;
+    shown.at = now;
+    shown.suppressed = 0;
+    return suppressed;
+  }
+
+  private shownOf(code: string): LastLine {
+    const name = this.byCode.has(code) || this.byCode.size < MOST_CODES ? code : 'others';
+    const shown = this.byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
+    this.byCode.set(name, shown);
+    return shown;
+  }
+}
 
 /** Characters of the cause, which may hold a server's answer. */
 const CAUSE_CHARACTERS = 2000;

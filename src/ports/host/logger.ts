@@ -22,7 +22,7 @@ export interface Logger {
 }
 
 /** The importance of a line. */
-export type LogLevel = keyof Logger;
+type LogLevel = keyof Logger;
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 

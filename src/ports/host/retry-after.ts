@@ -1,6 +1,6 @@
 /** Reads how long a model server asks to be left alone. */
 
-/** In milliseconds; `retry-after` holds seconds or a date. Undefined if the headers do not say. */
+/** In milliseconds; `retry-after` holds seconds or a date. Undefined if the headers do not hold it. */
 export function retryAfterMs(headers: Readonly<Record<string, unknown>>): number | undefined {
   const exact = Number(headers['retry-after-ms']);
   if (headers['retry-after-ms'] !== undefined && exact >= 0) return exact;

@@ -1,8 +1,8 @@
-/** Threads that end with their job: what reads a stranger's bytes may take any time and memory. */
+/** Threads that end with their job: code that reads untrusted bytes may take any time and memory. */
 import { Worker } from 'node:worker_threads';
 
 /** What the jobs may use. */
-export interface ThreadLimits {
+interface ThreadLimits {
   /** Jobs at the same time. */
   readonly threads: number;
   /** Jobs that wait for one. */
@@ -14,7 +14,7 @@ export interface ThreadLimits {
 }
 
 /** Why a job has no result. */
-export type ThreadFailure = 'busy' | 'closed' | 'time' | 'memory' | 'failed';
+type ThreadFailure = 'busy' | 'closed' | 'time' | 'memory' | 'failed';
 
 /** A job has no result. */
 export class ThreadError extends Error {

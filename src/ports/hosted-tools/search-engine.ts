@@ -2,7 +2,7 @@
 import type { WebResult } from '../../protocol/items.ts';
 import type { ToolsRequest } from '../tool-provider.ts';
 
-/** Roughly where the user is, as far as the request tells. */
+/** Roughly where the user is, as far as the request holds it. */
 export interface UserLocation {
   /** Such as `Berlin`. */
   readonly city?: string | undefined;
@@ -24,7 +24,7 @@ export interface SearchQuery {
   readonly allowedDomains: readonly string[];
   /** Domains whose results are left out, their subdomains included. */
   readonly blockedDomains: readonly string[];
-  /** Undefined if the request does not say. */
+  /** Undefined if the request does not set it. */
   readonly userLocation: UserLocation | undefined;
   /** Aborted when the call must end. */
   readonly signal: AbortSignal;

@@ -147,7 +147,7 @@ export interface FoundChunk {
 
 /**
  * A page of a list. `after` and `before` are ids; `asc` begins with the oldest, and what is of the same time is ordered by id.
- * `before` alone asks for the page that ends right before it; `hasMore` then says whether others come before that page.
+ * `before` alone asks for the page that ends right before it; `hasMore` is then whether others come before that page.
  */
 export interface VectorPageQuery {
   /** The maximum number of entries. */

@@ -12,11 +12,11 @@ const OF_STATUS: ReadonlyMap<number, string> = new Map([
   [503, 'overloaded_error'],
 ]);
 
-/** Types of a model server's own that say more than its status. */
+/** Types of a model server's own that are more precise than its status. */
 const KEPT: ReadonlySet<string> = new Set(['billing_error', 'overloaded_error', 'rate_limit_error']);
 
 /** What Anthropic's types make of an error; `status` is undefined for one that has been sent without. */
-export function anthropicErrorType({ type, status }: Pick<ApiError, 'type' | 'status'>): string {
+function anthropicErrorType({ type, status }: Pick<ApiError, 'type' | 'status'>): string {
   if (KEPT.has(type)) return type;
   return OF_STATUS.get(status) ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }

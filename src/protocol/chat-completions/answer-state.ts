@@ -1,9 +1,8 @@
 /** The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { mergeInto, type OwnFields } from './merge.ts';
+import { mergeInto, type OwnFields, weightOf } from './own-fields.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
-import { weightOf } from './weight.ts';
 
 /**
  * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),

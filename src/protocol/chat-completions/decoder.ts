@@ -9,22 +9,20 @@ import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
+import { isOthers, type PlainDelta } from './delta.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
 import { isPicture, takePicture, takeSpeech } from './media.ts';
-import { modelInfo } from './model-info.ts';
-import type { PlainDelta } from './plain-delta.ts';
-import { isOthers } from './roles.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { isBlank, UnreadFields } from './unread-fields.ts';
-import { costIn, readUsage, usageIn } from './usage.ts';
+import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
 
 /** Takes one parsed chunk after another. */
 export interface ChatDecoder {
-  /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
+  /** Adds what the chunk holds to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
-  /** The same for a chunk that says this and nothing else. */
+  /** The same for a chunk that holds this and nothing else. */
   takePlainDelta(delta: PlainDelta, events: ModelEvent[]): void;
   /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void;
@@ -35,7 +33,7 @@ export interface ChatDecoder {
 }
 
 /** How an answer is read. */
-export interface ChatDecoderOptions {
+interface ChatDecoderOptions {
   /** Whether `<think>` tags in the text are read as reasoning. */
   readonly think?: boolean;
   /** Whether somebody else passes the answer on as it came, so that what is no answer is not refused here. */
@@ -75,7 +73,7 @@ class Decoder implements ChatDecoder {
   private hasOthers = false;
   private model: unknown = undefined;
   private serviceTier: unknown = undefined;
-  /** Whether either has not been said yet. */
+  /** Whether either has not been emitted yet. */
   private hasNews = false;
   /** Most servers want nothing back. */
   private state: AnswerState | undefined = undefined;
@@ -151,7 +149,7 @@ class Decoder implements ChatDecoder {
     this.serviceTier = serviceTier || this.serviceTier;
   }
 
-  /** Never alone: an answer that has said nothing else may still be refused with a status. */
+  /** Never alone: an answer without other output may still be refused with a status. */
   private emitInfo(events: ModelEvent[]): void {
     if (!this.hasNews) return;
     this.hasNews = false;
@@ -173,13 +171,13 @@ class Decoder implements ChatDecoder {
     this.state.takeCall(call, extra);
   }
 
-  /** Says what its server wants back, in front of the event at this place. */
+  /** Emits what its server wants back, in front of the event at this place. */
   private emitState(events: ModelEvent[], at: number): void {
     const state = this.state?.pending(this.reasoningField, this.hasBegun);
     if (state) events.splice(at, 0, { type: 'reasoning-end', state });
   }
 
-  /** What came of the answer so far, and with its first words, is said in front of those; the rest in front of calls, or at the end. */
+  /** State that arrives before or with the first words is emitted in front of them; the rest in front of calls, or at the end. */
   private beginAnswer(events: ModelEvent[], before: number): void {
     for (let at = before; at < events.length && !this.hasBegun; at += 1) {
       if (events[at]?.type !== 'reasoning-delta') {
@@ -229,11 +227,11 @@ class Decoder implements ChatDecoder {
     this.takeAnnotations(delta.annotations, events);
   }
 
-  /** What a server's own tools say to the model, for one. */
+  /** For example what a server's own tools answer to the model. */
   private leaveOut(role: string): void {
     if (this.hasOthers) return;
     this.hasOthers = true;
-    const message = `What the model server says in the role '${printable(role)}' is left out.`;
+    const message = `Text of the model server in the role '${printable(role)}' is left out.`;
     this.note?.({ code: 'upstream_fields_ignored', message });
   }
 
@@ -288,7 +286,7 @@ class Decoder implements ChatDecoder {
     if (!this.calls?.hasWaiting()) return;
     const delta = events.splice(before);
     this.settleCalls(events);
-    // A loop: a model server may say more at once than a function takes arguments.
+    // A loop: a model server may send more at once than a function takes arguments.
     for (const event of delta) events.push(event);
   }
 

@@ -33,7 +33,7 @@ function each(reason: FinishReason, words: string): readonly (readonly [string, 
 }
 
 /** How an answer ended: `failure` if the server failed, `unknown` if the reason is not in the table. */
-export interface Finish {
+interface Finish {
   readonly reason: FinishReason;
   readonly failure?: ApiError;
   /** The reason, safe to show. */
@@ -41,14 +41,14 @@ export interface Finish {
 }
 
 /** Reads a `finish_reason`; without one the answer ended normally. */
-export function readFinish(said: unknown): Finish {
-  if (typeof said !== 'string') return { reason: 'stop' };
+export function readFinish(reported: unknown): Finish {
+  if (typeof reported !== 'string') return { reason: 'stop' };
   // Longer than any known reason, so that no long text is rewritten.
-  const word = said.slice(0, LONGEST_WORD).split(':', 1)[0]?.trim().toLowerCase() ?? '';
+  const word = reported.slice(0, LONGEST_WORD).split(':', 1)[0]?.trim().toLowerCase() ?? '';
   const trouble = TROUBLE.get(word);
   if (trouble) return { reason: 'stop', failure: new ApiError(...trouble) };
   const reason = ENDS.get(word);
-  return reason ? { reason } : { reason: 'stop', unknown: printable(said) };
+  return reason ? { reason } : { reason: 'stop', unknown: printable(reported) };
 }
 
 const LONGEST_WORD = 128;

@@ -3,7 +3,7 @@ import type { JsonObject } from '../record.ts';
 import type { CallState, ChatState, ReasoningField } from './answer-state.ts';
 
 /** The model's output of one message. */
-export interface Said {
+interface AssistantTurn {
   readonly text: string | undefined;
   readonly reasoning: string;
   readonly calls: readonly unknown[];
@@ -11,7 +11,7 @@ export interface Said {
 }
 
 /** The message format that its server expects. */
-export interface BackOptions {
+interface BackOptions {
   readonly reasoningReplay: boolean;
   readonly reasoningField?: ReasoningField | undefined;
 }
@@ -27,7 +27,7 @@ interface NamedCall {
  * so.
  */
 export function backTo(
-  { text = '', reasoning, calls, states }: Said,
+  { text = '', reasoning, calls, states }: AssistantTurn,
   { reasoningReplay, reasoningField = 'reasoning_content' }: BackOptions,
 ): JsonObject {
   const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
@@ -43,9 +43,9 @@ export function backTo(
 
 /** Undefined if the entries contain all of it. */
 function fieldOf(states: readonly ChatState[], hasDetails: boolean, usual: ReasoningField): ReasoningField | undefined {
-  const told = states.find(({ field }) => field)?.field;
-  if (hasDetails) return told === 'reasoning_details' ? undefined : told;
-  return told ?? usual;
+  const named = states.find(({ field }) => field)?.field;
+  if (hasDetails) return named === 'reasoning_details' ? undefined : named;
+  return named ?? usual;
 }
 
 const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => JsonObject>> = {

@@ -1,5 +1,5 @@
 /** Reads the log probabilities of Chat Completions as the JSON of the Responses API. */
-import { logProbsText, readLogProbList } from '../log-probs.ts';
+import { logProbsText, readLogProbList } from '../json/log-probs.ts';
 import { isRecord } from '../record.ts';
 
 /** The JSON of each, separated by commas; empty if there are none. */

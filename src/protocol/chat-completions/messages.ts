@@ -12,7 +12,7 @@ import { type ChatState, chatStateIn, type ReasoningField } from './answer-state
 import { backTo, extrasOf } from './going-back.ts';
 
 /** A Chat Completions message; its fields are the API's. */
-export type ChatMessage = JsonObject & { readonly role: string; readonly content?: unknown };
+type ChatMessage = JsonObject & { readonly role: string; readonly content?: unknown };
 
 /** The message format that a model server expects. */
 export interface MessageOptions {

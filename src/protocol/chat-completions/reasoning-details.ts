@@ -1,6 +1,6 @@
 /** Merges the `reasoning_details` of one answer, whose entries may arrive in pieces. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { weightOf } from './weight.ts';
+import { weightOf } from './own-fields.ts';
 
 /** The fields that a piece continues; of all others the last non-empty value counts. */
 const GROWING: ReadonlySet<string> = new Set(['text', 'summary', 'data']);

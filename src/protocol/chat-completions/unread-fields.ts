@@ -42,7 +42,10 @@ export class UnreadFields {
   note(): Note | undefined {
     if (this.names.size === 0) return undefined;
     const names = [...this.names].join(', ') + (this.isMore ? ' and more' : '');
-    return { code: 'upstream_fields_ignored', message: `The model server said what nothing here reads: ${names}.` };
+    return {
+      code: 'upstream_fields_ignored',
+      message: `The model server sent fields that nothing here reads: ${names}.`,
+    };
   }
 
   private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {

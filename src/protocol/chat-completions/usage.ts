@@ -1,6 +1,5 @@
-/** Token counts and costs as Chat Completions servers report them, normalized. */
-
-import type { Usage } from '../events.ts';
+/** What a Chat Completions server reports beside its answer, normalized: tokens and costs, the model and the service tier. */
+import type { ModelEvent, Usage } from '../events.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Where a count may be: in the usage, or in a nested object. */
@@ -121,4 +120,19 @@ function valueAt(usage: JsonObject, [field, inner]: Place): unknown {
 
 function count(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined;
+}
+
+/** Maximum characters of a model's name and of a tier's; longer ones are ignored. */
+const LONGEST = 256;
+
+/** Undefined if it reports neither. */
+export function modelInfo(model: unknown, serviceTier: unknown): ModelEvent | undefined {
+  const named = isName(model) ? { model } : {};
+  const tiered = isName(serviceTier) ? { serviceTier } : {};
+  const info = { ...named, ...tiered };
+  return Object.keys(info).length > 0 ? { type: 'model-info', ...info } : undefined;
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST;
 }

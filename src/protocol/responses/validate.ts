@@ -12,7 +12,7 @@ import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, to
 type Path = readonly (string | number)[];
 
 /**
- * The body with known fields typed. `hasUploads` says whether parts may name uploaded files. Throws `ApiError` naming the
+ * The body with known fields typed. `hasUploads` is whether parts may name uploaded files. Throws `ApiError` naming the
  * field at fault.
  */
 export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS, hasUploads = false): CreateBody {
@@ -60,7 +60,7 @@ function refuseEarlyTrigger(input: readonly unknown[]): void {
 }
 
 /**
- * Checks each item of the list in this field. `hasUploads` says whether parts may name uploaded files. Throws `ApiError`
+ * Checks each item of the list in this field. `hasUploads` is whether parts may name uploaded files. Throws `ApiError`
  * naming the field at fault.
  */
 export function checkItems(items: readonly unknown[], field: string, hasUploads = false): void {

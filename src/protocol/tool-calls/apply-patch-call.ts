@@ -27,7 +27,7 @@ function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCa
   return { id, type: 'apply_patch_call', status, call_id: callId, operation: operationIn(text) };
 }
 
-/** An operation without a path stays one: the client's failure tells the model what is missing. */
+/** An operation without a path stays one: the model learns from the client's failure what is missing. */
 function operationIn(text: string): FileOperation {
   const { type, path: given, diff } = objectIn(text) ?? {};
   const path = plainTextOf(given);

@@ -20,7 +20,7 @@ export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search
   finished: (call, { output, failed, passages }: ToolCallResult) =>
     itemOf(call, failed ? 'failed' : 'completed', passages ?? [{ text: toolOutputText(output) }]),
   answered({ call_id: id, name, queries, output, results, status }) {
-    // Without results, and of no tool that this server offers, there is nothing to tell.
+    // Without results, and of no tool that this server offers, the model receives nothing of it.
     if (!Array.isArray(results) && name === undefined) return undefined;
     return {
       id: id ?? undefined,

@@ -27,12 +27,12 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
     const { name, call_id: id, status, output, revised_prompt: prompt } = item;
     // Without a name nothing can be called, and without a prompt nothing was: the model made such an image itself.
     if (typeof name !== 'string' || typeof prompt !== 'string') return undefined;
-    const told = output ?? imageResult(item);
+    const result = output ?? imageResult(item);
     return {
       id: id ?? undefined,
       name,
       arguments: JSON.stringify({ prompt }),
-      output: told,
+      output: result,
       failed: status === 'failed',
     };
   },

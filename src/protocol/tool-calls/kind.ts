@@ -1,5 +1,4 @@
-/** The interface of a type of tool call. */
-
+/** The interface of a type of tool call, and of a client's own tool. */
 import type { Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType } from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import type { JsonObject } from '../record.ts';
@@ -57,9 +56,9 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** The item as a client is shown it. Default: with all of its fields. */
   shown?(item: Item, included: Included): Item;
-  /** The kind of a call that the model's own server ran, if the item itself tells that it did. */
+  /** The kind of a call that the model's own server ran, if the item itself shows that it did. */
   upstreamKind?(item: { readonly results?: unknown }): ToolCallKind | undefined;
-  /** Whether the model's own server may have run the call, and the item does not tell. */
+  /** Whether the model's own server may have run the call, and the item does not show it. */
   readonly mayRunUpstream?: true;
 }
 
@@ -70,7 +69,7 @@ interface AnswerItem {
   callIdOf?(item: JsonObject): unknown;
   /** What the model receives of it. Default: its `output`. */
   outputOf?(item: Item): unknown;
-  /** The fields of an answer that says only this, where the client has sent none. */
+  /** The fields of an answer with only this text, where the client has sent none. */
   missing(text: string): JsonObject;
 }
 
@@ -118,4 +117,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
   lacksResult?(item: Item): boolean;
   /** The model's current name for the tool, if it differs from the item's `name`; undefined to leave the item as it is. */
   modelName?(item: Item, names: ModelNames): string | undefined;
+}
+
+/** The client's name and form of its tool; models use only functions without namespaces. */
+export interface ToolForm {
+  /** The tool's type: a custom tool takes free text, and the others have calls of their own types. */
+  readonly kind: 'function' | 'custom' | 'shell' | 'local_shell' | 'apply_patch' | 'tool_search';
+  readonly name: string;
+  readonly namespace?: string;
 }

@@ -7,10 +7,9 @@ import { customToolCall } from './custom-tool-call.ts';
 import { fileSearchCall } from './file-search-call.ts';
 import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
-import type { AnsweredToolCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import type { AnsweredToolCall, ToolCallKind, ToolForm, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
-import type { ToolForm } from './tool-form.ts';
 import { clientToolSearchCall, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 

@@ -30,7 +30,7 @@ export async function* bytesFrom(path: string, { start, end }: ByteRange): Async
     for (let at = start; at < end; ) {
       const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end - at));
       const { bytesRead } = await handle.read(piece, 0, piece.length, at);
-      if (bytesRead === 0) throw new Error(`diskFiles: the file is shorter than its description says: ${at} bytes`);
+      if (bytesRead === 0) throw new Error(`diskFiles: the file is shorter than its description declares: ${at} bytes`);
       yield piece.subarray(0, bytesRead);
       at += bytesRead;
     }

@@ -49,7 +49,7 @@ function placeOf({ scope, id }: ResponseKey, part: Part) {
   return [`${typeof part === 'number' ? 'event' : part} of event log`, scope, id, String(part)] as const;
 }
 
-/** Not parsed as JSON: for a text that somebody changed, the seal's error says more than a parser's. */
+/** Not parsed as JSON: for a text that somebody changed, the seal's error is more precise than a parser's. */
 function unquoted(sealed: string): string {
   return sealed.startsWith('"') && sealed.endsWith('"') ? sealed.slice(1, -1) : sealed;
 }

@@ -97,7 +97,7 @@ export interface EncryptionKey {
 }
 
 /** Keys by id; the first one encrypts. */
-export type Keyring = ReadonlyMap<string, KeyObject>;
+type Keyring = ReadonlyMap<string, KeyObject>;
 
 const KEY_BYTES = 32;
 const BASE64_OF_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;

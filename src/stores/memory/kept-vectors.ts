@@ -28,7 +28,7 @@ export interface KeptVectorFile {
 }
 
 /** A chunk, with what its searches need. */
-export interface KeptChunk extends Chunk {
+interface KeptChunk extends Chunk {
   readonly bytes: number;
   readonly length: number;
   readonly words: ReadonlyMap<string, number>;

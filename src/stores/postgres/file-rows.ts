@@ -5,7 +5,7 @@ import { digestOf } from './responses.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** A file and where its pieces are. */
-export interface FoundFile {
+interface FoundFile {
   readonly number: string;
   readonly file: StoredFile;
 }

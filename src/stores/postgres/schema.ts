@@ -168,7 +168,7 @@ export async function migrate(pool: PostgresPool, tables: PostgresTables, target
 }
 
 /** Tables that are migrated together, and the table that holds their version. */
-export interface TableGroup {
+interface TableGroup {
   readonly schema: string;
   /** The migration of each version; never edit a released one. */
   readonly migrations: readonly string[];

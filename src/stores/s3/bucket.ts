@@ -142,7 +142,7 @@ interface UploadPage {
   readonly Uploads?: readonly { readonly UploadId: string }[];
 }
 
-/** Whether S3 says that there is no such object or upload. */
+/** Whether S3 reports that there is no such object or upload. */
 export function isMissing(error: unknown): boolean {
   return statusOf(error) === 404;
 }

@@ -19,7 +19,7 @@ export interface Place {
 /** Why a sweep visits a file later: its upload may be left over, it expires, or it is being deleted. */
 export type Reason = 'upload' | 'expiry' | 'delete';
 
-/** What a key says about a file, and where the file is. */
+/** What a key records about a file, and where the file is. */
 export interface Entry {
   readonly key: string;
   readonly place: Place;

@@ -2,7 +2,7 @@
 import type { VectorPage, VectorPageQuery } from '../../ports/vectors/vector-index.ts';
 
 /** The sort key of lists. */
-export interface Place {
+interface Place {
   readonly createdAt: number;
   readonly id: string;
 }

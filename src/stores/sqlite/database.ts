@@ -28,7 +28,7 @@ export function isSqliteDatabase(value: unknown): boolean {
 }
 
 /** Throws for a driver such as `sqlite3`, whose methods have the same names and return their results later. */
-export function checkAnswered(rows: unknown): void {
+function checkAnswered(rows: unknown): void {
   if (Array.isArray(rows)) return;
   throw new TypeError('sqliteStore: database must be synchronous, as node:sqlite, better-sqlite3 and libsql are');
 }

@@ -13,7 +13,7 @@ interface FileRow extends NumberRow {
 }
 
 /** A file and where its pieces are. */
-export interface FoundFile {
+interface FoundFile {
   readonly number: number;
   readonly file: StoredFile;
 }

@@ -22,7 +22,7 @@ export interface SearchedFile {
 }
 
 /** How many chunks have a word. */
-export interface WordCount {
+interface WordCount {
   readonly word: string;
   readonly count: number;
 }

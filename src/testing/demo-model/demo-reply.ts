@@ -16,7 +16,7 @@ export interface ChatRequest {
 }
 
 /** A tool that the model may call. */
-export interface ChatTool {
+interface ChatTool {
   readonly function: { readonly name: string; readonly parameters?: unknown };
 }
 
@@ -73,8 +73,8 @@ function toolToCall(
 /** Whether the prompt has every longer word of the name: "weather" for `get_weather`. */
 function mentions(prompt: string, name: string): boolean {
   const words = new Set(wordsOf(prompt));
-  const telling = wordsOf(name).filter((word) => word.length >= 4);
-  return telling.length > 0 && telling.every((word) => words.has(word));
+  const longWords = wordsOf(name).filter((word) => word.length >= 4);
+  return longWords.length > 0 && longWords.every((word) => words.has(word));
 }
 
 function wordsOf(text: string): readonly string[] {

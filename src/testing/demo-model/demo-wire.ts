@@ -1,13 +1,13 @@
 /** Writes the demo model's reply as a Chat Completions stream or as one whole answer. */
-import { randomUUID } from 'node:crypto';
-import { type DemoReply, inWords } from './demo-reply.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+import { randomUUID } from 'node:crypto';
+import type { JsonObject } from '../../protocol/record.ts';
+import { type DemoReply, inWords } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
   const head = headOf(model, 'chat.completion.chunk');
-  const chunk = (delta: Fields, finish: string | null = null) =>
+  const chunk = (delta: JsonObject, finish: string | null = null) =>
     frame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
 
   yield chunk({ role: 'assistant', content: '' });
@@ -24,7 +24,7 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
 }
 
 /** The whole answer, for a request that does not ask for a stream. */
-export function completion(model: string, { reasoning, text, call, finish, usage }: DemoReply): Fields {
+export function completion(model: string, { reasoning, text, call, finish, usage }: DemoReply): JsonObject {
   const message = {
     role: 'assistant',
     content: call ? null : text.join(''),
@@ -38,7 +38,7 @@ export function completion(model: string, { reasoning, text, call, finish, usage
   };
 }
 
-function headOf(model: string, object: string): Fields {
+function headOf(model: string, object: string): JsonObject {
   return { id: `chatcmpl-${randomUUID()}`, object, created: Math.floor(Date.now() / 1000), model };
 }
 
@@ -46,6 +46,6 @@ function callId(): string {
   return `call_${randomUUID().replaceAll('-', '')}`;
 }
 
-function frame(data: Fields): string {
+function frame(data: JsonObject): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }

@@ -85,7 +85,7 @@ function typeOf({ type, properties, items }: Schema, { depth }: Place): unknown 
   return items ? 'array' : 'string';
 }
 
-/** The required members, or all of them if the schema does not say which are required. */
+/** The required members, or all of them if the schema does not list which are required. */
 function objectOf({ properties, required }: Schema, place: Place): unknown {
   const known = asSchema(properties);
   const wanted = Array.isArray(required) ? required : place.depth > ROOMY_DEPTH ? [] : Object.keys(known);

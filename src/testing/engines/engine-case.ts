@@ -14,7 +14,7 @@ export interface EngineContractOptions {
 }
 
 /** The subject of a case: creates engines on one queue, which the suite closes. */
-export interface EngineSubject {
+interface EngineSubject {
   create(options?: { readonly concurrency?: number }): Promise<BackgroundEngine>;
 }
 
@@ -26,7 +26,7 @@ export interface EngineCase {
 }
 
 /** What a worker answers. */
-export type Outcome = Awaited<ReturnType<BackgroundWorker['run']>>;
+type Outcome = Awaited<ReturnType<BackgroundWorker['run']>>;
 
 /** How long a case waits for an expected event; an engine that polls needs some seconds. */
 const PATIENCE_MS = 60_000;

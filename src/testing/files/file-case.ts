@@ -9,7 +9,7 @@ import type { StoreContractClock } from '../stores/store-case.ts';
 export interface FileSubject {
   readonly files: FileStore;
   readonly clock: StoreContractClock;
-  /** Undefined if the store cannot tell. */
+  /** Undefined if the store cannot know. */
   readonly footprint: (() => MaybePromise<number>) | undefined;
 }
 
@@ -31,7 +31,7 @@ export function freshId(): string {
 }
 
 /** The fields in which uploads may differ. */
-export interface UploadFields extends Partial<Pick<FileUpload, 'scope' | 'id' | 'createdAt' | 'quota'>> {
+interface UploadFields extends Partial<Pick<FileUpload, 'scope' | 'id' | 'createdAt' | 'quota'>> {
   readonly purpose?: string;
   readonly expiresAt?: number;
 }

@@ -84,7 +84,7 @@ const history: readonly UpstreamCase[] = [
     const { error } = await collect(requestNext(s, previous));
     const body = JSON.stringify(s.server.requests.at(-1));
     const places = messages.map(({ text }) => body?.indexOf(text) ?? -1);
-    assert.deepEqual([error, places.includes(-1)], [undefined, false], `${body} holds all that was said`);
+    assert.deepEqual([error, places.includes(-1)], [undefined, false], `${body} holds all of the output`);
     assert.deepEqual(
       places,
       places.toSorted((first, second) => first - second),

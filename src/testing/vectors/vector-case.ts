@@ -13,7 +13,7 @@ import {
 import type { StoreContractClock } from '../stores/store-case.ts';
 
 /** The subject of a case. */
-export interface VectorSubject {
+interface VectorSubject {
   readonly index: VectorIndex;
   readonly clock: StoreContractClock;
 }
@@ -68,7 +68,7 @@ export async function claimed(index: VectorIndex, now = 2000, until = now + 1000
 }
 
 /** Texts with embeddings, for chunks. */
-export type Texts = Readonly<Record<string, Float32Array>>;
+type Texts = Readonly<Record<string, Float32Array>>;
 
 /** Indexes the next file with these chunks. */
 export async function indexed(index: VectorIndex, texts: Texts): Promise<IndexingClaim> {

@@ -1,7 +1,7 @@
 /** Reads the events of a Messages stream, or one whole message, as model events. */
 
 import { usageReader } from '../../protocol/anthropic/usage.ts';
-import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
+import { modelInfo } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -17,7 +17,7 @@ export interface MessagesDecoder {
   readonly done: boolean;
   /** What is needed to go on, where the message ended in a pause of the turn. */
   readonly pause: Pause | undefined;
-  /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
+  /** Adds what the event holds to `events`; throws `ApiError` where it is an error. */
   take(event: unknown, events: ModelEvent[]): void;
   /** Adds the `finish` if the message named its stop reason, unless it is a pause; returns whether it named one. */
   end(events: ModelEvent[]): boolean;
@@ -27,7 +27,7 @@ export interface MessagesDecoder {
 
 /** A pause of a turn in which the server's own tools ran for long. */
 export interface Pause {
-  /** What was said so far, of all messages; undefined where it cannot be given back. */
+  /** The content so far, of all messages; undefined where it cannot be sent back. */
   readonly content: readonly Block[] | undefined;
   /** Where the server's own tools keep their files. */
   readonly container: string | undefined;
@@ -148,7 +148,7 @@ function takeWhole(content: unknown, blocks: BlockReader, events: ModelEvent[]):
   }
 }
 
-/** Pings and events of the future say nothing. */
+/** Pings and events of later versions are skipped. */
 function throwError(event: JsonObject): void {
   const error = errorInBody(event);
   if (error) throw error;

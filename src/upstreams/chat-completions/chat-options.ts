@@ -10,8 +10,6 @@ import {
 import type { BodyOptions } from './chat-body.ts';
 import { isProviderName, PROVIDERS, type ProviderName, providerOf } from './providers.ts';
 
-export type { UpstreamHeaders } from '../http/server-options.ts';
-
 /** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
   /** Up to and including `/v1`. Default: `OPENAI_BASE_URL`, or OpenAI itself. */

@@ -16,7 +16,7 @@ export function addressAdvice({ baseURL, variables = 'OPENAI' }: AdviceSettings)
   return `Is the model server running at ${baseURL.origin}? If so, set baseURL (or ${variables}_BASE_URL) to its address.`;
 }
 
-/** Says whose key was refused, since a host may expect its clients' keys to be passed on. */
+/** Names whose key was refused, since a host may expect its clients' keys to be passed on. */
 export function keyAdvice(settings: AdviceSettings): string {
   const { baseURL, apiKey, headers = {}, variables = 'OPENAI' } = settings;
   const option = `apiKey (or ${variables}_API_KEY, where baseURL is not set)`;

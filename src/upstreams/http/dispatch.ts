@@ -11,7 +11,7 @@ export interface Answered {
 }
 
 /** Names are lower case. */
-export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Resolves when the head of the response has arrived. */
 export function dispatch(pool: Pool, options: Dispatcher.DispatchOptions, stop: Stop): Promise<Answered> {

@@ -67,7 +67,7 @@ function askerOf(pool: Pool, origin: string): Ask {
 export function httpClient(options: HttpOptions): HttpClient {
   const { baseURL, retries, connectTimeoutMs } = options;
   const { Pool } = undici();
-  // `watchdog` keeps the deadlines of a call: undici's cannot tell the first byte from later gaps.
+  // `watchdog` keeps the deadlines of a call: undici's do not distinguish the first byte from later gaps.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
   const prefix = basePath(baseURL);
   const ask = askerOf(pool, baseURL.origin);

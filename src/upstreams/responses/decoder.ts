@@ -1,16 +1,15 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 
 import { readAnnotation } from '../../protocol/annotations.ts';
-import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
-import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
+import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
-import { readLogProbList } from '../../protocol/log-probs.ts';
+import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
-import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
+import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
 import { stateOf } from './input.ts';
 
 /** Receives parsed events one by one. */
@@ -166,7 +165,7 @@ class Decoder implements ResponsesDecoder {
     for (const [index, [item, streamed]] of pairs.entries()) {
       const isPast = item.type === 'reasoning' && index < last;
       if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
-      else if (saysAnything(item)) {
+      else if (hasOutput(item)) {
         differs = true;
         // A thought emitted after its result would be sent back in the wrong place.
         if (!isPast) this.close(Symbol(), item, events);

@@ -24,7 +24,7 @@ export const OUTPUT_DIFFERS: Note = {
 };
 
 /** The items of the final output, each with its counterpart in the stream, and the streamed items without one. */
-export interface Pairs<Streamed> {
+interface Pairs<Streamed> {
   readonly pairs: readonly (readonly [item: JsonObject, streamed: Streamed | undefined])[];
   readonly rest: readonly Streamed[];
 }
@@ -70,7 +70,7 @@ export function keyOf({ id, call_id: callId }: JsonObject): unknown {
 }
 
 /** Whether the item contains anything that can be shown. */
-export function saysAnything(item: JsonObject): boolean {
+export function hasOutput(item: JsonObject): boolean {
   if (item.type === 'message') return textOf(item) !== '';
   if (item.type !== 'reasoning') return true;
   const texts = [item.summary, item.content].flatMap((parts) => (Array.isArray(parts) ? parts : []));

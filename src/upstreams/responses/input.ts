@@ -62,8 +62,8 @@ function outputOf(output: unknown): unknown {
 
 function addOther(calls: Calls, item: Item, input: JsonObject[], skipped: (item: Item) => void): void {
   answerCalls(calls, input);
-  const said = imageMessage(item) ?? item;
-  const written = said.type === 'message' ? message(said) : ownItem(said);
+  const shown = imageMessage(item) ?? item;
+  const written = shown.type === 'message' ? message(shown) : ownItem(shown);
   if (written) input.push(written);
   // Another server's thoughts cannot be read here; that loss is not reported.
   else if (item.type !== 'reasoning') skipped(item);
@@ -71,8 +71,8 @@ function addOther(calls: Calls, item: Item, input: JsonObject[], skipped: (item:
 
 function message({ role, content, phase }: Item): JsonObject {
   if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
-  const said = { type: 'message', role, content: textOf(content) };
-  return typeof phase === 'string' ? { ...said, phase } : said;
+  const plain = { type: 'message', role, content: textOf(content) };
+  return typeof phase === 'string' ? { ...plain, phase } : plain;
 }
 
 /** Written as text, because servers differ in the other parts that they accept from the assistant. */

@@ -61,8 +61,8 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
-    if (request.topK !== undefined) noteOnce(call, notSaid('top_k'));
-    if (request.stopSequences) noteOnce(call, notSaid('stop_sequences'));
+    if (request.topK !== undefined) noteOnce(call, notSent('top_k'));
+    if (request.stopSequences) noteOnce(call, notSent('stop_sequences'));
     const fields = toResponsesBody(request, settings, skipped);
     const first = answer(fields, call);
     if (!holdsThoughts(fields)) return first;
@@ -97,7 +97,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   };
 }
 
-function notSaid(setting: string): Note {
+function notSent(setting: string): Note {
   return { code: 'setting_dropped', message: `The Responses API has no '${setting}'; it is left out.` };
 }
 

@@ -2,8 +2,8 @@
 
 import { checkOptions, oneOf } from '../../ports/host/options-check.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { isServerFault } from './attempts.ts';
 import { STRATEGIES } from './choose.ts';
-import { isServerFault } from './failover-rules.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings, waitMs } from './options.ts';
 import { poolUpstream } from './pool.ts';

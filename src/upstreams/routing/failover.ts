@@ -1,8 +1,8 @@
 /** Failover: the first of several servers that works answers. */
 
 import type { Upstream } from '../../ports/upstream.ts';
+import { isServerFault } from './attempts.ts';
 import { first } from './choose.ts';
-import { isServerFault } from './failover-rules.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings } from './options.ts';
 import { poolUpstream } from './pool.ts';

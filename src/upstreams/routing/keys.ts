@@ -3,8 +3,8 @@
 import { inspect } from 'node:util';
 import { isFunction } from '../../ports/host/options-check.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { isKeyFault } from './attempts.ts';
 import { lasting } from './choose.ts';
-import { isKeyFault } from './failover-rules.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { poolUpstream } from './pool.ts';
 import { Server } from './server.ts';
@@ -15,7 +15,7 @@ const MOST_TRIED = 5;
 
 /**
  * Uses one key until the server throttles it (429), refuses it (401) or its credit is used up (402), then the next one. A
- * throttled key rests for as long as `retry-after` says, at most 10 minutes. `makeUpstream` is called once for each key. Throws
+ * throttled key rests for as long as `retry-after` asks, at most 10 minutes. `makeUpstream` is called once for each key. Throws
  * a `TypeError` that quotes no key.
  *
  * @example

@@ -10,7 +10,7 @@ const LIST_MS = 5000;
 const MOST_MODELS = 10_000;
 
 /** The list of one server; undefined if it is down. */
-export interface ServerModels {
+interface ServerModels {
   readonly server: Server;
   readonly models: readonly JsonObject[] | undefined;
 }

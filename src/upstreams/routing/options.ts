@@ -28,7 +28,7 @@ export interface BulkheadOptions {
 export interface FailoverOptions {
   /** Names the upstream in the status and in the path of its servers. Default: the name of the function. */
   readonly name?: string | undefined;
-  /** The circuit breaker of each server, by the package cockatiel; false for none. Default: as `BreakerOptions` says. */
+  /** The circuit breaker of each server, by the package cockatiel; false for none. Default: those of `BreakerOptions`. */
   readonly breaker?: BreakerOptions | false | undefined;
   /** The calls that each server may have at once; one that has them is passed over. Default: any number. */
   readonly bulkhead?: BulkheadOptions | undefined;
@@ -39,7 +39,7 @@ export interface FailoverOptions {
 }
 
 /** The options with every default filled in. */
-export interface FailoverSettings {
+interface FailoverSettings {
   readonly name: string;
   readonly policies: PolicySettings;
   readonly attempts: number;

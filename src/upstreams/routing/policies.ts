@@ -14,7 +14,7 @@ export interface PolicySettings {
   readonly calls: number | undefined;
 }
 
-/** How a call ended: well, by a fault of the server, or in a way that says nothing about the server. */
+/** How a call ended: well, by a fault of the server, or in a way that shows nothing about the server. */
 export type Outcome = 'done' | 'failed' | 'left';
 
 /** One call that was let through. */
@@ -32,7 +32,7 @@ export function policiesOf(settings: PolicySettings): ServerPolicies | undefined
 }
 
 /** The circuit breaker and the bulkhead of one server. */
-export class ServerPolicies {
+class ServerPolicies {
   private readonly circuit: CircuitBreakerPolicy | undefined;
   private readonly bulkhead: BulkheadPolicy | undefined;
   private readonly resetMs: number;

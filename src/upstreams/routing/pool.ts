@@ -5,17 +5,14 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
-import { type AnsweredCalls, type AttemptSettings, Attempts } from './attempts.ts';
-import type { Choose } from './choose.ts';
-import type { FailoverRule } from './failover-rules.ts';
-import { CHAT, EVENTS } from './readings.ts';
-import { RoutedStream } from './routed-stream.ts';
+import { type AnsweredCalls, type AttemptSettings, Attempts, type FailoverRule } from './attempts.ts';
+import { type Choose, stickyKeyOf, stickyKeyOfBody } from './choose.ts';
+import { CHAT, EVENTS, RoutedStream } from './routed-stream.ts';
 import type { Server } from './server.ts';
 import { forOwner, ROUTED_STATE } from './state-tags.ts';
-import { stickyKeyOf, stickyKeyOfBody } from './sticky-key.ts';
 
 /** How one kind of routing upstream chooses. */
-export interface PoolSettings {
+interface PoolSettings {
   readonly name: string;
   /** All servers, as they are now. */
   readonly servers: () => readonly Server[];

@@ -1,15 +1,16 @@
-/** One answer from the first of several servers that begins it. */
-
-import type { UpstreamCall } from '../../ports/upstream.ts';
+/** One answer from the first of several servers that begins it, of either kind of call; as little of it is read as can be. */
+import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../../streams/pull-stream.ts';
-import type { Attempt, Attempts } from './attempts.ts';
-import type { FailoverRule } from './failover-rules.ts';
+import type { Attempt, Attempts, FailoverRule } from './attempts.ts';
 import type { Outcome } from './policies.ts';
-import type { Reading } from './readings.ts';
+import { withOwner } from './state-tags.ts';
 
 /** How the answer is requested and read. */
-export interface RoutedRequest<Batch> {
+interface RoutedRequest<Batch> {
   readonly call: UpstreamCall;
   readonly reading: Reading<Batch>;
   readonly failsOver: FailoverRule;
@@ -20,7 +21,7 @@ export interface RoutedRequest<Batch> {
 
 /**
  * The answer as a stream. Until something of it is handed on, a failure of a server leads to the next one; an empty
- * batch, which only says that a request was accepted, counts as nothing. From then on each batch is passed by one plain
+ * batch, which only acknowledges the request, counts as nothing. From then on each batch is passed by one plain
  * call, and the request is released.
  */
 export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch> {
@@ -123,10 +124,56 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
     this.source?.return().then(fail, fail);
   }
 
-  /** An error of the request says that the server works; one of the host's own functions says nothing. */
+  /** An error of the request shows that the server works; one of the host's own functions shows nothing. */
   private outcomeOf(error: unknown): Outcome {
     if (this.over || this.signal.aborted) return 'left';
     if (this.failsOver(error)) return 'failed';
     return error instanceof ApiError ? 'done' : 'left';
   }
+}
+
+/** One kind of answer. */
+interface Reading<Batch> {
+  /** Whether the batch holds anything of the answer; from then on no other server can give it. */
+  isOutput(batch: Batch): boolean;
+  /** The error that the first data of an answer is, where it is one. */
+  refusal(batch: Batch): unknown;
+  /** The batch as it is handed on; `owner` is that of the state in it, if it is to be tagged. */
+  passed(batch: Batch, owner: string | undefined): Batch;
+  /** The first batch with output, with the name of the server. */
+  named(batch: Batch, server: string): Batch;
+}
+
+/** The events of `stream`. The name stands right before the first output, however the bytes of the answer are split. */
+export const EVENTS: Reading<readonly ModelEvent[]> = {
+  isOutput: (batch) => batch.some(isOutput),
+  // The upstream has thrown it.
+  refusal: () => undefined,
+  passed: (batch, owner) => (owner === undefined ? batch : withOwner(batch, owner)),
+  named(batch, server) {
+    const place = batch.findIndex(isOutput);
+    const before = batch[place - 1];
+    const behind = before?.type === 'model-info' ? before.server : undefined;
+    const info: ModelEvent = { type: 'model-info', server: pathOf(server, behind) };
+    return [...batch.slice(0, behind === undefined ? place : place - 1), info, ...batch.slice(place)];
+  },
+};
+
+function isOutput({ type }: ModelEvent): boolean {
+  return type !== 'model-info' && type !== 'usage';
+}
+
+/** The data of `chat`. */
+export const CHAT: Reading<ChatBatch> = {
+  isOutput: ({ data }) => data.length > 0,
+  refusal({ data: [first] }) {
+    const body = first?.includes('"error"') ? objectIn(first) : undefined;
+    return body && errorInBody(body);
+  },
+  passed: (batch) => batch,
+  named: (batch, server) => ({ ...batch, server: pathOf(server, batch.server) }),
+};
+
+function pathOf(server: string, behind: string | undefined): string {
+  return behind === undefined ? server : `${server}/${behind}`;
 }

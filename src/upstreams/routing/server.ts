@@ -157,7 +157,7 @@ export class Lease {
   end(outcome: Outcome, error?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    // A server that says when it is back is not broken.
+    // A server that announces when it is back is not broken.
     const isThrottled = outcome === 'failed' && this.server.rests(error);
     const isDone = outcome === 'left' && this.hasAnswered;
     this.pass?.end(isThrottled ? 'left' : isDone ? 'done' : outcome);

@@ -1,7 +1,7 @@
 /** Divides texts into the requests that embed them. */
 
 /** The limits of one request. */
-export interface BatchLimits {
+interface BatchLimits {
   readonly texts: number;
   /** The tokens of all texts together; a text that has more is sent alone. */
   readonly tokens: number;

@@ -184,8 +184,8 @@ class EmbeddingsServer implements Embedder {
   /** The server's error message, on one line. */
   private messageIn(text: string): string {
     const { error, message = error } = objectIn(text) ?? {};
-    const said = this.mask(plainTextOf(isRecord(error) ? error.message : message)).slice(0, MESSAGE_CHARACTERS);
-    return said.trim() === '' ? '' : `: ${said.replace(/\s+/g, ' ').trim()}`;
+    const reason = this.mask(plainTextOf(isRecord(error) ? error.message : message)).slice(0, MESSAGE_CHARACTERS);
+    return reason.trim() === '' ? '' : `: ${reason.replace(/\s+/g, ' ').trim()}`;
   }
 }
 

@@ -6,7 +6,7 @@ import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** One request to an engine. */
-export interface EngineRequest {
+interface EngineRequest {
   /** The engine's name in errors. */
   readonly engine: string;
   readonly url: URL;

@@ -1,7 +1,7 @@
 /** Checks of the engines' options. */
 import { type OptionCheck, secretly } from '../../ports/host/options-check.ts';
 
-/** How long an engine may take for one search, in milliseconds, unless its options say otherwise. */
+/** How long an engine may take for one search, in milliseconds, unless its options set another limit. */
 export const TIMEOUT_MS = 15_000;
 
 /** An absolute `http` or `https` URL; it may contain a password. */

@@ -20,7 +20,7 @@ export interface SearxngOptions {
 
 /**
  * An engine that asks a SearXNG instance, in whose settings `search.formats` must contain `json`. It has no filter for domains:
- * the query says `site:`, and other results are left out. It cannot use the user's location. Throws a `TypeError` for a bad option.
+ * the query has `site:`, and other results are left out. It cannot use the user's location. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts

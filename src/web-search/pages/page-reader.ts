@@ -6,7 +6,7 @@ import { requirePackage } from '../../ports/host/package-files.cjs';
 import { PageThreads } from './page-threads.ts';
 
 /** A page as the model receives it. */
-export interface Page {
+interface Page {
   /** Where it was found, after redirects. */
   readonly url: string;
   readonly title: string;
@@ -93,7 +93,7 @@ async function answered(response: Response): Promise<Response> {
   throw new Error(`The page answered with the status ${response.status}.`);
 }
 
-/** Refusals that would tell which names and addresses this machine's network has. */
+/** Refusals that would reveal which names and addresses this machine's network has. */
 const SAME: ReadonlySet<EgressErrorCode> = new Set([
   'url_refused',
   'host_refused',
@@ -136,7 +136,7 @@ function decoded(bytes: ArrayBuffer, charset = charsetIn(bytes)): string {
   }
 }
 
-/** Where a page says it itself, in its first bytes. */
+/** Where a page declares its own encoding, in its first bytes. */
 function charsetIn(bytes: ArrayBuffer): string {
   const head = Buffer.from(bytes, 0, Math.min(bytes.byteLength, 1024)).toString('latin1');
   return /charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';

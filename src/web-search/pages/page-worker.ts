@@ -29,7 +29,7 @@ function inDocument(html: string): string {
 /** The text of HTML, a line for each block. */
 function textOf(html: string): string {
   const { document } = parseHTML(inDocument(html.replace(BLOCK_END, '\n$&')));
-  for (const silent of document.querySelectorAll('script,style,noscript,template,svg')) silent.remove();
+  for (const unread of document.querySelectorAll('script,style,noscript,template,svg')) unread.remove();
   const written: string = document.body.textContent ?? '';
   const lines = written.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
   return lines

@@ -5,7 +5,7 @@ import {
   isLegacy,
   wantsUsage,
   withTools,
-} from '../../../src/apis/chat-completions/inject.ts';
+} from '../../../src/apis/chat-completions/prepare-tools.ts';
 import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';
 import { functionTools } from '../../../src/index.ts';
 import { buildToolset } from '../../../src/tools/toolset.ts';

@@ -1,13 +1,14 @@
 /** That chat messages and items say the same, each in its own words. */
+
 import fc from 'fast-check';
 import { isMessageList, itemsOf, messagesOf } from '../../../src/apis/chat-completions/items.ts';
 import type { Item } from '../../../src/protocol/items.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Messages = Parameters<typeof itemsOf>[0];
 
 /** The messages as items, and back. */
-function thereAndBack(messages: readonly Fields[]): readonly Fields[] {
+function thereAndBack(messages: readonly JsonObject[]): readonly JsonObject[] {
   // The cast: each has a role.
   return messagesOf(itemsOf(messages as Messages), unexpected);
 }
@@ -16,7 +17,7 @@ function unexpected({ type }: Item): void {
   throw new Error(`an item of type ${type} was skipped`);
 }
 
-function items(...messages: readonly Fields[]): readonly Item[] {
+function items(...messages: readonly JsonObject[]): readonly Item[] {
   return itemsOf(messages as Messages);
 }
 
@@ -182,8 +183,8 @@ const calls = fc
 
 /** What the model did in one go: words, or calls with their results, with or without words. */
 const done = fc.oneof(
-  words.map((content): readonly Fields[] => [{ role: 'assistant', content }]),
-  fc.tuple(fc.option(words), calls).map(([content, made]): readonly Fields[] => [
+  words.map((content): readonly JsonObject[] => [{ role: 'assistant', content }]),
+  fc.tuple(fc.option(words), calls).map(([content, made]): readonly JsonObject[] => [
     {
       role: 'assistant',
       content,
@@ -199,7 +200,9 @@ const conversation = fc
     turns.flatMap(([requested, rounds, done]) => [...requested, ...rounds.flatMap(roundMessages), ...done]),
   );
 
-function roundMessages(made: readonly { id: string; name: string; text: string; result: string }[]): readonly Fields[] {
+function roundMessages(
+  made: readonly { id: string; name: string; text: string; result: string }[],
+): readonly JsonObject[] {
   return [
     {
       role: 'assistant',

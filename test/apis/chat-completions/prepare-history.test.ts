@@ -8,9 +8,8 @@ import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-requ
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const words = (role: string, text: string) => ({ type: 'message', role, content: [{ type: 'input_text', text }] });
 const functionCall = (id: string) => ({ type: 'function_call', call_id: id, name: 'add', arguments: '{}' });
@@ -41,7 +40,7 @@ async function prepared(store: ResponseStore, body: unknown, given: Partial<Endp
   };
   const call = endpointRequest({ body, ...given });
   const after = await prepareChatHistory(call, settings);
-  const { messages, ...rest } = after.body as Fields;
+  const { messages, ...rest } = after.body as JsonObject;
   return {
     messages,
     rest,
@@ -153,7 +152,7 @@ describe('prepareChatHistory', () => {
     const store = storeOf([[words('user', 'A')], [words('assistant', 'B')]]);
     const refused = async (id: string, scope = 's') => {
       const body = { messages: [user('C')], previous_response_id: id };
-      const { code, status, param } = (await prepared(store, body, { scope }).catch((error) => error)) as Fields;
+      const { code, status, param } = (await prepared(store, body, { scope }).catch((error) => error)) as JsonObject;
       return { code, status, param };
     };
     const missing = { code: 'previous_response_not_found', status: 400, param: 'previous_response_id' };

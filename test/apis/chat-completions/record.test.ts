@@ -5,10 +5,9 @@ import { completionReader } from '../../../src/apis/chat-completions/record.ts';
 import type { StoredResponse } from '../../../src/index.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 const CALLS = [
@@ -103,7 +102,7 @@ describe('completionReader', () => {
     ] as const;
     const read = pairs.map(([stream, json]) => [written(streamed(stream).turn), written(whole(json))]);
     expect(read.map(([stream]) => stream)).toEqual(read.map(([, json]) => json));
-    expect(read.map(([stream]) => (stream as Fields).output)).toEqual([
+    expect(read.map(([stream]) => (stream as JsonObject).output)).toEqual([
       [message('Hello')],
       CALLS.map(functionCall),
       [{ type: 'reasoning', status: 'completed', summary: [{ type: 'summary_text', text: 'Hm.' }] }, message('Yes')],

@@ -1,26 +1,26 @@
 /** Which conversations are repaired and how, and the laws that hold for any mess. */
+
 import fc from 'fast-check';
 import { repairMessages } from '../../../src/apis/chat-completions/repair.ts';
 import { rejectFirst } from '../../../src/history/repair.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
 const NOTHING = '(no output was recorded)';
 const ask = { role: 'user', content: 'Go.' };
 
-function call(id: unknown, name: unknown = 'add', text: unknown = '{"a":1}'): Fields {
+function call(id: unknown, name: unknown = 'add', text: unknown = '{"a":1}'): JsonObject {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-function calls(...made: readonly Fields[]): Fields {
+function calls(...made: readonly JsonObject[]): JsonObject {
   return { role: 'assistant', content: null, tool_calls: made };
 }
 
-function result(id: unknown, content = `of ${id}`): Fields {
+function result(id: unknown, content = `of ${id}`): JsonObject {
   return { role: 'tool', tool_call_id: id, content };
 }
 
-function says(content: unknown, more: Fields = {}): Fields {
+function says(content: unknown, more: JsonObject = {}): JsonObject {
   return { role: 'assistant', content, ...more };
 }
 
@@ -190,7 +190,7 @@ describe('repairMessages', () => {
         rejectFirst(repairMessages(messages).repairs);
         return 'taken';
       } catch (error) {
-        const { code, status, param } = error as Fields;
+        const { code, status, param } = error as JsonObject;
         return { code, status, param };
       }
     };
@@ -225,7 +225,7 @@ function check(messages: readonly unknown[]): void {
   let owed: unknown[] = [];
   let last: unknown;
   for (const [at, each] of messages.entries()) {
-    const message = each as Fields & { readonly tool_calls?: readonly Fields[] };
+    const message = each as JsonObject & { readonly tool_calls?: readonly JsonObject[] };
     if (typeof message.role !== 'string') throw new Error(`${at} is no message`);
     if (message.name === '') throw new Error(`${at} has an empty name`);
     if (message.role === 'tool') {
@@ -247,8 +247,8 @@ function check(messages: readonly unknown[]): void {
   if (owed.length > 0) throw new Error(`no results of ${owed}`);
 }
 
-function checkedId({ id, function: called }: Fields, at: number): unknown {
-  const { name, arguments: text } = called as Fields;
+function checkedId({ id, function: called }: JsonObject, at: number): unknown {
+  const { name, arguments: text } = called as JsonObject;
   if (typeof id !== 'string' || id === '') throw new Error(`a call of ${at} has no id`);
   if (typeof name !== 'string' || name === '') throw new Error(`a call of ${at} has no name`);
   const value: unknown = JSON.parse(text as string);
@@ -295,22 +295,25 @@ const anyMessage = fc.oneof(
 );
 const mess = fc.array(anyMessage, { maxLength: 12 });
 
-function list(value: unknown): readonly Fields[] {
+function list(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value : [];
 }
 
 function userTexts(messages: readonly unknown[]): readonly unknown[] {
   return messages.flatMap((message) =>
-    (message as Fields | null)?.role === 'user' ? [(message as Fields).content] : [],
+    (message as JsonObject | null)?.role === 'user' ? [(message as JsonObject).content] : [],
   );
 }
 
 /** The assistant's calls that nothing is wrong with. */
 function validCalls(messages: readonly unknown[]): readonly unknown[] {
-  const own = messages.filter((message) => (message as Fields | null)?.role === 'assistant');
+  const own = messages.filter((message) => (message as JsonObject | null)?.role === 'assistant');
   return own
-    .flatMap((message) => list((message as Fields).tool_calls))
-    .filter((made) => made?.id && (made.function as Fields)?.name && isObjectText((made.function as Fields).arguments));
+    .flatMap((message) => list((message as JsonObject).tool_calls))
+    .filter(
+      (made) =>
+        made?.id && (made.function as JsonObject)?.name && isObjectText((made.function as JsonObject).arguments),
+    );
 }
 
 function isObjectText(text: unknown): boolean {
@@ -369,7 +372,7 @@ describe('laws of repairMessages', () => {
         try {
           rejectFirst(repairs);
         } catch (error) {
-          refused = (error as Fields).param;
+          refused = (error as JsonObject).param;
         }
         expect(refused).toBe(first);
       }),

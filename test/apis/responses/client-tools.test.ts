@@ -1,7 +1,9 @@
 /** Tools that models do not know as such (free text, namespaces, tools sent as items), over HTTP and back. */
+
 import { functionTools } from '../../../src/index.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { type FakeToolCall, toolCallStream } from '../../../src/testing/index.ts';
-import { type Fields, type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
+import { type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
 import {
   askForJson,
   askForStream,
@@ -43,9 +45,9 @@ const called = (name: string, args: string): FakeToolCall => ({
 });
 
 /** The tools of the last request to the model. */
-function offered(): readonly Fields[] {
+function offered(): readonly JsonObject[] {
   const { tools = [] } = app.requested();
-  return (tools as readonly { readonly function: Fields }[]).map(({ function: tool }) => tool);
+  return (tools as readonly { readonly function: JsonObject }[]).map(({ function: tool }) => tool);
 }
 
 function namesOffered(): readonly unknown[] {
@@ -56,12 +58,15 @@ function namesOffered(): readonly unknown[] {
 function replayed(): readonly unknown[] {
   return app.requested().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
     if (role === 'tool') return [content];
-    return (calls as readonly { readonly function: Fields }[]).map(({ function: made }) => [made.name, made.arguments]);
+    return (calls as readonly { readonly function: JsonObject }[]).map(({ function: made }) => [
+      made.name,
+      made.arguments,
+    ]);
   });
 }
 
 /** The response in which the model makes the calls. */
-async function calling(body: Fields, ...calls: readonly FakeToolCall[]): Promise<Resource> {
+async function calling(body: JsonObject, ...calls: readonly FakeToolCall[]): Promise<Resource> {
   app.upstream.reply({ body: toolCallStream(calls) }, { body: toolCallStream([]) });
   const { status, body: response } = await app.create({ input: [QUESTION], ...body });
   if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(response)}`);
@@ -281,7 +286,7 @@ describe('the next turn', () => {
     await restart({ tools: functionTools({ send: { execute: () => 'server' } }) });
     const call = { type: 'function_call', call_id: 'c', name: 'send', namespace: 'mail', arguments: '{}' };
     const { status, body } = await app.create({ input: [QUESTION, call, QUESTION], tools: [MAIL] });
-    expect([status, (body.error as Fields).code]).toEqual([400, 'tool_output_missing']);
+    expect([status, (body.error as JsonObject).code]).toEqual([400, 'tool_output_missing']);
   });
 
   it('[S-06] [S-08] takes the reasoning of agents, whose content is null', async () => {
@@ -301,7 +306,7 @@ describe('the next turn', () => {
 describe('tool_choice', () => {
   const named = (name: string) => ({ type: 'function', function: { name } });
 
-  it.each<readonly [string, Fields, unknown]>([
+  it.each<readonly [string, JsonObject, unknown]>([
     ['a custom tool', { type: 'custom', name: 'my patch' }, named('my_patch')],
     ['a function of a namespace', { type: 'function', name: 'send', namespace: 'mail' }, named('mail__send')],
     ['a custom tool of a namespace', { type: 'custom', name: 'run', namespace: 'mail' }, named('mail__run')],
@@ -352,6 +357,6 @@ describe('tool_choice', () => {
       tools: [MAIL],
       tool_choice: { type: 'function', name: 'send' },
     });
-    expect([status, (body.error as Fields).param]).toEqual([400, 'tool_choice']);
+    expect([status, (body.error as JsonObject).param]).toEqual([400, 'tool_choice']);
   });
 });

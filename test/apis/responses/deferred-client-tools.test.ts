@@ -1,6 +1,7 @@
 /** Tools of the client that the model is not offered before it has found them: by a search of this server's, or of the client's. */
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { type FakeToolCall, textStream, toolCallStream } from '../../../src/testing/index.ts';
-import { type Fields, type RequestApp, requestAppPerTest } from '../../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../../support/request-app.ts';
 import { askForStream } from '../../support/responses-client.ts';
 
 let app: RequestApp;
@@ -37,7 +38,7 @@ const ANSWER = { body: textStream('Done.') };
 /** The names of the tools in each request to the model. */
 function offered(): readonly unknown[] {
   return app.upstream.requests.map(({ body }) =>
-    ((body as Fields).tools as readonly { readonly function: Fields }[] | undefined)?.map(
+    ((body as JsonObject).tools as readonly { readonly function: JsonObject }[] | undefined)?.map(
       ({ function: tool }) => tool.name,
     ),
   );
@@ -96,7 +97,9 @@ describe('a deferred tool of the client', () => {
     const whole = [{ role: 'user', content: 'Go.' }, search, answer];
     app.upstream.reply(ANSWER);
     await app.create({ input: whole, tools: [CLIENTS, WEATHER, ADD] });
-    const [continued, sent] = app.upstream.requests.slice(1).map(({ body: request }) => (request as Fields).messages);
+    const [continued, sent] = app.upstream.requests
+      .slice(1)
+      .map(({ body: request }) => (request as JsonObject).messages);
     expect([search, next.body.output[0]?.type, offered(), continued, app.notes]).toEqual([
       {
         id: search?.id,
@@ -115,7 +118,7 @@ describe('a deferred tool of the client', () => {
       sent,
       [],
     ]);
-    expect((continued as readonly Fields[]).at(-1)).toEqual({
+    expect((continued as readonly JsonObject[]).at(-1)).toEqual({
       role: 'tool',
       tool_call_id: 'call_tool_search',
       content: '{"found":["get_weather"]}',
@@ -136,7 +139,8 @@ describe('a deferred tool of the client', () => {
   });
 
   it('[X-13] of a namespace is told to the model by the name under which it is offered, now and later', async () => {
-    const told = () => app.upstream.requests.map(({ body }) => ((body as Fields).messages as readonly Fields[])[2]);
+    const told = () =>
+      app.upstream.requests.map(({ body }) => ((body as JsonObject).messages as readonly JsonObject[])[2]);
     const search = calling('tool_search', { query: 'letter' });
     app.upstream.reply(search, ANSWER, ANSWER, search, ANSWER);
     for (const searching of [{ type: 'tool_search' }, CLIENTS]) {

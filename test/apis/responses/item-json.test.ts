@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { itemJson, jsonWith, listJson, partJson } from '../../../src/apis/responses/encoding/item-json.ts';
 import type { Item, LogProb, Part } from '../../../src/protocol/items.ts';
-import { logProbsIn, logProbsText } from '../../../src/protocol/log-probs.ts';
+import { logProbsIn, logProbsText } from '../../../src/protocol/json/log-probs.ts';
 
 const OUTPUT_TEXT = { type: 'output_text', annotations: [] } as const;
 

@@ -3,13 +3,12 @@
 import { planTools, type ToolPlan } from '../../../src/apis/responses/steps/plan-tools.ts';
 import { modelRequest } from '../../../src/apis/responses/steps/to-model-request.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { inputItems } from '../../../src/protocol/responses/input-items.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function plan({ tools = [], tool_choice: choice }: Fields): ToolPlan & { notes: readonly Note['code'][] } {
+function plan({ tools = [], tool_choice: choice }: JsonObject): ToolPlan & { notes: readonly Note['code'][] } {
   const notes: Note['code'][] = [];
-  const given = { tools: tools as readonly Fields[], choice };
+  const given = { tools: tools as readonly JsonObject[], choice };
   return { ...planTools(given, new Map(), ({ code }) => notes.push(code)), notes };
 }
 

@@ -8,9 +8,8 @@ import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-requ
 import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const NOW = { type: 'function', name: 'now', description: null, parameters: null, strict: null };
 const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
@@ -24,7 +23,7 @@ const host = functionTools({
 });
 
 /** The call after the steps, for a request that continues a response with NOW and a required choice. */
-async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<EndpointRequest> {
+async function callAfter(steps: readonly Prepare[], body: JsonObject, notes: Note[] = []): Promise<EndpointRequest> {
   const store = memoryStore();
   const resource = { tools: [NOW], tool_choice: 'required' };
   store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [REQUESTED], output: [REPORTED], resource });
@@ -35,11 +34,11 @@ async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] 
   return call;
 }
 
-async function after(steps: readonly Prepare[], body: Fields): Promise<Fields> {
-  return (await callAfter(steps, body)).body as Fields;
+async function after(steps: readonly Prepare[], body: JsonObject): Promise<JsonObject> {
+  return (await callAfter(steps, body)).body as JsonObject;
 }
 
-async function toolsAfter(steps: readonly Prepare[], body: Fields): Promise<Fields> {
+async function toolsAfter(steps: readonly Prepare[], body: JsonObject): Promise<JsonObject> {
   const { tools, tool_choice } = await after(steps, body);
   return { tools, tool_choice };
 }
@@ -71,7 +70,7 @@ describe('loadRequestHistory', () => {
   });
 
   it('[X-02] [B-31] inherits the same whichever of history and tools comes first, the client’s tool before ours', async () => {
-    const both = (body: Fields) =>
+    const both = (body: JsonObject) =>
       Promise.all([
         toolsAfter([loadRequestHistory, injectServerTools], body),
         toolsAfter([injectServerTools, loadRequestHistory], body),
@@ -85,7 +84,7 @@ describe('loadRequestHistory', () => {
   it('[S-12] [X-02] separates the client’s own items from those that were prepended', async () => {
     const own = async (input: unknown) => {
       const { body, context } = await callAfter([loadRequestHistory, injectServerTools], { input });
-      return ownInput((body as Fields).input, context?.history);
+      return ownInput((body as JsonObject).input, context?.history);
     };
     const written = { type: 'message', role: 'user', content: 'c' };
     // Equal to a stored one, and yet the client's own.
@@ -113,7 +112,7 @@ describe('loadRequestHistory', () => {
     const notes: Note[] = [];
     const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
     const { body } = await callAfter([loadRequestHistory], { input, tools: [] }, notes);
-    expect({ input: (body as Fields).input, codes: notes.map(({ code }) => code) }).toEqual({
+    expect({ input: (body as JsonObject).input, codes: notes.map(({ code }) => code) }).toEqual({
       input: [REQUESTED, REPORTED, REPORTED],
       codes: ['reference_skipped'],
     });
@@ -123,7 +122,7 @@ describe('loadRequestHistory', () => {
     const body = { model: 'm', input: 'c', previous_response_id: undefined };
     const once = await callAfter([loadRequestHistory], body);
     const twice = await callAfter([loadRequestHistory, loadRequestHistory], { tools: [] });
-    expect({ once: once.body, twice: (twice.body as Fields).input }).toEqual({
+    expect({ once: once.body, twice: (twice.body as JsonObject).input }).toEqual({
       once: body,
       twice: [REQUESTED, REPORTED, { type: 'message', role: 'user', content: 'c' }],
     });

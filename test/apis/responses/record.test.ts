@@ -3,9 +3,8 @@
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const REPORTED = {
   type: 'message',
@@ -34,7 +33,7 @@ function turnIn(answer: unknown, given?: Partial<EndpointRequest>) {
 }
 
 /** The same for a stream of these events, and which of them is the last. */
-function streamed(...events: readonly Fields[]) {
+function streamed(...events: readonly JsonObject[]) {
   const reader = readerOf();
   const last = events.findIndex((event) => reader.event(JSON.stringify(event)));
   return { last, turn: bare(reader.turn()) };

@@ -1,26 +1,26 @@
 /** Which input is repaired and how, and the law that what comes out can be written for any model. */
+
 import fc from 'fast-check';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { rejectFirst } from '../../../src/history/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../../src/protocol/items.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { inputItems } from '../../../src/protocol/responses/input-items.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const NOTHING = '(no output was recorded)';
 const ask = { role: 'user', content: 'Go.' };
 const reported = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
 
-function call(id: unknown, more: Fields = {}): Fields {
+function call(id: unknown, more: JsonObject = {}): JsonObject {
   return { type: 'function_call', call_id: id, name: 'add', arguments: '{"a":1}', ...more };
 }
 
-function custom(id: unknown, more: Fields = {}): Fields {
+function custom(id: unknown, more: JsonObject = {}): JsonObject {
   return { type: 'custom_tool_call', call_id: id, name: 'grep', input: 'not JSON', ...more };
 }
 
-function output(id: unknown, text = `of ${id}`, more: Fields = {}): Fields {
+function output(id: unknown, text = `of ${id}`, more: JsonObject = {}): JsonObject {
   return { type: 'function_call_output', call_id: id, output: text, ...more };
 }
 
@@ -125,7 +125,7 @@ describe('repairInput', () => {
         rejectFirst(repairInput(items).repairs);
         return 'taken';
       } catch (error) {
-        const { code, status, param } = error as Fields;
+        const { code, status, param } = error as JsonObject;
         return { code, status, param };
       }
     };
@@ -190,11 +190,13 @@ function written(items: readonly unknown[]) {
 }
 
 function kept(items: readonly unknown[]) {
-  const known = items.filter((item) => (item as Fields | null)?.role === 'user' || isWholeCall(item as Fields | null));
+  const known = items.filter(
+    (item) => (item as JsonObject | null)?.role === 'user' || isWholeCall(item as JsonObject | null),
+  );
   return known;
 }
 
-function isWholeCall(item: Fields | null): boolean {
+function isWholeCall(item: JsonObject | null): boolean {
   if (!item?.call_id || !item.name || item.type === 'function_call_output') return false;
   return item.type === 'custom_tool_call' || item.arguments === '{}' || item.arguments === '{"a":1}';
 }

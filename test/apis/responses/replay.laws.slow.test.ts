@@ -11,6 +11,7 @@ import {
 } from '../../../src/index.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import type { ApiRoutes } from '../../../src/ports/endpoints/routes.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
 import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
 import { callErrorText } from '../../../src/protocol/tool-calls/results/call-error.ts';
@@ -18,8 +19,6 @@ import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 let upstream: FakeUpstream;
 let asking: Upstream;
@@ -50,7 +49,7 @@ const tools: readonly ToolProvider[] = [
 ];
 
 /** The response to the body. Throws where it is refused. */
-async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
+async function create({ routes }: ApiRoutes, body: JsonObject): Promise<{ id: string; output: readonly Item[] }> {
   const call = endpointRequest({ body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body } });
   const reply = await answerOf(routes, call);
   if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
@@ -64,10 +63,10 @@ function answerOf([create]: ApiRoutes['routes'], call: EndpointRequest): Promise
   return create.endpoint(call);
 }
 
-function requested(): readonly Fields[] {
+function requested(): readonly JsonObject[] {
   const { body } = upstream.requests.at(-1) ?? { body: undefined };
   // The cast: what these tests send upstream is a chat request.
-  return (body as { messages: readonly Fields[] }).messages;
+  return (body as { messages: readonly JsonObject[] }).messages;
 }
 
 /** Deltas of everything a model can say, in any order. */
@@ -90,14 +89,14 @@ const deltas = fc
     written.map((delta, index) => ('called' in delta ? callDelta(delta.called, delta.value, index) : delta)),
   );
 
-function callDelta(name: string, value: unknown, index: number): Fields {
+function callDelta(name: string, value: unknown, index: number): JsonObject {
   const text = value === null ? '' : JSON.stringify({ value });
   return { tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name, arguments: text } }] };
 }
 
 const FINISHES = ['stop', 'length', 'content_filter'] as const;
 
-function streamOf(written: readonly Fields[], finish: (typeof FINISHES)[number]): string {
+function streamOf(written: readonly JsonObject[], finish: (typeof FINISHES)[number]): string {
   if (finish === 'stop') return chatStream(...written);
   return [...written.map((delta) => chatChunk(delta)), chatChunk({}, { finish_reason: finish })].join('');
 }
@@ -142,12 +141,12 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
 }
 
 /** The same of the assistant's messages. */
-function reportedIn(messages: readonly Fields[]): readonly unknown[] {
+function reportedIn(messages: readonly JsonObject[]): readonly unknown[] {
   return messages
     .filter(({ role }) => role === 'assistant')
     .flatMap(({ content, tool_calls: calls }) => [
       ...(content === null ? [] : [content]),
-      ...((calls ?? []) as readonly { id: string; function: Fields }[]).map((call) => [
+      ...((calls ?? []) as readonly { id: string; function: JsonObject }[]).map((call) => [
         call.id,
         call.function.name,
         call.function.arguments,
@@ -156,14 +155,14 @@ function reportedIn(messages: readonly Fields[]): readonly unknown[] {
 }
 
 function textOf(parts: unknown): string {
-  return (parts as readonly Fields[]).map((part) => part.text ?? part.refusal).join('');
+  return (parts as readonly JsonObject[]).map((part) => part.text ?? part.refusal).join('');
 }
 
 /** The reasoning that directly led to calls. */
 function thoughtsBeforeCalls(output: readonly Item[]): readonly string[] {
   return output.flatMap((item, index) => {
     const led = item.type === 'reasoning' && isCall(output[index + 1] ?? { type: 'nothing' });
-    return led ? [textOf([...((item.summary ?? []) as Fields[]), ...((item.content ?? []) as Fields[])])] : [];
+    return led ? [textOf([...((item.summary ?? []) as JsonObject[]), ...((item.content ?? []) as JsonObject[])])] : [];
   });
 }
 

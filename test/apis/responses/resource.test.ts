@@ -1,12 +1,12 @@
 /** The response resource, before and after its turn. */
+
 import { planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
 import type { TurnEnd } from '../../../src/protocol/events.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endedResource, startedResource } from '../../../src/protocol/responses/resource.ts';
 import type { CreateBody } from '../../../src/protocol/responses/schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function started(body: Partial<CreateBody> = {}, sent: readonly Fields[] = []): Fields {
+function started(body: Partial<CreateBody> = {}, sent: readonly JsonObject[] = []): JsonObject {
   const tools = planTools({ tools: sent, choice: undefined }, new Map(), () => {});
   return startedResource({ id: 'resp_1', createdAt: 7, body: { model: 'm', ...body }, tools });
 }
@@ -128,7 +128,7 @@ describe('endedResource', () => {
     error: null,
   };
 
-  it.each<readonly [Partial<TurnEnd>, Fields]>([
+  it.each<readonly [Partial<TurnEnd>, JsonObject]>([
     [{}, { status: 'completed', completed_at: 8, error: null, incomplete_details: null }],
     [
       { status: 'incomplete', completedAt: null, reason: 'content_filter' },

@@ -1,6 +1,7 @@
 /** Tools with calls of their own types that the client runs (`shell`, `local_shell`, `apply_patch`), over HTTP and back. */
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { type FakeToolCall, toolCallStream } from '../../../src/testing/index.ts';
-import { type Fields, type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
+import { type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
 import { askForJson, askForStream, withoutIdentity } from '../../support/responses-client.ts';
 
 let app: RequestApp;
@@ -76,7 +77,7 @@ const REPLAYED = [
 ];
 
 /** The response in which the model makes the calls. */
-async function calling(body: Fields, calls: readonly FakeToolCall[]): Promise<Resource> {
+async function calling(body: JsonObject, calls: readonly FakeToolCall[]): Promise<Resource> {
   app.upstream.reply({ body: toolCallStream(calls) }, { body: toolCallStream([]) });
   const { status, body: response } = await app.create({ input: [QUESTION], ...body });
   if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(response)}`);
@@ -84,28 +85,28 @@ async function calling(body: Fields, calls: readonly FakeToolCall[]): Promise<Re
 }
 
 /** The tools of the last request to the model. */
-function offered(): readonly Fields[] {
+function offered(): readonly JsonObject[] {
   const { tools = [] } = app.requested();
-  return (tools as readonly { readonly function: Fields }[]).map(({ function: tool }) => tool);
+  return (tools as readonly { readonly function: JsonObject }[]).map(({ function: tool }) => tool);
 }
 
 /** The calls and answers in the last request to the model. */
 function replayed(): readonly unknown[] {
   return app.requested().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
     if (role === 'tool') return [content];
-    return (calls as readonly { readonly function: Fields }[]).map(({ function: made }) => [
+    return (calls as readonly { readonly function: JsonObject }[]).map(({ function: made }) => [
       made.name,
       JSON.parse(String(made.arguments)),
     ]);
   });
 }
 
-const withoutIds = (items: readonly Fields[]) => items.map(({ id: _, ...item }) => item);
+const withoutIds = (items: readonly JsonObject[]) => items.map(({ id: _, ...item }) => item);
 
 describe('a tool with a call type of its own', () => {
   it('[X-13] is offered to the model as a function, and echoed as it was sent', async () => {
     const { body } = await app.create({ input: 'Go.', tools: TOOLS });
-    const required = offered().map(({ name, parameters }) => [name, (parameters as Fields).required]);
+    const required = offered().map(({ name, parameters }) => [name, (parameters as JsonObject).required]);
     expect([required, body.tools, app.notes]).toEqual([
       [
         ['shell', ['commands']],
@@ -132,7 +133,7 @@ describe('a tool with a call type of its own', () => {
     expect([status, whole, replayed()]).toEqual([200, REPLAYED, REPLAYED]);
   });
 
-  it.each<readonly [string, unknown, Fields]>([
+  it.each<readonly [string, unknown, JsonObject]>([
     ['shell', { command: 'ls' }, { commands: ['ls'], timeout_ms: null, max_output_length: null }],
     ['shell', { commands: 'ls', timeout_ms: 'soon' }, { commands: ['ls'], timeout_ms: null, max_output_length: null }],
     ['shell', 'no JSON', { commands: [], timeout_ms: null, max_output_length: null }],
@@ -161,14 +162,14 @@ describe('a tool with a call type of its own', () => {
     const chosen = [];
     for (const choice of choices) {
       await app.create({ input: 'Go.', tools: TOOLS, tool_choice: choice });
-      chosen.push((app.requested().tool_choice as { readonly function: Fields }).function.name);
+      chosen.push((app.requested().tool_choice as { readonly function: JsonObject }).function.name);
     }
     const { body } = await app.create({
       input: 'Go.',
       tools: [{ type: 'shell' }],
       tool_choice: { type: 'apply_patch' },
     });
-    expect([chosen, (body.error as Fields).message]).toEqual([
+    expect([chosen, (body.error as JsonObject).message]).toEqual([
       ['shell', 'apply_patch'],
       "Tool choice 'apply_patch' not found in 'tools' parameter.",
     ]);
@@ -201,7 +202,7 @@ describe('a tool with a call type of its own', () => {
       [{ type: 'apply_patch_call_output', call_id: 'call_shell', status: 'done' }],
     ]) {
       const { status, body } = await app.create({ input, previous_response_id: id });
-      errors.push([status, (body.error as Fields).code, (body.error as Fields).param]);
+      errors.push([status, (body.error as JsonObject).code, (body.error as JsonObject).param]);
     }
     expect(errors).toEqual([
       [400, 'tool_output_missing', 'input'],

@@ -7,9 +7,10 @@ import { Agent, type AgentInputItem, hostedMcpTool, OpenAIProvider, Runner } fro
 import * as ai6 from 'ai';
 import type OpenAI from 'openai';
 import type { RouterOptions } from '../../../src/index.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { answerTo, LETTER, mailer } from '../../tools/approvals-support.ts';
 import { fakeRemote, URL_A } from '../../tools/remote-support.ts';
-import { calls, chatBody, type Fields, says, type ToolsApp, withTools } from '../../tools/support.ts';
+import { calls, chatBody, says, type ToolsApp, withTools } from '../../tools/support.ts';
 import { aiVersions } from './ai-versions.ts';
 import { asks, type Continuing, clientOf, versions } from './openai-responses.ts';
 
@@ -51,7 +52,7 @@ function itAsks(title: string, converse: Conversation, last: readonly string[] =
   });
 }
 
-function messagesIn({ fake }: ToolsApp, index: number): readonly Fields[] {
+function messagesIn({ fake }: ToolsApp, index: number): readonly JsonObject[] {
   const request = fake.requests[index];
   return request ? chatBody(request).messages : [];
 }
@@ -181,7 +182,7 @@ describe('@langchain/openai', () => {
         return whole;
       };
       const waiting = await ask(new HumanMessage(FIRST));
-      const { tool_outputs: outputs = [] } = waiting.additional_kwargs as { tool_outputs?: readonly Fields[] };
+      const { tool_outputs: outputs = [] } = waiting.additional_kwargs as { tool_outputs?: readonly JsonObject[] };
       const request = outputs.find(({ type }) => type === 'mcp_approval_request');
       const answer = answerTo({ id: String(request?.id) }, approve);
       // The cast: the client passes on content that it does not know.

@@ -1,12 +1,11 @@
 /** A chat request as lines that a test can compare: who said what, with calls numbered in the order in which they appear. */
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
 /** What a transcript reads of a message. */
 interface Message {
   readonly role: string;
   readonly content?: string | null | readonly { readonly text?: string }[];
-  readonly tool_calls?: readonly { readonly id: string; readonly function: Fields }[];
+  readonly tool_calls?: readonly { readonly id: string; readonly function: JsonObject }[];
   readonly tool_call_id?: string;
 }
 

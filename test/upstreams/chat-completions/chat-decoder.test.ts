@@ -3,10 +3,9 @@
 import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import type { ApiError } from '../../../src/protocol/errors.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function chunk(delta: Fields, rest: Fields = {}): Fields {
+function chunk(delta: JsonObject, rest: JsonObject = {}): JsonObject {
   return { choices: [{ index: 0, delta, ...rest }] };
 }
 
@@ -119,7 +118,7 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it.each<readonly [unknown, Fields]>([
+  it.each<readonly [unknown, JsonObject]>([
     [
       { error: { message: 'Overloaded.', code: 503 } },
       { code: 'upstream_unavailable', message: 'Overloaded.', status: 503 },
@@ -168,7 +167,7 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it.each<readonly [string, Fields]>([
+  it.each<readonly [string, JsonObject]>([
     ['reasoning_content', { reasoning_content: 'Hm' }],
     ['reasoning', { reasoning: 'Hm' }],
     ['both, saying the same', { reasoning_content: 'Hm', reasoning: 'Hm' }],

@@ -1,9 +1,9 @@
 /** Conversations of items as chat messages: what the model sees of them. */
+
 import fc from 'fast-check';
 import { type MessageOptions, toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../../src/protocol/items.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
 const OPTIONS: MessageOptions = { systemMessages: 'keep', developerRole: 'system', reasoningReplay: true };
 
@@ -30,15 +30,15 @@ function output(id: string, value: unknown = `out ${id}`): Item {
   return { type: 'function_call_output', call_id: id, output: value };
 }
 
-function chatCall(id: string, text = '{}', name = 'f'): Fields {
+function chatCall(id: string, text = '{}', name = 'f'): JsonObject {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-function calling(...calls: readonly Fields[]): Fields {
+function calling(...calls: readonly JsonObject[]): JsonObject {
   return { role: 'assistant', content: null, tool_calls: calls };
 }
 
-function tool(id: string, content = `out ${id}`): Fields {
+function tool(id: string, content = `out ${id}`): JsonObject {
   return { role: 'tool', tool_call_id: id, content };
 }
 
@@ -149,7 +149,7 @@ describe('toChatMessages', () => {
   it('[P-06] answers every call right behind the message that makes it, whatever stands between', () => {
     fc.assert(
       fc.property(conversations, (items) => {
-        expectAnsweredInPlace(messages(items) as readonly Fields[], items);
+        expectAnsweredInPlace(messages(items) as readonly JsonObject[], items);
       }),
     );
   });
@@ -243,7 +243,7 @@ describe('toChatMessages', () => {
 
     it('[P-07] keep or rename the developer', () => {
       const roles = (developerRole: 'keep' | 'system') =>
-        (messages(items, { developerRole }) as readonly Fields[]).map(({ role }) => role);
+        (messages(items, { developerRole }) as readonly JsonObject[]).map(({ role }) => role);
       expect([roles('keep'), roles('system')]).toEqual([
         ['developer', 'user', 'system'],
         ['system', 'user', 'system'],
@@ -284,7 +284,7 @@ const conversations: fc.Arbitrary<readonly Item[]> = fc
     return placed.toSorted(([one], [other]) => one - other).map(([, item]) => item);
   });
 
-function expectAnsweredInPlace(sent: readonly Fields[], items: readonly Item[]): void {
+function expectAnsweredInPlace(sent: readonly JsonObject[], items: readonly Item[]): void {
   const calls = sent.flatMap(({ tool_calls: made }) => (made ?? []) as readonly { id: string }[]);
   const answers = sent.filter(({ role }) => role === 'tool');
   const inPlace = sent.flatMap(({ tool_calls: made }, index) =>

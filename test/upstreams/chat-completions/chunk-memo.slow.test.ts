@@ -1,4 +1,5 @@
 /** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
+
 import fc from 'fast-check';
 import { newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
 import { takeData } from '../../../src/apis/chat-completions/round.ts';
@@ -7,10 +8,9 @@ import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
-import { logProbsIn } from '../../../src/protocol/log-probs.ts';
+import { logProbsIn } from '../../../src/protocol/json/log-probs.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import { RULES } from '../../apis/chat-completions/rules.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What the memo reads of the chunks in turn; it learns from those that it leaves to the parser. */
 function readAll(memo: ChunkMemo, chunks: readonly string[]) {
@@ -21,7 +21,7 @@ function readAll(memo: ChunkMemo, chunks: readonly string[]) {
   });
 }
 
-function chunk(delta: Fields, more: Fields = {}, choice: Fields = {}): Fields {
+function chunk(delta: JsonObject, more: JsonObject = {}, choice: JsonObject = {}): JsonObject {
   return {
     id: 'c',
     object: 'chat.completion.chunk',
@@ -30,12 +30,13 @@ function chunk(delta: Fields, more: Fields = {}, choice: Fields = {}): Fields {
   };
 }
 
-const written = (content: string, more?: Fields, choice?: Fields) => JSON.stringify(chunk({ content }, more, choice));
+const written = (content: string, more?: JsonObject, choice?: JsonObject) =>
+  JSON.stringify(chunk({ content }, more, choice));
 /** The log probabilities of so many tokens, as OpenAI writes them. */
 const probable = (...tokens: readonly string[]) => ({
   logprobs: { content: tokens.map((token) => logProb(token, [token])), refusal: null },
 });
-const called = (text: string, entry: Fields = {}) =>
+const called = (text: string, entry: JsonObject = {}) =>
   JSON.stringify(chunk({ tool_calls: [{ index: 1, function: { arguments: text }, ...entry }] }));
 
 function logProb(token: string, alternatives: readonly string[] = []): LogProb {
@@ -132,7 +133,7 @@ describe('chunkMemo', () => {
     expect([memo.read(of('c'))?.text, memo.read(of('x'.repeat(70_000)))]).toEqual(['a', undefined]);
   });
 
-  it.each<[string, Fields]>([
+  it.each<[string, JsonObject]>([
     ['a finish', chunk({ content: 'x' }, {}, { finish_reason: 'stop' })],
     [
       'a call and log probabilities',
@@ -199,7 +200,7 @@ describe('chunkMemo', () => {
 });
 
 /** A chunk that says a word, with another one in a field about it. */
-type Make = (word: string, other: string) => Fields;
+type Make = (word: string, other: string) => JsonObject;
 
 const odd = fc.string({ unit: fc.constantFrom('a', ' ', '"', '\\', '\n', 'é', '😀', '\ud800', '}', '\u0000') });
 const plain = fc.string({ unit: fc.constantFrom('a', 'x'), maxLength: 3 });

@@ -1,5 +1,7 @@
 /** Two turns over one Chat Completions server: what the first answer says, and how it goes back in the second request. */
+
 import { chatCompletionsUpstream, functionTools, memoryStore, type RouterOptions } from '../../../src/index.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
 import {
   chatCompletion,
   chatStream,
@@ -14,14 +16,12 @@ import { askForJson, askForStream } from '../../support/responses-client.ts';
 import { describeShared, listShared } from '../../support/shared.ts';
 import type { WireItem } from '../../support/wire-schemas.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 let app: App;
 let fake: FakeUpstream;
 let notes: string[];
 let closing: (() => unknown)[];
 
-async function start(upstreamOptions: Fields = {}, options: RouterOptions = {}): Promise<App> {
+async function start(upstreamOptions: JsonObject = {}, options: RouterOptions = {}): Promise<App> {
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'key', retries: 0, ...upstreamOptions });
   const hooks = { onNote: ({ code }: { readonly code: string }) => notes.push(code) };
   const started = await startApp({ options: { store: memoryStore(), hooks, ...options, upstream } });
@@ -42,12 +42,12 @@ const WAYS = ['by id', 'by full history', 'without storing'] as const;
 type Way = (typeof WAYS)[number];
 
 /** Everything that names a tool in the answer, offered; so that no call is left out. */
-function toolsFor(output: readonly WireItem[]): readonly Fields[] {
+function toolsFor(output: readonly WireItem[]): readonly JsonObject[] {
   const names = new Set(output.flatMap((item) => (item.type === 'function_call' ? [item.name] : [])));
   return [...names].map((name) => ({ type: 'function', name, parameters: { type: 'object', properties: {} } }));
 }
 
-function answersTo(output: readonly WireItem[]): readonly Fields[] {
+function answersTo(output: readonly WireItem[]): readonly JsonObject[] {
   const calls = output.filter((item) => item.type === 'function_call');
   if (calls.length === 0) return [{ type: 'message', role: 'user', content: 'And?' }];
   return calls.map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'Done.' }));
@@ -67,12 +67,12 @@ async function twoTurns(reply: FakeAnswer, way: Way, { url = app.url, second = '
       : { input: [...requested.input, ...output, ...own], ...kept };
   await askForJson(second || url, { ...goesOn, tools: toolsFor(output) });
   // The cast: a chat request has messages.
-  const { messages = [] } = (fake.requests[before + 1]?.body ?? {}) as { readonly messages?: readonly Fields[] };
+  const { messages = [] } = (fake.requests[before + 1]?.body ?? {}) as { readonly messages?: readonly JsonObject[] };
   return { output, messages, assistant: messages.filter(({ role }) => role === 'assistant') };
 }
 
 /** The entries as one who waited for the whole stream would have them. */
-function naiveDetails(entries: readonly Fields[]): readonly Fields[] {
+function naiveDetails(entries: readonly JsonObject[]): readonly JsonObject[] {
   const merged = new Map<string, Record<string, unknown>>();
   for (const entry of entries) {
     const key = `${entry.type} ${entry.index}`;
@@ -88,16 +88,16 @@ function naiveDetails(entries: readonly Fields[]): readonly Fields[] {
 }
 
 /** The assistant message in a recording, by the simplest rules that hold for all of them. */
-function naiveMessage(text: string): Fields {
+function naiveMessage(text: string): JsonObject {
   const chunks = text.trimStart().startsWith('{')
     ? [JSON.parse(text)]
     : text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
-  const deltas: Fields[] = chunks.flatMap(({ choices }) =>
-    choices.map((choice: Fields) => choice.delta ?? choice.message),
+  const deltas: JsonObject[] = chunks.flatMap(({ choices }) =>
+    choices.map((choice: JsonObject) => choice.delta ?? choice.message),
   );
   const joined = (name: string) => deltas.map((delta) => delta[name] ?? '').join('');
   const details = naiveDetails(
-    deltas.flatMap(({ reasoning_details: list }) => (list as readonly Fields[] | null) ?? []),
+    deltas.flatMap(({ reasoning_details: list }) => (list as readonly JsonObject[] | null) ?? []),
   );
   const calls: { id: unknown; name: unknown; arguments: string }[] = [];
   for (const { id, index, function: called } of deltas.flatMap(({ tool_calls: list }) => (list as never) ?? []) as {
@@ -166,7 +166,7 @@ describeShared('recorded thought signatures of Gemini', () => {
   });
 });
 
-const call = (index: number, more: Fields = {}) => ({
+const call = (index: number, more: JsonObject = {}) => ({
   index,
   id: `call_${index}`,
   type: 'function',
@@ -174,7 +174,7 @@ const call = (index: number, more: Fields = {}) => ({
   ...more,
 });
 const signature = (value: string) => ({ extra_content: { google: { thought_signature: value } } });
-const called = (index: number, more: Fields = {}) => ({
+const called = (index: number, more: JsonObject = {}) => ({
   id: `call_${index}`,
   type: 'function',
   function: { name: `f${index}`, arguments: '{}' },
@@ -304,7 +304,7 @@ describe('the state of a Chat Completions server', () => {
 describe('reasoning that goes back with its calls', () => {
   const thought = 'I must look.';
   const text = { type: 'text', text: 'Now.' };
-  const spelled: readonly (readonly [string, readonly Fields[], Fields])[] = [
+  const spelled: readonly (readonly [string, readonly JsonObject[], JsonObject])[] = [
     ['reasoning_content', [{ reasoning_content: thought }], { reasoning_content: thought, content: null }],
     ['reasoning', [{ reasoning: thought }], { reasoning: thought, content: null }],
     ['reasoning_text', [{ reasoning_text: thought }], { reasoning_text: thought, content: null }],
@@ -333,7 +333,7 @@ describe('reasoning that goes back with its calls', () => {
     const reply = { body: chatStream({ reasoning_content: thought }, { tool_calls: [call(0)] }) };
     const store = memoryStore();
     const first = await start({}, { store });
-    const of = async (options: Fields) => {
+    const of = async (options: JsonObject) => {
       const second = await start(options, { store });
       const { assistant } = await twoTurns(reply, 'by id', { url: first.url, second: second.url });
       const { role: _, tool_calls: __, ...written } = assistant[0] ?? {};

@@ -1,8 +1,8 @@
 /** Every way in which upstreams are known to cut tool calls into chunks. */
+
 import fc from 'fast-check';
 import { toolCalls } from '../../../src/protocol/chat-completions/tool-calls.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../../src/protocol/record.ts';
 
 /** A call, as it comes out. */
 interface Whole {
@@ -31,7 +31,12 @@ function whole(...chunks: readonly (readonly unknown[])[]): readonly Whole[] {
   return calls;
 }
 
-function entry(index: number | undefined, id: string | undefined, name: string | undefined, text?: unknown): Fields {
+function entry(
+  index: number | undefined,
+  id: string | undefined,
+  name: string | undefined,
+  text?: unknown,
+): JsonObject {
   return {
     ...(index === undefined ? {} : { index }),
     ...(id === undefined ? {} : { id }),

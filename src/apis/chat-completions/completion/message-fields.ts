@@ -1,7 +1,6 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
-import { mergeInto, type OwnFields } from '../../../protocol/chat-completions/merge.ts';
+import { mergeInto, type OwnFields, weightOf } from '../../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
-import { weightOf } from '../../../protocol/chat-completions/weight.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */

@@ -40,7 +40,7 @@ export const anObject = expecting(
   'a valid dictionary',
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );
-export const anInteger = expecting('a valid integer', Number.isInteger);
+const anInteger = expecting('a valid integer', Number.isInteger);
 const aNumber = expecting('a valid number', (value) => typeof value === 'number');
 
 /** A string with at least one character. */

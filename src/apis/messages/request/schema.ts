@@ -28,7 +28,7 @@ import {
 export type Block = JsonObject & { readonly type: string };
 
 /** A message whose content is a list. */
-export interface Message {
+interface Message {
   readonly role: 'user' | 'assistant' | 'system';
   readonly content: readonly Block[];
 }
@@ -209,17 +209,17 @@ function checkMessage(message: unknown, index: number, isLast: boolean): void {
   const path = `messages.${index}`;
   anObject(message, path);
   // The cast: checked just above.
-  const { role, content: said } = message as JsonObject;
+  const { role, content: value } = message as JsonObject;
   aString(role, `${path}.role`);
   if (!ROLES.has(role))
     throw fault('messages', `Unexpected role "${printed(role)}". Allowed roles are "user" and "assistant".`);
   // A message that only changes the tools needs no content.
-  if (role === 'system' && (said === undefined || said === null)) return;
-  content(said, `${path}.content`);
-  const isEmpty = (said as string | readonly unknown[]).length === 0;
+  if (role === 'system' && (value === undefined || value === null)) return;
+  content(value, `${path}.content`);
+  const isEmpty = (value as string | readonly unknown[]).length === 0;
   if (isEmpty && role !== 'system' && !(isLast && role === 'assistant'))
     throw fault(path, 'all messages must have non-empty content except for the optional final assistant message');
-  if (Array.isArray(said)) checkRoles(said, role, path);
+  if (Array.isArray(value)) checkRoles(value, role, path);
 }
 
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);

@@ -2,8 +2,7 @@
 
 import type { Dialect } from '../../../ports/dialect.ts';
 import type { ErrorBody } from '../../../protocol/errors.ts';
-import type { TurnEvent } from '../../../protocol/events.ts';
-import type { WireEvent } from '../../../protocol/wire-event.ts';
+import type { TurnEvent, WireEvent } from '../../../protocol/events.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../../streams/sse-frames.ts';
 import { encodeBatch } from './fast-path.ts';
 import { type EncodeOptions, wireEvent } from './wire-events.ts';

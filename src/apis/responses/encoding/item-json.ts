@@ -1,7 +1,7 @@
 /** The JSON of items and of their parts, each serialized once: the end of an answer contains all of it three or four times. */
 import { randomUUID } from 'node:crypto';
 import type { Item, Part } from '../../../protocol/items.ts';
-import { logProbsText } from '../../../protocol/log-probs.ts';
+import { logProbsText } from '../../../protocol/json/log-probs.ts';
 
 /** Cached by object, as long as the object exists. Emitted objects are never changed. */
 const texts = new WeakMap<object, string>();

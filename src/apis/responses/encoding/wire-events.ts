@@ -1,12 +1,11 @@
 /** Turn events as the events of a Responses stream: a stateless switch, with every name and every field in one place. */
 
-import type { TurnEvent } from '../../../protocol/events.ts';
+import type { TurnEvent, WireEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
-import { logProbsIn } from '../../../protocol/log-probs.ts';
+import { logProbsIn } from '../../../protocol/json/log-probs.ts';
+import { unreachable } from '../../../protocol/record.ts';
 import { endedResource } from '../../../protocol/responses/resource.ts';
 import { kindOf, type PresentItem } from '../../../protocol/tool-calls/kinds.ts';
-import { unreachable } from '../../../protocol/unreachable.ts';
-import type { WireEvent } from '../../../protocol/wire-event.ts';
 
 /** The host's settings for its events. */
 export interface EncodeOptions {

@@ -1,8 +1,8 @@
 /** Determines which tools need the user's approval, and reads the user's decisions on pending calls. */
 
 import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
-import type { ApprovalPolicy } from '../../../ports/approval-policy.ts';
 import { needTenant } from '../../../ports/scope.ts';
+import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
 import { approvalRulesOf } from '../../../tools/approval-rules.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 

@@ -2,8 +2,8 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
-import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */

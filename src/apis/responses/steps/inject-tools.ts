@@ -8,7 +8,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
 import { checkRequested } from '../../../tools/check-requested.ts';
-import { offerOf } from '../../../tools/deferred-tools.ts';
+import { modelToolset } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
@@ -55,7 +55,7 @@ export function withTools(
 ): JsonObject {
   if (toolset.size === 0) return body;
   // Whoever plans the turn notes what cannot be offered.
-  const offer = offerOf(toolset, { allows: () => true, known: new Set() }, () => {});
+  const offer = modelToolset(toolset, { allows: () => true, known: new Set() }, () => {});
   const offered = definitions(offer.toolset, offer.known).map(functionTool);
   return { ...body, tools: [...clientToolsOnly(client, offer.toolset), ...offered] };
 }

@@ -7,10 +7,10 @@ import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
-import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
-import { deferredOfClient, knownTools, type Offer, offerOf } from '../../../tools/deferred-tools.ts';
+import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { type ClientTool, modelNameOf, readClientTools } from './client-tools.ts';
 
@@ -66,7 +66,7 @@ export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) =
   const findable = ofClient.size === 0 ? toolset : new Map([...toolset, ...ofClient]);
   const settled = settleChoice(choice, new Set([...known.keys(), ...toolset.keys()]), toolset, note);
   const found = new Set([...knownTools(conversation, findable), ...settled.named]);
-  const offer = offerOf(
+  const offer = modelToolset(
     toolset,
     { allows: allowing(settled), known: found, ofClient: searchedHere(ofClient, toolset) },
     note,
@@ -114,7 +114,7 @@ function possibleChoice({ toolChoice }: Settled, offered: readonly ToolDefinitio
 }
 
 /** The search for allowed tools is allowed as well. */
-function allowedWithSearch({ allowed }: Settled, { toolset }: Offer): ToolPlan['allowed'] {
+function allowedWithSearch({ allowed }: Settled, { toolset }: ModelToolset): ToolPlan['allowed'] {
   if (!allowed || !toolset.get(TOOL_SEARCH)?.search) return allowed;
   return new Set([...allowed, TOOL_SEARCH]);
 }

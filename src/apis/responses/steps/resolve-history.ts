@@ -1,14 +1,14 @@
-/** The second step: prepends the items and turns that the request refers to. */
+/** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
+
 import { ownInput } from '../../../history/own-input.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
-import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import { type CreateBody, configurationSchema } from '../../../protocol/responses/schema.ts';
 import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
-import { withConfiguration } from './with-configuration.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
 export async function resolveHistory(
@@ -32,4 +32,21 @@ type WithHistory = TurnContext & { readonly history: LoadedHistory };
 function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {
   const past = previous ? { previous_response_id: previous.id } : {};
   return Object.assign({}, body, past, conversation ? { conversation } : {});
+}
+
+/**
+ * The body with the newest effort and format of the conversation: an update stays in effect until a later one replaces
+ * it, whatever the requests of later turns set.
+ */
+function withConfiguration(body: CreateBody, conversation: readonly Item[]): CreateBody {
+  let { reasoning, text } = body;
+  // A loop: most of thousands of items are none.
+  for (const item of conversation) {
+    if (item.type !== 'configuration_update') continue;
+    // History that another server wrote has not been validated.
+    const update = configurationSchema().safeParse(item).data;
+    if (update?.reasoning?.effort) reasoning = { ...reasoning, effort: update.reasoning.effort };
+    if (update?.text) text = { ...text, format: update.text.format };
+  }
+  return reasoning === body.reasoning && text === body.text ? body : { ...body, reasoning, text };
 }

@@ -26,7 +26,7 @@ export interface ServerEntry {
 }
 
 /** The settings that decide which servers a request may name. */
-export interface ServerSettings {
+interface ServerSettings {
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
 }

@@ -33,8 +33,8 @@ export function toModelRequest(
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
-  const told = states.opened(forModel(withDenied(items, answers), toolset));
-  return Object.assign({}, request, { states, request: modelRequest(body, told, tools) });
+  const opened = states.opened(forModel(withDenied(items, answers), toolset));
+  return Object.assign({}, request, { states, request: modelRequest(body, opened, tools) });
 }
 
 /** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */

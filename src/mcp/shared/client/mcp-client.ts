@@ -12,7 +12,7 @@ export type ProtocolEra = 'legacy' | 'modern';
 export interface McpProtocol {
   /** Which of the two. */
   readonly era: ProtocolEra;
-  /** Such as `2025-11-25`; undefined if the SDK does not say. */
+  /** Such as `2025-11-25`; undefined if the SDK does not report it. */
   readonly version: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface SessionTransport extends Transport {
 }
 
 /** The process of a server. */
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   /** Added to the few variables that are safe to inherit. */
@@ -75,7 +75,7 @@ export interface McpRequestOptions {
 /** How a connection begins. */
 export interface ConnectOptions extends Omit<McpRequestOptions, 'onProgress'> {
   readonly beginning: Beginning;
-  /** How long a server may take to say which era it speaks, in milliseconds. */
+  /** How long a server may take to announce its era, in milliseconds. */
   readonly probeMs: number;
 }
 

@@ -66,7 +66,7 @@ class ClientV1 implements McpClient {
 
   async connect(transport: Transport, { signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
     // The cast: made by the same SDK.
-    const version = versionTold(transport as SdkTransport);
+    const version = agreedVersion(transport as SdkTransport);
     await this.client
       .connect(transport as SdkTransport, { signal, timeout: timeoutMs })
       .catch((error) => this.fail(error));
@@ -102,15 +102,15 @@ class ClientV1 implements McpClient {
   }
 }
 
-/** The version that is agreed on, which the SDK tells the transport alone. */
-function versionTold(transport: SdkTransport): () => string | undefined {
-  const tell = transport.setProtocolVersion?.bind(transport);
-  let told: string | undefined;
+/** The version that is agreed on, which the SDK hands to the transport alone. */
+function agreedVersion(transport: SdkTransport): () => string | undefined {
+  const setVersion = transport.setProtocolVersion?.bind(transport);
+  let agreed: string | undefined;
   transport.setProtocolVersion = (version) => {
-    told = version;
-    tell?.(version);
+    agreed = version;
+    setVersion?.(version);
   };
-  return () => told;
+  return () => agreed;
 }
 
 /** The SDK uses -1 and undefined for answers that were invalid in another way. */

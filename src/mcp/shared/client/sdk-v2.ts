@@ -79,7 +79,7 @@ class ClientV2 implements McpClient {
       .connect(transport as ClientModule.Transport, { signal, timeout: timeoutMs })
       .catch((error) => this.fail(error));
     this.era = this.client.getProtocolEra() ?? 'legacy';
-    if (this.era === 'modern') void this.hearChanges();
+    if (this.era === 'modern') void this.watchChanges();
     return { era: this.era, version: this.client.getNegotiatedProtocolVersion() };
   }
 
@@ -109,7 +109,7 @@ class ClientV2 implements McpClient {
   }
 
   /** Servers of the modern era announce changes only on a stream that the client requests. */
-  private async hearChanges(): Promise<void> {
+  private async watchChanges(): Promise<void> {
     const { signal } = this.closed;
     let pause = FIRST_PAUSE_MS;
     while (this.client.getServerCapabilities()?.tools?.listChanged && !signal.aborted) {

@@ -2,7 +2,7 @@
 
 import type { ToolResult } from '../../../ports/tool-provider.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
-import { assertOutputSize } from '../../../protocol/tool-calls/output-size.ts';
+import { assertOutputSize } from '../../../protocol/tool-calls/results/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
 /** Text that stands for a part, or an image. */

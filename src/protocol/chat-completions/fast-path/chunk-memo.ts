@@ -1,11 +1,10 @@
 /** Reads chunks that differ only in their delta, without parsing them: most of a stream consists of such chunks. */
 
 import { jsonIn } from '../../json/json-text.ts';
-import { logProbsText } from '../../log-probs.ts';
+import { logProbsText } from '../../json/log-probs.ts';
 import { isRecord, type JsonObject } from '../../record.ts';
+import { isOthers, type PlainDelta } from '../delta.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
-import type { PlainDelta } from '../plain-delta.ts';
-import { isOthers } from '../roles.ts';
 
 /** The common part of the last chunks. */
 export interface ChunkMemo {

@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import { encodeBatch } from '../../../../src/apis/responses/encoding/fast-path.ts';
 import type { EncodeOptions } from '../../../../src/apis/responses/encoding/wire-events.ts';
 import type { ErrorBody } from '../../../../src/protocol/errors.ts';
-import type { TurnEvent } from '../../../../src/protocol/events.ts';
-import { NO_USAGE } from '../../../../src/protocol/events.ts';
+import { NO_USAGE, type TurnEvent } from '../../../../src/protocol/events.ts';
 import type { LogProb } from '../../../../src/protocol/items.ts';
-import { logProbsText } from '../../../../src/protocol/log-probs.ts';
+import { logProbsText } from '../../../../src/protocol/json/log-probs.ts';
 
 const OPTIONS: EncodeOptions = {
   presentItem: (item) => item,

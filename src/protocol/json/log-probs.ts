@@ -1,6 +1,6 @@
 /** Log probabilities as JSON text: this package does not interpret them, and text is cheaper to hold and to send. */
-import type { LogProb, TopLogProb } from './items.ts';
-import { isRecord, type JsonObject } from './record.ts';
+import type { LogProb, TopLogProb } from '../items.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Cached by the parsed list, as long as the list exists. Emitted lists are never changed. */
 const texts = new WeakMap<object, string>();

@@ -1,7 +1,7 @@
 /** Calls that take long: what keeps them alive, and what the host hears of them. */
 import { jest } from '@jest/globals';
 import type { ToolCall, ToolProgress, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
-import { progressTeller } from '../../src/tools/call-progress.ts';
+import { progressReporter } from '../../src/tools/call-reports.ts';
 import { runCall } from '../../src/tools/run-call.ts';
 
 const limits = { toolTimeoutMs: 1_000, toolMaxMs: 5_000, toolOutputBytes: 1_000 };
@@ -86,7 +86,7 @@ describe('a call that takes long', () => {
 describe('the progress of a call', () => {
   it('[X-15] is told ten times a second at most', () => {
     const told: ToolProgress[] = [];
-    const tell = progressTeller((progress) => told.push(progress));
+    const tell = progressReporter((progress) => told.push(progress));
     for (let step = 0; step < 100_000; step += 1) {
       if (step % 1_000 === 0) jest.advanceTimersByTime(10);
       tell({ progress: step });
@@ -101,14 +101,14 @@ describe('the progress of a call', () => {
     '[X-15] that is none is not told: %j',
     (progress) => {
       const tell = jest.fn();
-      progressTeller(tell)(progress);
+      progressReporter(tell)(progress);
       expect(tell).not.toHaveBeenCalled();
     },
   );
 
   it('[X-15] has a bounded message and numbers', () => {
     const tell = jest.fn();
-    progressTeller(tell)({ progress: 1, total: 'many', message: 'x'.repeat(1_000_000), other: 'secret' });
+    progressReporter(tell)({ progress: 1, total: 'many', message: 'x'.repeat(1_000_000), other: 'secret' });
     expect(tell).toHaveBeenCalledWith({ progress: 1, message: 'x'.repeat(1_024) });
   });
 });

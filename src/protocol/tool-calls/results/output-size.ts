@@ -1,7 +1,7 @@
 /** Limits the size of a tool's result. */
 
-import type { ToolCallResult } from '../items.ts';
-import { INTERNAL_ERROR } from './results/call-error.ts';
+import type { ToolCallResult } from '../../items.ts';
+import { INTERNAL_ERROR } from './call-error.ts';
 
 class OutputTooLarge extends Error {
   override readonly name = 'OutputTooLarge';
