@@ -122,6 +122,33 @@ describe('a request', () => {
     ]);
   });
 
+  it('[X-12] brings images and documents in results, after the results', async () => {
+    const content = [
+      { type: 'text', text: 'Seen.' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+      { type: 'document', title: 'a.pdf', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' } },
+    ];
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
+    const { messages } = await sent({
+      tools: [TOOL],
+      messages: [
+        USER,
+        { role: 'assistant', content: [call] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content, is_error: true }] },
+      ],
+    });
+    expect(messages.slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'The tool failed:\nSeen.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'auto' } },
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
+        ],
+      },
+    ]);
+  });
+
   it('[X-12] may have messages of one role in a row', async () => {
     const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
     const { messages } = await sent({
