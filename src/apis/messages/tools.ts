@@ -8,6 +8,7 @@ import { definitions } from '../../tools/toolset.ts';
 import { offeredTools } from './offered-tools.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
+import { webTool } from './web-terms.ts';
 
 /**
  * The tools that the client asks for, as the Responses API has them. Throws `ApiError` for terms of an MCP server that
@@ -56,18 +57,13 @@ function hostedTypeOf({ type }: JsonObject): string | undefined {
   return HOSTED.find(([pattern]) => pattern.test(plainTextOf(type)))?.[1];
 }
 
+/** One for each of Anthropic's tools, under its name without the date. */
 function hostedTool(tool: JsonObject): readonly (readonly [string, JsonObject])[] {
   const type = hostedTypeOf(tool);
   if (type === undefined) return [];
-  return [[type, type === WEB_SEARCH ? searchTool(tool) : { type, container: { type: 'auto' } }]];
-}
-
-function searchTool({ allowed_domains: allowed, blocked_domains: blocked, user_location: location }: JsonObject) {
-  const filters = {
-    ...(allowed ? { allowed_domains: allowed } : {}),
-    ...(blocked ? { blocked_domains: blocked } : {}),
-  };
-  return { type: WEB_SEARCH, filters, ...(location ? { user_location: location } : {}) };
+  const dated = plainTextOf(tool.type);
+  const kind = dated.slice(0, dated.lastIndexOf('_'));
+  return [[kind, type === WEB_SEARCH ? webTool(kind, tool) : { type, container: { type: 'auto' } }]];
 }
 
 /** Tools of Anthropic's whose arguments its models know without a schema. */
