@@ -296,6 +296,18 @@ describe('MCP servers that the client names', () => {
         },
       ],
     ],
+    [
+      'as they were listed before',
+      {},
+      [
+        {
+          type: 'mcp_toolset',
+          mcp_server_name: 'docs',
+          tools: ['read', 'write'].map((name) => ({ name, input_schema: { type: 'object' } })),
+          configs: { write: { enabled: false } },
+        },
+      ],
+    ],
   ])('[X-12] offer the tools that are enabled, %s', async (_name, fields, tools) => {
     await start({ remoteMcp });
     app.fake.reply(says('Hi.'));

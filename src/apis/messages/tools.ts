@@ -115,11 +115,15 @@ function allowedTools(
   const { tool_configuration: older } = server;
   if (isRecord(older) && older.enabled === false) return [];
   if (isRecord(older) && Array.isArray(older.allowed_tools)) return older.allowed_tools;
-  const { default_config: usual, configs } = toolset ?? {};
+  const { default_config: usual, configs, tools: pinned } = toolset ?? {};
   const each = isRecord(configs) ? Object.entries(configs) : [];
   const isOff = (config: unknown) => isRecord(config) && config.enabled === false;
-  if (isOff(usual))
-    return each.filter(([, config]) => isRecord(config) && config.enabled === true).map(([name]) => name);
+  const isOn = (config: unknown) => (isRecord(config) && config.enabled === true) || !(isOff(usual) || isOff(config));
+  if (Array.isArray(pinned)) {
+    const known = new Map(each);
+    return pinned.filter(isRecord).flatMap(({ name }) => (isOn(known.get(plainTextOf(name))) ? [name] : []));
+  }
+  if (isOff(usual)) return each.filter(([, config]) => isOn(config)).map(([name]) => name);
   // To allow all tools but some, their names would have to be known here.
   if (each.some(([, config]) => isOff(config)))
     throw fault(
