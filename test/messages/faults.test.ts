@@ -273,6 +273,10 @@ describe('an error of the model server', () => {
       "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens.",
       "prompt is too long: This model's maximum context length is 32768 tokens. However, you requested 40000 tokens.",
     ],
+    [
+      'Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).',
+      'prompt is too long: Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).',
+    ],
     ['prompt is too long: 210000 tokens > 200000 maximum', 'prompt is too long: 210000 tokens > 200000 maximum'],
     [
       'input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000',
