@@ -161,6 +161,8 @@ export type ModelEvent =
       readonly reason: FinishReason;
       /** The text that ended it, if the request named it as one that does. */
       readonly stopSequence?: string;
+      /** Whether the model's context is full, so that a larger limit of tokens would not have helped. */
+      readonly isContextFull?: true;
     };
 
 /** Why a turn ended before the model was done. */
@@ -228,6 +230,7 @@ export interface UpstreamFacts {
   readonly serviceTier?: string;
   readonly server?: string;
   readonly stopSequence?: string;
+  readonly isContextFull?: true;
   /** Unchanged. */
   readonly usage?: Readonly<Record<string, unknown>>;
   /** Of all answers that reported a cost, in dollars. */

@@ -91,6 +91,7 @@ function take(draft: Draft, input: TurnInput): void {
     }
     case 'finish':
       if (input.stopSequence !== undefined) draft.facts = { ...draft.facts, stopSequence: input.stopSequence };
+      if (input.isContextFull) draft.facts = { ...draft.facts, isContextFull: true };
       return finishModelCall(draft, input.reason);
     default:
       takeControl(draft, input);

@@ -3,7 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { textStream, toolCallStream } from '../../dist/esm/testing/index.js';
+import { modelServers } from './model-servers.mjs';
 import { packages, scenes } from './scenes.mjs';
 import { hasWebSocket, serve } from './serve.mjs';
 
@@ -28,28 +28,45 @@ function install() {
 }
 
 /** The model: a title where no tools are offered, else one call after the other, and then the last words. */
-function modelFor({ calls }) {
-  return ({ body: { messages, tools = [] } }) => {
-    if (tools.length === 0) return { body: textStream('A title') };
-    const done = messages.filter(({ role }) => role === 'tool').length;
+function modelFor({ calls }, server) {
+  return ({ body }) => {
+    const tools = server.toolsIn(body);
+    if (tools.length === 0) return server.says('A title');
+    const done = server.resultsIn(body).length;
     const call = calls[done];
-    if (call === undefined) return { body: textStream(DONE) };
-    if (!tools.some((tool) => tool.function.name === call.name))
-      return { body: textStream(`I was not offered ${call.name}.`) };
-    const id = `call_${done + 1}`;
-    return { body: toolCallStream([{ id, name: call.name, arguments: JSON.stringify(call.arguments) }]) };
+    if (call === undefined) return server.says(DONE);
+    if (!tools.includes(call.name)) return server.says(`I was not offered ${call.name}.`);
+    return server.calls(`call_${done + 1}`, call.name, call.arguments);
+  };
+}
+
+/** As SGLang says it, and as no agent knows it. */
+const FULL = 'Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).';
+const SUMMARY = '<analysis>A file was wanted.</analysis>\n<summary>The file was made.</summary>';
+
+/** The same model, whose context is full with the first result: from then on it is asked for summaries, and starts anew with one. */
+function fullModelFor(scene, server) {
+  const model = modelFor(scene, server);
+  let isFull = false;
+  return (request) => {
+    if (server.resultsIn(request.body).length === 0) return isFull ? server.says(DONE) : model(request);
+    if (isFull) return server.says(SUMMARY);
+    isFull = true;
+    return { status: 400, body: JSON.stringify({ error: { message: FULL } }) };
   };
 }
 
 /** What is wrong with how the scene went. */
 async function play(scene) {
+  const server = modelServers[scene.upstream ?? 'chatCompletionsUpstream'];
   const home = mkdtempSync(join(tmpdir(), 'agent-'));
   const work = join(home, 'work');
   mkdirSync(work);
-  const api = await serve(modelFor(scene), scene);
+  const model = (scene.fills ? fullModelFor : modelFor)(scene, server);
+  const api = await serve(model, { ...scene, options: scene.upstream && server.options });
   try {
     const written = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
-    return faultsOf(scene, { written, work, ...api });
+    return faultsOf(scene, { written, work, server, ...api });
   } catch (error) {
     return [error.message];
   } finally {
@@ -75,21 +92,25 @@ function output({ program, args, env }, { home, work }) {
   });
 }
 
-function faultsOf({ reported, makes, finds, brings, counts, websocket = false }, { written, work, requests, posts }) {
+function faultsOf(scene, { written, work, server, requests, posts }) {
+  const { reported, makes, finds, brings, counts, fills, websocket = false } = scene;
   if (counts)
     return posts.some((url) => url.includes('count_tokens'))
       ? []
       : [`nothing was counted: ${posts.join(', ')} ${written.slice(-2000)}`];
-  const results = requests.flatMap(({ body }) => body.messages ?? []).filter(({ role }) => role === 'tool');
-  const atFirst = requests.find(({ body }) => body.tools)?.body.tools.map((tool) => tool.function.name) ?? [];
+  const results = requests.flatMap(({ body }) => server.resultsIn(body ?? {}));
+  const atFirst = server.toolsIn(requests.find(({ body }) => body?.tools)?.body ?? {});
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
-    results.some(({ content }) => reported.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
+    reported === undefined || results.some((text) => reported.test(text))
+      ? ''
+      : `the model was told: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
-    brings === undefined || JSON.stringify(requests.map(({ body }) => body.messages)).includes(brings)
+    brings === undefined || JSON.stringify(requests.map(({ body }) => body)).includes(brings)
       ? ''
       : 'the context was not brought',
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
+    fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
     (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

@@ -107,11 +107,81 @@ function claudeAsked(prompt, { modules, home, url }) {
   return { program: join(modules, CLAUDE), args: ['-p', prompt, ...flags], env };
 }
 
+/** What Claude Code does over any model server. */
+const CLAUDE_SCENES = [
+  {
+    name: 'Claude Code answers',
+    start: claude('Say that the work is done.'),
+    calls: [],
+  },
+  {
+    name: 'Claude Code runs a command, and reads what it has made',
+    start: claude(),
+    calls: [
+      { name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } },
+      { name: 'Bash', arguments: { command: 'cat made.txt', description: 'Reads it.' } },
+    ],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code finds a tool that it keeps out of its first request',
+    start: claude(),
+    calls: [
+      { name: 'ToolSearch', arguments: { query: 'select:NotebookEdit', max_results: 1 } },
+      { name: 'NotebookEdit', arguments: { notebook_path: '/none.ipynb', new_source: 'a' } },
+    ],
+    finds: 'NotebookEdit',
+    reported: /none\.ipynb|not exist|must be read|File has not been read/,
+  },
+  {
+    name: 'Claude Code writes a file and edits it',
+    start: claude(),
+    calls: [
+      { name: 'Write', arguments: { file_path: 'made.txt', content: 'Made by nobody.\n' } },
+      { name: 'Edit', arguments: { file_path: 'made.txt', old_string: 'nobody', new_string: 'the agent' } },
+    ],
+    reported: /made\.txt/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code sends a long context',
+    start: claude(`${LONG}Make made.txt.`),
+    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    brings: LONG,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code goes on with a summary where the context of the model is full',
+    start: claude(),
+    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    fills: 'compact_boundary',
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code counts what its context holds',
+    start: claude('/context'),
+    calls: [],
+    counts: true,
+  },
+];
+
+/** The example app speaks Chat Completions to its model server; over the others there is the Messages API alone. */
+function overEachUpstream(given) {
+  const others = ['responsesUpstream', 'anthropicUpstream, passed on', 'anthropicUpstream, with tools'];
+  const over = (upstream) => given.map((scene) => ({ ...scene, name: `${scene.name}, over ${upstream}`, upstream }));
+  return [...given, ...others.flatMap(over)];
+}
+
 /**
  * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
  * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
  * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
- * its first message must hold, and with `counts` the agent asks for numbers of tokens.
+ * its first message must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the
+ * context of the model is full after its first call, and the agent prints this when it has made a summary. `upstream` is the one behind
+ * the Messages API; without it the example app is asked.
  */
 export const scenes = [
   {
@@ -187,50 +257,7 @@ export const scenes = [
     reported: /made\.txt/,
     makes: MADE,
   },
-  {
-    name: 'Claude Code runs a command, and reads what it has made',
-    start: claude(),
-    calls: [
-      { name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } },
-      { name: 'Bash', arguments: { command: 'cat made.txt', description: 'Reads it.' } },
-    ],
-    reported: /SHELL_RAN/,
-    makes: MADE,
-  },
-  {
-    name: 'Claude Code finds a tool that it keeps out of its first request',
-    start: claude(),
-    calls: [
-      { name: 'ToolSearch', arguments: { query: 'select:NotebookEdit', max_results: 1 } },
-      { name: 'NotebookEdit', arguments: { notebook_path: '/none.ipynb', new_source: 'a' } },
-    ],
-    finds: 'NotebookEdit',
-    reported: /none\.ipynb|not exist|must be read|File has not been read/,
-  },
-  {
-    name: 'Claude Code writes a file and edits it',
-    start: claude(),
-    calls: [
-      { name: 'Write', arguments: { file_path: 'made.txt', content: 'Made by nobody.\n' } },
-      { name: 'Edit', arguments: { file_path: 'made.txt', old_string: 'nobody', new_string: 'the agent' } },
-    ],
-    reported: /made\.txt/,
-    makes: MADE,
-  },
-  {
-    name: 'Claude Code sends a long context',
-    start: claude(`${LONG}Make made.txt.`),
-    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
-    reported: /SHELL_RAN/,
-    brings: LONG,
-    makes: MADE,
-  },
-  {
-    name: 'Claude Code counts what its context holds',
-    start: claude('/context'),
-    calls: [],
-    counts: true,
-  },
+  ...overEachUpstream(CLAUDE_SCENES),
   {
     name: 'pi runs a command',
     start: pi,

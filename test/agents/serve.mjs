@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
 import { start } from '../../build/examples/express/start.js';
-import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../dist/esm/index.js';
+import { chatCompletionsUpstream, memoryStore, messagesRouter, responsesRouter } from '../../dist/esm/index.js';
 import { demoSearch, startFakeUpstream } from '../../dist/esm/testing/index.js';
 import { webSearch } from '../../dist/esm/web-search/index.js';
 
@@ -15,10 +15,10 @@ const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/websocket/index.js')
 /** Whether the package that was built has a WebSocket. */
 export const hasWebSocket = existsSync(WEBSOCKET);
 
-/** Starts the API; `posts` are the requests to it that came over plain HTTP. */
-export async function serve(model, { websocket = false, searches = false }) {
+/** Starts the API; `posts` are the requests to it that came over plain HTTP. With `options` it is the Messages API over these. */
+export async function serve(model, { websocket = false, searches = false, options }) {
   const fake = await startFakeUpstream({ reply: model });
-  const api = await startFor({ websocket, searches }, fake.baseURL);
+  const api = await startFor({ websocket, searches, options }, fake.baseURL);
   const posts = [];
   const count = ({ request }) => {
     if (request.method === 'POST' && /^\/v1\/(responses|messages)/.test(request.url)) posts.push(request.url);
@@ -33,7 +33,8 @@ export async function serve(model, { websocket = false, searches = false }) {
   return { url: `${api.url}/v1`, posts, requests: fake.requests, close };
 }
 
-function startFor({ websocket, searches }, baseURL) {
+function startFor({ websocket, searches, options }, baseURL) {
+  if (options) return messagesApp(options(baseURL));
   if (searches) return bareApp(baseURL, { tools: webSearch({ engine: demoSearch(), pages: false }) });
   return websocket ? bareApp(baseURL) : exampleApp(baseURL);
 }
@@ -57,6 +58,21 @@ async function bareApp(baseURL, more = {}) {
     server.close();
     server.closeAllConnections();
     await Promise.all([closed, upstream.close()]);
+  }
+
+  return { url: `http://127.0.0.1:${server.address().port}`, close };
+}
+
+async function messagesApp(options) {
+  const server = createServer(express().use('/v1', messagesRouter(options)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  async function close() {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([closed, options.upstream.close()]);
   }
 
   return { url: `http://127.0.0.1:${server.address().port}`, close };

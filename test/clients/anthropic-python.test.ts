@@ -88,8 +88,7 @@ anthropic.describe('Anthropic for Python', () => {
   });
 });
 
-/** Without the one that passes bytes on: these clients ask for JSON too, and the answers here are streams. */
-const WAYS = Object.entries(SPEECHES).filter(([name]) => !name.includes('passed through'));
+const WAYS = Object.entries(SPEECHES);
 
 /** The client's tool is called with `at`, and then the model answers. */
 const lookedAt = ({ calls, says }: Speech) => [calls('look', { at: 'this' }), says('It is a cat.')] as const;

@@ -74,8 +74,9 @@ def fail(url):
         own.messages.create(**{**QUESTION, "max_tokens": 0})
     except anthropic.BadRequestError as error:
         refused = [error.status_code, error.body["error"]["type"], error.request_id is not None]
+    models = [checked(model) for model in own.models.list()]
     count = own.messages.count_tokens(model="m", messages=QUESTION["messages"]).input_tokens
-    return {"refused": refused, "count": count, "models": [model.id for model in own.models.list()]}
+    return {"refused": refused, "count": count, "models": [model.id for model in models]}
 
 
 SCENES = {scene.__name__: scene for scene in (stream, create, use_server_tools, run_tools, fail)}

@@ -2,8 +2,15 @@
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
-import { chatStream, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
-import { type MessagesApp, startMessages } from '../messages/messages-app.ts';
+import {
+  chatStream,
+  type FakeResponder,
+  type FakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../src/testing/index.ts';
+import { messageOf } from '../messages/accumulate.ts';
+import { eventsIn, type MessagesApp, startMessages } from '../messages/messages-app.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { callItem, item, responsesStream, textItem } from '../upstreams/responses-bytes.ts';
 
@@ -16,11 +23,14 @@ export interface Speech {
 }
 
 const anthropic = (fake: FakeUpstream) => anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
+/** As Anthropic's server counts today: all tokens again at the end. */
+const input = { input_tokens: 9 };
 const messagesSpeech = {
-  says: (text: string) => messagesStream([textBlock(0, text)]),
-  thinks: (thought: string, text: string) => messagesStream([thinkingBlock(0, thought, 'c2ln'), textBlock(1, text)]),
+  says: (text: string) => messagesStream([textBlock(0, text)], { input }),
+  thinks: (thought: string, text: string) =>
+    messagesStream([thinkingBlock(0, thought, 'c2ln'), textBlock(1, text)], { input }),
   calls: (name: string, args: object) =>
-    messagesStream([toolBlock(0, 'toolu_1', name, JSON.stringify(args))], { stop: 'tool_use' }),
+    messagesStream([toolBlock(0, 'toolu_1', name, JSON.stringify(args))], { input, stop: 'tool_use' }),
 };
 const unused = functionTools({ never_called: { execute: () => '' } });
 
@@ -53,6 +63,16 @@ function thoughtItem(index: number, text: string): string {
 /** An app of the Messages API over such a server, which gives these answers. */
 export async function startSpeaking(speech: Speech, ...bodies: readonly string[]): Promise<MessagesApp> {
   const app = await startMessages(speech.options);
-  app.fake.reply(...bodies.map((body) => ({ body, headers: { 'content-type': 'text/event-stream' } })));
+  app.fake.reply(...bodies.map(inForm));
   return app;
+}
+
+/** The stream; a request that is passed on and wants JSON receives the message that it makes. */
+function inForm(body: string): FakeResponder {
+  return (request) => {
+    const { stream } = request.body as { readonly stream?: boolean };
+    if (stream === true || !body.startsWith('event: message_start'))
+      return { body, headers: { 'content-type': 'text/event-stream' } };
+    return { body: JSON.stringify(messageOf(eventsIn(body))), headers: { 'content-type': 'application/json' } };
+  };
 }

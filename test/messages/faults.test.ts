@@ -242,12 +242,15 @@ describe('an error of the model server', () => {
   it.each([
     [400, 'invalid_request_error', 400],
     [401, 'authentication_error', 401],
+    [402, 'billing_error', 402],
     [403, 'permission_error', 403],
     [404, 'not_found_error', 404],
+    [409, 'conflict_error', 409],
     [413, 'request_too_large', 413],
     [429, 'rate_limit_error', 429],
     [500, 'api_error', 500],
     [503, 'overloaded_error', 503],
+    [504, 'timeout_error', 504],
     [529, 'overloaded_error', 503],
   ])('[X-12] %i has the type %s', async (status, type, shown) => {
     app.fake.reply({ status, body: '{"error":{"message":"No."}}', headers: { 'retry-after': '7' } });
@@ -255,6 +258,28 @@ describe('an error of the model server', () => {
       const answer = await askJson(app.url, { stream });
       expect(answer.body.error).toEqual({ type, message: 'No.' });
       expect(answer.status).toBe(shown);
+    }
+  });
+
+  it.each([
+    [
+      "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens.",
+      "prompt is too long: This model's maximum context length is 32768 tokens. However, you requested 40000 tokens.",
+    ],
+    [
+      'Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).',
+      'prompt is too long: Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).',
+    ],
+    ['prompt is too long: 210000 tokens > 200000 maximum', 'prompt is too long: 210000 tokens > 200000 maximum'],
+    [
+      'input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000',
+      'input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000',
+    ],
+  ])("[X-12] about a full context is in Anthropic's words: %s", async (said, shown) => {
+    app.fake.reply({ status: 400, body: JSON.stringify({ error: { message: said } }) });
+    for (const stream of [false, true]) {
+      const { status, body } = await askJson(app.url, { stream });
+      expect([status, body.error]).toEqual([400, { type: 'invalid_request_error', message: shown }]);
     }
   });
 

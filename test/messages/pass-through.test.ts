@@ -209,6 +209,38 @@ describe('with a tool of the server on offer', () => {
     expect(lastBody(app).messages[1]?.content).toEqual([...thoughts, call]);
   });
 
+  it('[X-12] results of tools go to it with their images, and with what failed', async () => {
+    await start({ tools: weather });
+    reply(STREAM);
+    const call = (id: string) => ({ type: 'tool_use', id, name: 'theirs', input: {} });
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } };
+    const seen = { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'Seen.' }, image] };
+    const blind = { type: 'tool_result', tool_use_id: 'b', content: 'Blind.', is_error: true };
+    const messages = [
+      USER,
+      { role: 'assistant', content: [call('a'), call('b')] },
+      { role: 'user', content: [seen, blind] },
+    ];
+    await askEvents(app.url, { messages });
+    expect(lastBody(app).messages[2]?.content).toEqual([
+      seen,
+      { ...blind, content: [{ type: 'text', text: 'The tool failed: Blind.' }] },
+    ]);
+  });
+
+  it.each([
+    ['end_turn', 'end_turn'],
+    ['max_tokens', 'max_tokens'],
+    ['refusal', 'refusal'],
+    ['model_context_window_exceeded', 'model_context_window_exceeded'],
+  ])('[X-12] its end by %s is one by %s', async (stop, shown) => {
+    await start({ tools: weather });
+    reply(messagesStream([textBlock(0, 'Hi.')], { stop }));
+    const streamed = messageOf(await askEvents(app.url));
+    const { body } = await askJson(app.url);
+    expect([streamed?.stop_reason, body.stop_reason]).toEqual([shown, shown]);
+  });
+
   it("[X-12] searches of the model's own server are shown, and go back as they were", async () => {
     await start({ tools: weather });
     const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'tea' } };

@@ -163,6 +163,45 @@ describe('hosted tools that the client asks for', () => {
     expect(told?.content).toContain('What the page 1 of the demo says of tea.');
   });
 
+  it('[X-12] [B-41] search as often as each may, on the sites that each may use', async () => {
+    const engine = demoSearch();
+    const asked: Fields[] = [];
+    const search: typeof engine.search = (query) => {
+      asked.push({ query: query.query, allowed: query.allowedDomains });
+      return engine.search(query);
+    };
+    await start({ tools: webSearch({ engine: { ...engine, search }, pages: true }) });
+    const tools = [
+      { type: 'web_search_20250305', name: 'web_search', max_uses: 1, allowed_domains: ['example.com'] },
+      { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 5 },
+    ];
+    const searches = [call('web_search', { query: 'tea' }, 'call_1'), call('web_search', { query: 'owls' }, 'call_2')];
+    app.fake.reply(calls(...searches), says('Tea.'));
+    const { content, usage } = (await askJson(app.url, { tools })).body;
+    expect(asked).toEqual([{ query: 'tea', allowed: ['example.com'] }]);
+    expect(content.filter(({ type }) => type === 'web_search_tool_result')).toMatchObject([
+      { content: [{ url: 'https://example.com/tea/1' }, {}, {}] },
+      { content: { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' } },
+    ]);
+    expect(usage.server_tool_use).toEqual({ web_search_requests: 2, web_fetch_requests: 0 });
+    app.fake.reply(says('Done.'));
+    await askJson(app.url, { tools, messages: [USER, { role: 'assistant', content }, USER] });
+    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    expect(told.at(-1)?.content).toBe('The call failed: max_uses_exceeded');
+  });
+
+  it('[X-12] open pages without searching, where the client asks for no more', async () => {
+    await start({ tools: webSearch({ engine: demoSearch(), pages: true }) });
+    app.fake.reply(says('Hi.'));
+    const offered = async (...tools: readonly Fields[]) => {
+      await askJson(app.url, { tools });
+      return (lastBody(app).tools as { function: Fields }[]).map((each) => each.function.name);
+    };
+    const [search, fetches] = ['web_search_20250305', 'web_fetch_20250910'];
+    expect(await offered({ type: fetches, name: 'web_fetch' })).toEqual(['open_page']);
+    expect(await offered({ type: search, name: 'web_search' })).toEqual(['web_search', 'open_page']);
+  });
+
   it('[X-12] run code, are shown, and go back', async () => {
     const runtime = fakeRuntime();
     await start({ tools: codeInterpreter({ runtime }) });
@@ -247,6 +286,18 @@ describe('MCP servers that the client names', () => {
           mcp_server_name: 'docs',
           default_config: { enabled: false },
           configs: { read: { enabled: true } },
+        },
+      ],
+    ],
+    [
+      'as they were listed before',
+      {},
+      [
+        {
+          type: 'mcp_toolset',
+          mcp_server_name: 'docs',
+          tools: ['read', 'write'].map((name) => ({ name, input_schema: { type: 'object' } })),
+          configs: { write: { enabled: false } },
         },
       ],
     ],

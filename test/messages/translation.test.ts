@@ -1,4 +1,6 @@
 /** What a model server receives of a Messages request, and what the client receives of its answer. */
+
+import { anthropicModel } from '../../src/protocol/anthropic/models.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { messageOf } from './accumulate.ts';
@@ -114,6 +116,34 @@ describe('a request', () => {
     ]);
   });
 
+  it('[X-12] brings images and documents in results, after the results', async () => {
+    const content = [
+      { type: 'text', text: 'Seen.' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+      { type: 'document', title: 'a.pdf', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBE' } },
+      { type: 'browser_state', tabs: [] },
+    ];
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
+    const { messages } = await sent({
+      tools: [TOOL],
+      messages: [
+        USER,
+        { role: 'assistant', content: [call] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content, is_error: true }] },
+      ],
+    });
+    expect(messages.slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'The tool failed:\nSeen.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'auto' } },
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
+        ],
+      },
+    ]);
+  });
+
   it('[X-12] may have messages of one role in a row', async () => {
     const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
     const { messages } = await sent({
@@ -205,6 +235,7 @@ describe('a request', () => {
     [{ thinking: { type: 'enabled', budget_tokens: 30_000 } }, 'high'],
     [{ thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }, 'low'],
     [{ thinking: { type: 'disabled' } }, undefined],
+    [{ thinking: { type: 'between_tools' } }, undefined],
   ])('[X-12] wants %j', async (fields, effort) => {
     expect((await sent({ max_tokens: 64_000, ...fields })).reasoning_effort).toBe(effort);
   });
@@ -350,6 +381,13 @@ describe('the other endpoints', () => {
       id: 'fake-model',
       display_name: 'fake-model',
       created_at: expect.stringMatching(/Z$/),
+      max_input_tokens: null,
+      max_tokens: null,
+      capabilities: null,
+      lifecycle: 'active',
+      deprecated_at: null,
+      retires_at: null,
+      line: null,
     };
     expect((await get('/models', anthropic)).body).toEqual({
       data: [model],
@@ -365,5 +403,17 @@ describe('the other endpoints', () => {
       body: { type: 'error', error: { type: 'not_found_error' } },
     });
     expect(await get('/models/none')).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+  });
+
+  it('[X-12] [S-16] know the context of each model where the model server does', () => {
+    const created_at = '1970-01-01T00:00:00.000Z';
+    expect(anthropicModel({ id: 'a', max_model_len: 32_768 })).toMatchObject({ created_at, max_input_tokens: 32_768 });
+    expect(anthropicModel({ id: 'a', context_length: 8192, max_tokens: 100 })).toMatchObject({
+      max_input_tokens: 8192,
+      max_tokens: 100,
+    });
+    expect(anthropicModel({ id: 'a', max_model_len: 'much', context_window: -1 })).toMatchObject({
+      max_input_tokens: null,
+    });
   });
 });

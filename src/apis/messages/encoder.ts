@@ -162,7 +162,7 @@ export class MessagesEncoder {
     if (end.status === 'failed') return;
     const hidden = hiddenBlock(end, this.facts);
     if (hidden) this.whole(hidden);
-    this.add({ type: 'message_delta', delta: messageEnd(end, this.facts), usage: messageUsage(end.usage) });
+    this.add({ type: 'message_delta', delta: messageEnd(end, this.facts), usage: messageUsage(end, this.facts) });
     this.add({ type: 'message_stop' });
   }
 

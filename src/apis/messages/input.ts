@@ -44,16 +44,22 @@ function userItems(blocks: readonly Block[], role: string, { note }: InputContex
   for (const block of blocks) {
     if (block.type === 'tool_result') {
       finish();
-      items.push({ type: 'function_call_output', call_id: block.tool_use_id, output: resultOutput(block, note) });
+      items.push(resultItem(block, note));
     } else for (const part of userParts(block, note)) parts.push(part);
   }
   finish();
   return items;
 }
 
+/** Only Anthropic's own server has a field for a failure; the others read it in words. */
+function resultItem(block: Block, note: (note: Note) => void): JsonObject {
+  const { tool_use_id: id, is_error: failed } = block;
+  const item = { type: 'function_call_output', call_id: id, output: resultOutput(block, note) };
+  return failed === true ? { ...item, is_error: true } : item;
+}
+
 const FAILED = 'The tool failed:';
 
-/** The items have no field for a failure. */
 function resultOutput({ content, is_error: failed }: Block, note: (note: Note) => void): unknown {
   if (typeof content === 'string') return failed ? `${FAILED} ${content}` : content;
   const parts = Array.isArray(content) ? content.flatMap((block: Block) => userParts(block, note)) : [];

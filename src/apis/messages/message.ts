@@ -43,7 +43,7 @@ export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
     ...emptyMessage(facts),
     content: hidden ? [...blocks, hidden] : blocks,
     ...messageEnd(end, facts),
-    usage: messageUsage(end.usage),
+    usage: messageUsage(end, facts),
   };
 }
 
@@ -56,12 +56,15 @@ export function hiddenBlock(end: TurnEnd, { sealHidden }: MessageFacts): Block |
 /** Why the message ended. */
 export function messageEnd(end: TurnEnd, { stopSequences }: MessageFacts) {
   const reason = stopReason(end);
-  const { stopSequence } = end.upstream ?? {};
+  const { stopSequence, isContextFull } = end.upstream ?? {};
+  if (reason === 'max_tokens' && isContextFull) return { stop_reason: CONTEXT_FULL, stop_sequence: null };
   const isNamed = reason === 'end_turn' && stopSequence !== undefined && stopSequences.has(stopSequence);
   return isNamed
     ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
     : { stop_reason: reason, stop_sequence: null };
 }
+
+const CONTEXT_FULL = 'model_context_window_exceeded';
 
 const CONTINUED: ReadonlySet<string> = new Set(['tool_use', 'pause_turn']);
 
@@ -84,8 +87,13 @@ function isRefusal(item: OutputItem): boolean {
   return item.type === 'message' && item.content.some(({ type }) => type === 'refusal');
 }
 
+/** The tokens of the whole turn, and the looks into the web that the client is shown. */
+export function messageUsage({ usage, output }: TurnEnd, { isShown }: Pick<MessageFacts, 'isShown'>): JsonObject {
+  return { ...tokens(usage), ...webRequests(output.filter(isShown)) };
+}
+
 /** Anthropic's `input_tokens` exclude those read from a cache or written to it. */
-export function messageUsage({ input_tokens: all, input_tokens_details: details, ...usage }: Usage): JsonObject {
+function tokens({ input_tokens: all, input_tokens_details: details, ...usage }: Usage): JsonObject {
   const { cached_tokens: read, cache_write_tokens: written = 0 } = details;
   const { reasoning_tokens: thinking } = usage.output_tokens_details;
   return {
@@ -95,6 +103,13 @@ export function messageUsage({ input_tokens: all, input_tokens_details: details,
     output_tokens: usage.output_tokens,
     ...(thinking > 0 ? { output_tokens_details: { thinking_tokens: thinking } } : {}),
   };
+}
+
+function webRequests(shown: readonly OutputItem[]): JsonObject {
+  const looks = shown.flatMap((item) => (item.type === 'web_search_call' ? [item.action.type] : []));
+  if (looks.length === 0) return {};
+  const searches = looks.filter((type) => type === 'search').length;
+  return { server_tool_use: { web_search_requests: searches, web_fetch_requests: looks.length - searches } };
 }
 
 function blocksOf(item: OutputItem): readonly Block[] {

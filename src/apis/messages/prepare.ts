@@ -15,6 +15,7 @@ import { checkContent, checkMessages, type MessagesBody } from './request/schema
 import { itemsSettings } from './sampling.ts';
 import type { MessagesSettings } from './settings.ts';
 import { choiceOf, noteUnknownTools, requestedTools } from './tools.ts';
+import { onOwnTerms } from './web-terms.ts';
 
 /** A request whose tools are known. */
 export interface RequestWithTools {
@@ -37,8 +38,15 @@ export async function withTools(
   // A middleware in front may have added tools to the body.
   const tools = given.context?.tools?.client ?? requestedTools(body, settings.remoteMcp !== undefined);
   const asked = { ...given, body: { model: body.model, input: [], tools } };
-  const request = withoutApprovals(await settings.pipeline.injectTools(asked, settings), settings);
+  const offered = withoutApprovals(await settings.pipeline.injectTools(asked, settings), settings);
+  const request = withToolset(offered, (toolset) => onOwnTerms(toolset, tools));
   return { body, request, tools, toolset: request.context?.tools?.toolset ?? NO_TOOLS };
+}
+
+function withToolset(request: EndpointRequest, change: (toolset: Toolset) => Toolset): EndpointRequest {
+  const { context } = request;
+  if (!context?.tools) return request;
+  return { ...request, context: { ...context, tools: { ...context.tools, toolset: change(context.tools.toolset) } } };
 }
 
 /** Leaves out the tools that need approval: this API has no way to request it. */
@@ -49,8 +57,7 @@ function withoutApprovals(request: EndpointRequest, settings: MessagesSettings):
   if (rules.size === 0) return request;
   const note = noteOf(request, settings);
   for (const name of rules.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
-  const toolset = new Map([...context.tools.toolset].filter(([name]) => !rules.has(name)));
-  return { ...request, context: { ...context, tools: { ...context.tools, toolset } } };
+  return withToolset(request, (toolset) => new Map([...toolset].filter(([name]) => !rules.has(name))));
 }
 
 function needsApproval(name: string): string {

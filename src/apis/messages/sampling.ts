@@ -31,10 +31,14 @@ function userId(id: unknown): string | undefined {
 /** Without a setting the model server decides, as for clients that do not mention thinking. */
 function reasoning({ thinking, output_config: config }: MessagesBody): JsonObject | undefined {
   const wished = isRecord(config) && typeof config.effort === 'string' ? config.effort : undefined;
-  if (!isRecord(thinking) || thinking.type === 'disabled') return wished === undefined ? undefined : { effort: wished };
+  if (!isRecord(thinking) || NO_THOUGHTS.has(thinking.type))
+    return wished === undefined ? undefined : { effort: wished };
   const effort = wished ?? (thinking.type === 'enabled' ? effortOf(Number(thinking.budget_tokens)) : 'high');
   return { effort, summary: 'auto' };
 }
+
+/** No other server can be told to think after its first call of a tool and not before. */
+const NO_THOUGHTS: ReadonlySet<unknown> = new Set(['disabled', 'between_tools']);
 
 /** The effort that a budget in tokens stands for. */
 function effortOf(budget: number): string {

@@ -66,13 +66,19 @@ function webBlocks(item: WebSearchCallItem): Blocks {
   const name = isSearch ? 'web_search' : 'web_fetch';
   const input = isSearch ? { query: action.query } : { url: action.url };
   const type = `${name}_tool_result`;
-  const failure = { type: `${type}_error`, error_code: 'unavailable' };
+  const failure = { type: `${type}_error`, error_code: errorCode(item) };
   const content = status === 'failed' ? failure : isSearch ? foundPages(item) : fetchedPage(item);
   return [
     { type: 'server_tool_use', id, name, input },
     { type, tool_use_id: id, content },
   ];
 }
+
+function errorCode({ results }: WebSearchCallItem): string {
+  return results?.some(({ text }) => text.startsWith(MAX_USES)) ? MAX_USES : 'unavailable';
+}
+
+const MAX_USES = 'max_uses_exceeded';
 
 /** The texts, or the state of the server that searched, are in the field that clients send back as it is. */
 function foundPages({ action, results, encrypted_content: state = '' }: WebSearchCallItem): readonly JsonObject[] {
@@ -165,11 +171,12 @@ function isOwn(id: unknown): boolean {
   return plainTextOf(id).startsWith(`${SERVER_ID}ws_`);
 }
 
-function isFailure(content: unknown): boolean {
+function isFailure(content: unknown): content is JsonObject {
   return isRecord(content) && plainTextOf(content.type).endsWith('_error');
 }
 
 function resultsIn(pages: readonly JsonObject[], content: unknown): readonly JsonObject[] {
+  if (isFailure(content)) return [{ text: `The call failed: ${plainTextOf(content.error_code)}` }];
   const document = isRecord(content) && isRecord(content.content) ? content.content.source : undefined;
   if (isRecord(document)) return [{ text: plainTextOf(document.data) }];
   return pages.map(({ url, title, encrypted_content: text }) => ({

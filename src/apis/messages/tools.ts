@@ -7,6 +7,7 @@ import { CODE_INTERPRETER, WEB_SEARCH } from '../../protocol/tool-calls/tool-nam
 import { definitions } from '../../tools/toolset.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
+import { webTool } from './web-terms.ts';
 
 /**
  * The tools that the client asks for, as the Responses API has them. Throws `ApiError` for terms of an MCP server that
@@ -55,18 +56,13 @@ function hostedTypeOf({ type }: JsonObject): string | undefined {
   return HOSTED.find(([pattern]) => pattern.test(plainTextOf(type)))?.[1];
 }
 
+/** One for each of Anthropic's tools, under its name without the date. */
 function hostedTool(tool: JsonObject): readonly (readonly [string, JsonObject])[] {
   const type = hostedTypeOf(tool);
   if (type === undefined) return [];
-  return [[type, type === WEB_SEARCH ? searchTool(tool) : { type, container: { type: 'auto' } }]];
-}
-
-function searchTool({ allowed_domains: allowed, blocked_domains: blocked, user_location: location }: JsonObject) {
-  const filters = {
-    ...(allowed ? { allowed_domains: allowed } : {}),
-    ...(blocked ? { blocked_domains: blocked } : {}),
-  };
-  return { type: WEB_SEARCH, filters, ...(location ? { user_location: location } : {}) };
+  const dated = plainTextOf(tool.type);
+  const kind = dated.slice(0, dated.lastIndexOf('_'));
+  return [[kind, type === WEB_SEARCH ? webTool(kind, tool) : { type, container: { type: 'auto' } }]];
 }
 
 /** Tools of Anthropic's whose arguments its models know without a schema. */
@@ -118,11 +114,15 @@ function allowedTools(
   const { tool_configuration: older } = server;
   if (isRecord(older) && older.enabled === false) return [];
   if (isRecord(older) && Array.isArray(older.allowed_tools)) return older.allowed_tools;
-  const { default_config: usual, configs } = toolset ?? {};
+  const { default_config: usual, configs, tools: pinned } = toolset ?? {};
   const each = isRecord(configs) ? Object.entries(configs) : [];
   const isOff = (config: unknown) => isRecord(config) && config.enabled === false;
-  if (isOff(usual))
-    return each.filter(([, config]) => isRecord(config) && config.enabled === true).map(([name]) => name);
+  const isOn = (config: unknown) => (isRecord(config) && config.enabled === true) || !(isOff(usual) || isOff(config));
+  if (Array.isArray(pinned)) {
+    const known = new Map(each);
+    return pinned.filter(isRecord).flatMap(({ name }) => (isOn(known.get(plainTextOf(name))) ? [name] : []));
+  }
+  if (isOff(usual)) return each.filter(([, config]) => isOn(config)).map(([name]) => name);
   // To allow all tools but some, their names would have to be known here.
   if (each.some(([, config]) => isOff(config)))
     throw fault(

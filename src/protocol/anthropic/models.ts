@@ -8,15 +8,36 @@ export function anthropicModels(models: readonly JsonObject[]): JsonObject {
   return { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }
 
-/** One model of OpenAI's list. */
-export function anthropicModel({ id, created, display_name: name }: JsonObject): JsonObject & { readonly id: string } {
+/** One model of OpenAI's list; what no model server says of it is null. */
+export function anthropicModel(model: JsonObject): JsonObject & { readonly id: string } {
+  const { id, created, display_name: name } = model;
   const seconds = typeof created === 'number' && created >= 0 && created < LAST_SECOND ? created : 0;
   return {
     type: 'model',
     id: plainTextOf(id),
     display_name: typeof name === 'string' ? name : plainTextOf(id),
     created_at: new Date(seconds * 1000).toISOString(),
+    max_input_tokens: firstCount(CONTEXT_FIELDS.map((field) => model[field])),
+    max_tokens: firstCount([model.max_tokens]),
+    ...UNKNOWN,
   };
+}
+
+const UNKNOWN = {
+  capabilities: null,
+  lifecycle: 'active',
+  deprecated_at: null,
+  retires_at: null,
+  line: null,
+};
+
+/** The names of the field at vLLM and SGLang, OpenRouter, Groq, and Anthropic. */
+const CONTEXT_FIELDS = ['max_model_len', 'context_length', 'context_window', 'max_input_tokens'] as const;
+
+function firstCount(values: readonly unknown[]): number | null {
+  return (
+    values.find((value): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0) ?? null
+  );
 }
 
 /** The end of the year 9999. */

@@ -80,8 +80,8 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);
-  const kind = writtenKind(item);
-  return kind?.answered(item, answer && (outputOf(answer) ?? answer.tools));
+  const call = writtenKind(item)?.answered(item, answer && (outputOf(answer) ?? answer.tools));
+  return call && answer?.is_error === true ? { ...call, failed: true } : call;
 }
 
 const ANSWERS: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(

@@ -215,10 +215,16 @@ function ending(decoder: MessagesDecoder): readonly ModelEvent[] {
 
 function modelList(body: unknown): readonly JsonObject[] {
   const list = isRecord(body) && Array.isArray(body.data) ? body.data : [];
-  return list.filter(isRecord).map(({ id, created_at: at }) => ({
-    id,
+  return list.filter(isRecord).map((model) => ({
+    id: model.id,
     object: 'model',
-    created: Math.floor((Date.parse(String(at)) || 0) / 1000),
+    created: Math.floor((Date.parse(String(model.created_at)) || 0) / 1000),
     owned_by: 'anthropic',
+    ...Object.fromEntries(
+      KEPT_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]]),
+    ),
   }));
 }
+
+/** Anthropic's clients are shown them again. */
+const KEPT_FIELDS = ['display_name', 'max_input_tokens', 'max_tokens'] as const;

@@ -89,7 +89,12 @@ class Decoder implements MessagesDecoder {
     this.blocks.stopAll(events);
     this.done = typeof stopReason === 'string';
     if (this.done && stopReason !== PAUSE)
-      events.push({ type: 'finish', reason: finishReason(stopReason), ...this.stopSequence });
+      events.push({
+        type: 'finish',
+        reason: finishReason(stopReason),
+        ...this.stopSequence,
+        ...contextFull(stopReason),
+      });
     return this.done;
   }
 
@@ -154,12 +159,18 @@ function throwError(event: JsonObject): void {
   if (error) throw error;
 }
 
+const CONTEXT_FULL = 'model_context_window_exceeded';
+
 const CUT_OFF: ReadonlyMap<unknown, FinishReason> = new Map([
   ['max_tokens', 'length'],
-  ['model_context_window_exceeded', 'length'],
+  [CONTEXT_FULL, 'length'],
   ['refusal', 'content_filter'],
 ]);
 
 function finishReason(reason: unknown): FinishReason {
   return CUT_OFF.get(reason) ?? 'stop';
+}
+
+function contextFull(reason: unknown): { readonly isContextFull?: true } {
+  return reason === CONTEXT_FULL ? { isContextFull: true } : {};
 }

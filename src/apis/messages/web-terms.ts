@@ -1,0 +1,52 @@
+/** The terms of Anthropic's two web tools, of which each has its own: the sites that it may use, and how often. */
+
+import type { ToolProvider } from '../../ports/tool-provider.ts';
+import type { Toolset, ToolsetEntry } from '../../ports/toolset.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { OPEN_PAGE, WEB_SEARCH } from '../../protocol/tool-calls/tool-names.ts';
+
+const SEARCHES = 'web_search';
+const FETCHES = 'web_fetch';
+
+/** The tool of the Responses API; `name` says which of Anthropic's two it stands for. */
+export function webTool(name: string, tool: JsonObject): JsonObject {
+  const { allowed_domains: allowed, blocked_domains: blocked, user_location: location, max_uses: uses } = tool;
+  const filters = {
+    ...(allowed ? { allowed_domains: allowed } : {}),
+    ...(blocked ? { blocked_domains: blocked } : {}),
+  };
+  const own = { ...(location ? { user_location: location } : {}), ...(uses === undefined ? {} : { max_uses: uses }) };
+  return { type: WEB_SEARCH, name, filters, ...own };
+}
+
+/**
+ * The toolset with each web tool under the client's terms for it. Who searches may open what was found; who only
+ * fetches does not search.
+ */
+export function onOwnTerms(toolset: Toolset, asked: readonly JsonObject[]): Toolset {
+  const termsOf = (wanted: string) => asked.find(({ type, name }) => type === WEB_SEARCH && name === wanted);
+  const [searching, fetching] = [termsOf(SEARCHES), termsOf(FETCHES)];
+  if (!searching && !fetching) return toolset;
+  const entries = [...toolset].flatMap(([name, entry]): readonly (readonly [string, ToolsetEntry])[] => {
+    if (entry.tool.requestedBy !== WEB_SEARCH) return [[name, entry]];
+    if (entry.tool.name !== OPEN_PAGE) return searching ? [[name, limited(entry, searching)]] : [];
+    return [[name, limited(entry, fetching ?? { ...searching, max_uses: undefined })]];
+  });
+  return new Map(entries);
+}
+
+function limited(entry: ToolsetEntry, terms: JsonObject): ToolsetEntry {
+  const { provider } = entry;
+  const most = typeof terms.max_uses === 'number' ? terms.max_uses : Number.POSITIVE_INFINITY;
+  let uses = 0;
+  const own: ToolProvider = {
+    name: provider.name,
+    list: (signal, request) => provider.list(signal, request),
+    async call(call, signal) {
+      uses += 1;
+      if (uses > most) throw new Error(`max_uses_exceeded: this tool may be used ${most} times in one request.`);
+      return provider.call({ ...call, settings: terms }, signal);
+    },
+  };
+  return { ...entry, provider: own };
+}
