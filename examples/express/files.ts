@@ -28,7 +28,7 @@ export async function openFiles(embeddings: Embeddings | undefined): Promise<Ope
   const vectorStores = embeddings && createVectorStores({ files, index: memoryVectors(), embeddings });
   return {
     files,
-    routers: [filesRouter({ files }), ...(vectorStores ? [vectorStoresRouter({ vectorStores })] : [])],
+    routers: [filesRouter({ files, vectorStores }), ...(vectorStores ? [vectorStoresRouter({ vectorStores })] : [])],
     tools: vectorStores ? [fileSearch({ vectorStores })] : [],
     async close() {
       await vectorStores?.close();

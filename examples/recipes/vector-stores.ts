@@ -22,7 +22,7 @@ const vectorStores = createVectorStores({
 });
 
 const app = express();
-app.use('/v1', filesRouter({ files }), vectorStoresRouter({ vectorStores }));
+app.use('/v1', filesRouter({ files, vectorStores }), vectorStoresRouter({ vectorStores }));
 app.use('/v1', responsesRouter({ upstream, files, tools: fileSearch({ vectorStores }) }));
 
 export const server = app.listen(process.env.PORT ?? 3000);

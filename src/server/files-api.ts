@@ -4,8 +4,10 @@ import { fileLimits, type SomeFileLimits } from '../apis/files/limits.ts';
 import { formParser } from '../apis/files/multipart.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
+import type { ResponseKey } from '../ports/store.ts';
+import type { VectorStores } from '../vectors/vector-stores.ts';
 import { type ServedApi, servedRoutes } from './api.ts';
-import { isFileStore, preparationSettings } from './options.ts';
+import { isFileStore, isVectorStores, preparationSettings } from './options.ts';
 import { type PlainOptions, plainChecks } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 
@@ -15,21 +17,29 @@ export interface FilesOptions extends PlainOptions {
   readonly files: FileStore;
   /** What a tenant may keep and an upload may hold. Default: those of `FileLimits`. */
   readonly limits?: SomeFileLimits | undefined;
+  /**
+   * Made by `createVectorStores` over the same files: a file that is deleted is removed from them at once. Default: they remove it
+   * when they next find it.
+   */
+  readonly vectorStores?: VectorStores | undefined;
 }
 
 /** The checks of the options, to which a router adds its own. */
 export const filesChecks: Readonly<Record<string, OptionCheck>> = {
   files: isFileStore,
+  vectorStores: isVectorStores,
   ...plainChecks,
 };
 
 /** The routes of the Files API, which report their steps, and their settings. */
 export function filesOf(owner: string, options: FilesOptions): ReportedRoutes {
   if (options.files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
-  const { files, limits, hooks, logger } = options;
+  const { files, vectorStores, limits, hooks, logger } = options;
   const settings = preparationSettings(owner, { hooks, logger });
   const settled = fileLimits(owner, limits);
-  const routes = fileRoutes({ ...settings, files, fileLimits: settled, formParser: formParser(owner, settled) });
+  const forgetFile = vectorStores && ((key: ResponseKey) => vectorStores.forgetFile(key));
+  const own = { files, forgetFile, fileLimits: settled, formParser: formParser(owner, settled) };
+  const routes = fileRoutes({ ...settings, ...own });
   return { routes: routes.map((route) => reported(route, settings)), settings };
 }
 

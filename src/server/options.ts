@@ -197,6 +197,11 @@ const withMethods =
 /** Whether the value has the methods of a store of files. */
 export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
 
+/** Whether the value is what `createVectorStores` makes. */
+export const isVectorStores: OptionCheck = (value) =>
+  (isRecord(value) && ['search', 'forgetFile'].every((method) => isFunction(value[method]) === true)) ||
+  'made by createVectorStores()';
+
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
 /** The checks of the shared options, to which a router adds its own. */

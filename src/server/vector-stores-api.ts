@@ -1,11 +1,10 @@
 /** The API of vector stores as a function from a request to a reply, for frameworks without a router in this package. */
 import { vectorStoreRoutes } from '../apis/vector-stores/endpoints.ts';
 import { type SomeVectorStoreLimits, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
-import { isRecord } from '../protocol/record.ts';
+import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { VectorStores } from '../vectors/vector-stores.ts';
 import { type ServedApi, servedRoutes } from './api.ts';
-import { preparationSettings } from './options.ts';
+import { isVectorStores, preparationSettings } from './options.ts';
 import { type PlainOptions, plainChecks } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 
@@ -19,7 +18,7 @@ export interface VectorStoresApiOptions extends PlainOptions {
 
 /** The checks of the options, to which a router adds its own. */
 export const vectorStoresChecks: Readonly<Record<string, OptionCheck>> = {
-  vectorStores: (value) => (isRecord(value) && isFunction(value.search) === true) || 'made by createVectorStores()',
+  vectorStores: isVectorStores,
   ...plainChecks,
 };
 

@@ -1,4 +1,5 @@
 /** Makes the vector stores of a host out of a store of files, an index and a model that embeds. */
+import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import type { TextReader } from '../ports/files/text-reader.ts';
 import { type Hooks, notify } from '../ports/hooks.ts';
@@ -23,12 +24,19 @@ import { plainText } from './plain-text.ts';
 
 /** How files are indexed; `undefined` means omitted. */
 export interface IndexingOptions {
-  /** Files at the same time, in this process. Default: 4. */
+  /**
+   * Decides which process indexes, such as `bullmqEngine` with a `queueName` of its own; its `concurrency` is the number of files at
+   * the same time. Closed with the vector stores. Default: each process that has made vector stores indexes.
+   */
+  readonly engine?: BackgroundEngine | undefined;
+  /** Files at the same time, in this process; not together with `engine`. Default: 4. */
   readonly parallelFiles?: number | undefined;
   /** How often indexing a file is tried before it fails; the pauses between grow up to five minutes. Default: 12. */
   readonly attempts?: number | undefined;
   /** The most chunks of one file; a file with more fails. Default: 10,000. */
   readonly fileChunks?: number | undefined;
+  /** The most bytes of one vector store's chunks, texts and embeddings together; files beyond it fail. Default: 4 GiB. */
+  readonly storeBytes?: number | undefined;
   /** The pause between two looks for files that other processes have added, in milliseconds. Default: 15,000. */
   readonly pollMs?: number | undefined;
   /** How long the files of a killed process wait before another process indexes them, in milliseconds. Default: 60,000. */
@@ -70,9 +78,13 @@ const CHECKS: Readonly<Record<keyof VectorStoresOptions, OptionCheck>> = {
 };
 
 const INDEXING: Readonly<Record<keyof IndexingOptions, OptionCheck>> = {
+  engine: (value) =>
+    (withMethods('start', 'submit', 'release', 'close')(value) === true && Object(value).takesOver === true) ||
+    'an engine that other processes share, such as bullmqEngine()',
   parallelFiles: positiveInteger,
   attempts: positiveInteger,
   fileChunks: positiveInteger,
+  storeBytes: positiveInteger,
   pollMs: milliseconds,
   claimMs: milliseconds,
 };
@@ -101,9 +113,17 @@ export function createVectorStores(options: VectorStoresOptions): VectorStores {
   const { files, index, embeddings, documents = plainText(), indexing = {} } = options;
   checkOptions(`${owner}: indexing`, indexing, INDEXING);
   const embedder = isEmbedder(embeddings) ? embeddings : embeddingsServer(`${owner}: embeddings`, embeddings);
-  const { parallelFiles = 4, attempts = 12, fileChunks = 10_000, pollMs = 15_000, claimMs = 60_000 } = indexing;
-  const terms = { parallelFiles, attempts, fileChunks, pollMs, claimMs };
-  return vectorStoresOf({ files, index, embedder, documents, ...terms, report: reporter(options) });
+  return vectorStoresOf({ files, index, embedder, documents, ...termsOf(owner, indexing), report: reporter(options) });
+}
+
+const GIB = 2 ** 30;
+
+function termsOf(owner: string, { engine, ...terms }: IndexingOptions) {
+  if (engine && terms.parallelFiles !== undefined)
+    throw new TypeError(`${owner}: indexing: give either engine or parallelFiles, got both`);
+  const { parallelFiles = 4, attempts = 12, fileChunks = 10_000, storeBytes = 4 * GIB } = terms;
+  const { pollMs = 15_000, claimMs = 60_000 } = terms;
+  return { engine, parallelFiles, attempts, fileChunks, storeBytes, pollMs, claimMs };
 }
 
 /** There is no request whose client would see the error. */

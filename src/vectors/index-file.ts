@@ -1,8 +1,11 @@
 /** Indexes one file: its text, in chunks, with their embeddings. */
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { FileStore, StoredFile } from '../ports/files/file-store.ts';
 import type { TextDocument, TextReader } from '../ports/files/text-reader.ts';
 import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
 import {
+  type Chunk,
+  type Chunking,
   DimensionMismatch,
   type IndexingClaim,
   type IndexingEnd,
@@ -10,7 +13,8 @@ import {
   type VectorIndex,
 } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { chunkText } from './chunk-text.ts';
+import { wellFormed } from '../protocol/printable.ts';
+import { chunkRanges } from './chunk-text.ts';
 
 /** The stores, services and limits that indexing uses. */
 export interface IndexingParts {
@@ -20,6 +24,8 @@ export interface IndexingParts {
   readonly documents: TextReader;
   /** The most chunks of one file. */
   readonly fileChunks: number;
+  /** The most bytes of the chunks of one vector store. */
+  readonly storeBytes: number;
 }
 
 /** Thrown if the file can never be indexed. */
@@ -36,21 +42,55 @@ export class UnusableFile extends Error {
 /** Chunks are embedded and stored in groups of this size: small, because the next process repeats the last group of a killed one. */
 const GROUP = 64;
 
+/** How many chunks of the file are stored. */
+export interface IndexingProgress {
+  stored: number;
+}
+
 /**
  * Stores the chunks that are not stored yet. Resolves with false once the claim is lost. Throws what `failureOf` reads, or
  * the signal's reason.
  */
-export async function indexFile(claim: IndexingClaim, parts: IndexingParts, signal: AbortSignal): Promise<boolean> {
+export async function indexFile(
+  claim: IndexingClaim,
+  parts: IndexingParts,
+  progress: IndexingProgress,
+  signal: AbortSignal,
+): Promise<boolean> {
   const chunks = await chunksOf(claim, parts, signal);
+  const room = await roomFor(claim, parts);
   for (let from = claim.chunks; from < chunks.length; from += GROUP) {
     const texts = chunks.slice(from, from + GROUP);
     const embeddings = await parts.embedder.embed(texts, signal);
     signal.throwIfAborted();
     const embedded = texts.map((text, at) => ({ text, embedding: embeddingAt(embeddings, at) }));
+    room.take(embedded);
     if (!(await parts.index.addChunks(claim, from, embedded))) return false;
+    progress.stored = from + texts.length;
   }
   signal.throwIfAborted();
   return parts.index.endClaim(claim, { status: 'completed' });
+}
+
+/** What the vector store still has room for; files that are indexed at the same time do not see each other's share. */
+async function roomFor({ file }: IndexingClaim, { index, storeBytes }: IndexingParts) {
+  let { bytes: used } = await index.countFiles({ scope: file.scope, id: file.store });
+  return {
+    take(chunks: readonly Chunk[]) {
+      for (const { text, embedding } of chunks) used += Buffer.byteLength(text) + embedding.byteLength;
+      if (used > storeBytes)
+        throw new UnusableFile('invalid_file', `A vector store takes at most ${storeBytes} bytes on this server.`);
+    },
+  };
+}
+
+/** Gives back the room of a file's chunks, the last ones first, while other requests run. */
+export async function discardChunks(claim: IndexingClaim, stored: number, index: VectorIndex): Promise<void> {
+  for (let left = stored; left > 0; ) {
+    left = Math.max(0, left - GROUP);
+    if (!(await index.addChunks(claim, left, []))) return;
+    await breathe();
+  }
 }
 
 async function chunksOf(
@@ -63,10 +103,32 @@ async function chunksOf(
   if (!stored) throw deleted();
   const text = storable(await documents.read(documentOf(stored, files), signal));
   signal.throwIfAborted();
-  const chunks = chunkText(text, chunking);
+  const chunks = await cut(text, chunking, { most: fileChunks, signal });
   if (chunks.length === 0) throw new UnusableFile('invalid_file', 'The file has no text.');
-  if (chunks.length > fileChunks)
-    throw new UnusableFile('invalid_file', `The file has ${chunks.length} chunks; at most ${fileChunks} are indexed.`);
+  return chunks;
+}
+
+/** Characters that are cut before other requests run; they take some milliseconds. */
+const CUT_AT_ONCE = 262_144;
+
+/** The chunks of the text, as `chunkText` cuts it. */
+async function cut(
+  text: string,
+  chunking: Chunking,
+  { most, signal }: { readonly most: number; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const chunks: string[] = [];
+  let pause = CUT_AT_ONCE;
+  for (const { start, end } of chunkRanges(text, chunking)) {
+    const chunk = text.slice(start, end);
+    if (chunk.trim() !== '') chunks.push(chunk);
+    if (chunks.length > most)
+      throw new UnusableFile('invalid_file', `The file has more than ${most} chunks, and no more are indexed.`);
+    if (start < pause) continue;
+    pause = start + CUT_AT_ONCE;
+    await breathe();
+    signal.throwIfAborted();
+  }
   return chunks;
 }
 
@@ -88,7 +150,7 @@ function deleted(): UnusableFile {
 
 /** Databases store neither NUL nor lone surrogates. */
 function storable(text: string): string {
-  return text.replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd');
+  return wellFormed(text.includes('\0') ? text.replaceAll('\0', '') : text);
 }
 
 /** Checks the answer, because an embedder of the host's own may return anything. */

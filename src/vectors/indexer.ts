@@ -1,10 +1,22 @@
 /** Indexes files in the background: the index is the queue, so that another process continues the work of one that was killed. */
+import { randomInt } from 'node:crypto';
+import type { BackgroundEngine, ClaimedRun } from '../ports/background/background-engine.ts';
 import type { IndexingClaim } from '../ports/vectors/vector-index.ts';
-import { failureOf, type IndexingParts, indexFile, isFileFault, UnusableFile } from './index-file.ts';
+import {
+  discardChunks,
+  failureOf,
+  type IndexingParts,
+  type IndexingProgress,
+  indexFile,
+  isFileFault,
+  UnusableFile,
+} from './index-file.ts';
 
 /** How the work is done; times are milliseconds. */
 export interface IndexerSettings extends IndexingParts {
-  /** Files at the same time. */
+  /** Decides which process works, and on how many files at the same time. Undefined: this process works. */
+  readonly engine: BackgroundEngine | undefined;
+  /** Files at the same time, without an engine. */
   readonly parallelFiles: number;
   /** How often indexing a file is tried before it fails. */
   readonly attempts: number;
@@ -27,6 +39,12 @@ const STOPPED = new Error('The claim has ended.');
 /** The least pause after a failure of the index. */
 const FAULT_PAUSE_MS = 1000;
 
+/**
+ * The runs that an engine's queue may hold at once, under names of their own, so that the queue does not grow. A run indexes one
+ * file after the other until none waits.
+ */
+const MOST_RUNS = 64;
+
 /** Works until it is closed. */
 export class Indexer {
   private readonly settings: IndexerSettings;
@@ -39,12 +57,15 @@ export class Indexer {
 
   constructor(settings: IndexerSettings) {
     this.settings = settings;
+    settings.engine?.start({ run: (claimed) => this.runClaimed(claimed), onError: settings.report });
     this.wakeIn(0);
   }
 
-  /** Looks for work now. */
-  wake(): void {
+  /** Looks for work now: for so many files. */
+  wake(files = 1): void {
+    const { engine } = this.settings;
     if (this.isClosed) return;
+    if (engine) return this.settle(this.submit(engine, files));
     this.isWoken = true;
     if (!this.isClaiming) this.settle(this.claimAll());
   }
@@ -55,10 +76,14 @@ export class Indexer {
     await Promise.all(works.map((work) => this.extend(work)));
   }
 
-  /** Claims no more files, and resolves when those being indexed have ended; the others wait for another process. */
+  /**
+   * Claims no more files, and resolves when those being indexed have ended; the others wait for another process. With an engine,
+   * those being indexed are given back as well.
+   */
   async drain(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
+    await this.settings.engine?.release();
     while (this.running.size > 0 || this.isClaiming) {
       await Promise.all([...this.running].map(({ done }) => done));
       await new Promise((resolve) => setImmediate(resolve));
@@ -70,6 +95,7 @@ export class Indexer {
     this.isClosed = true;
     for (const { controller } of this.running) controller.abort(STOPPED);
     await this.drain();
+    await this.settings.engine?.close();
   }
 
   private settle(work: Promise<void>): void {
@@ -104,40 +130,81 @@ export class Indexer {
   }
 
   private async claimSome(): Promise<void> {
-    const { index, parallelFiles, claimMs } = this.settings;
-    while (this.running.size < parallelFiles && !this.isClosed) {
-      const now = Date.now();
-      const claim = await index.claim(now, now + claimMs);
+    while (this.running.size < this.settings.parallelFiles && !this.isClosed) {
+      const claim = await this.claim();
       if (!claim) return;
-      this.start(claim);
+      // Errors have been reported.
+      this.start(claim).done.then(
+        () => this.wake(),
+        () => this.wake(),
+      );
     }
   }
 
-  private start(claim: IndexingClaim): void {
-    const controller = new AbortController();
-    const work: Work = { claim, controller, done: this.run(claim, controller).finally(() => this.finish(work)) };
-    this.running.add(work);
-    // Errors have been reported.
-    work.done.catch(() => {});
-    if (this.isClosed) controller.abort(STOPPED);
+  private claim() {
+    const now = Date.now();
+    return this.settings.index.claim(now, now + this.settings.claimMs);
   }
 
-  private finish(work: Work): void {
-    this.running.delete(work);
-    this.wake();
+  /** Hands in as many runs as there are files, for any process. A name that is taken belongs to a run that is not over. */
+  private async submit(engine: BackgroundEngine, files: number): Promise<void> {
+    const first = randomInt(MOST_RUNS);
+    try {
+      for (let run = 0; run < Math.min(files, MOST_RUNS); run += 1)
+        await engine.submit({ scope: '', id: `indexing-${(first + run) % MOST_RUNS}` });
+    } finally {
+      this.wakeIn(this.settings.pollMs);
+    }
+  }
+
+  /** A run of the engine: indexes files until none waits, or until it is to be handed over. */
+  private async runClaimed({ signal }: ClaimedRun): Promise<'ended' | 'released'> {
+    try {
+      for (;;) {
+        if (signal.aborted || this.isClosed) return 'released';
+        const claim = await this.claim();
+        if (!claim) return 'ended';
+        await this.during(this.start(claim), signal);
+      }
+    } catch (error) {
+      this.settings.report(error);
+      return 'released';
+    }
+  }
+
+  /** Waits for the work, which stops when the signal is aborted. Errors have been reported. */
+  private async during({ controller, done }: Work, signal: AbortSignal): Promise<void> {
+    const stop = () => controller.abort(STOPPED);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    await done.catch(() => {});
+    signal.removeEventListener('abort', stop);
+  }
+
+  private start(claim: IndexingClaim): Work {
+    const controller = new AbortController();
+    const work: Work = {
+      claim,
+      controller,
+      done: this.run(claim, controller).finally(() => this.running.delete(work)),
+    };
+    this.running.add(work);
+    if (this.isClosed) controller.abort(STOPPED);
+    return work;
   }
 
   private async run(claim: IndexingClaim, controller: AbortController): Promise<void> {
     const { claimMs, report } = this.settings;
     // Renews early enough for two attempts, even if the index is slow.
     const timer = setInterval(() => void this.extend({ claim, controller }), claimMs / 3).unref();
+    const progress: IndexingProgress = { stored: claim.chunks };
     try {
       // All attempts are used up: each one killed its process.
       if (claim.attempts > this.settings.attempts)
         throw new UnusableFile('server_error', 'The file could not be indexed.');
-      await indexFile(claim, this.settings, controller.signal);
+      await indexFile(claim, this.settings, progress, controller.signal);
     } catch (error) {
-      await this.fail(error, claim, controller.signal).catch(report);
+      await this.fail(error, { claim, progress }, controller.signal).catch(report);
     } finally {
       clearInterval(timer);
     }
@@ -152,13 +219,18 @@ export class Indexer {
     }
   }
 
-  private async fail(error: unknown, claim: IndexingClaim, signal: AbortSignal): Promise<void> {
+  private async fail(
+    error: unknown,
+    { claim, progress }: { readonly claim: IndexingClaim; readonly progress: IndexingProgress },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { index, attempts, report } = this.settings;
     const now = Date.now();
     // Nothing happens if the claim was lost.
     if (signal.aborted) return void (await index.endClaim(claim, { status: 'retry', at: now }));
     if (!isFileFault(error)) report(error);
     const end = failureOf(error, claim, { attempts, now });
+    if (end.status === 'failed') await discardChunks(claim, progress.stored, index);
     if ((await index.endClaim(claim, end)) && end.status === 'retry') this.wakeIn(end.at - now);
   }
 }

@@ -1,5 +1,5 @@
 /** Searches vector stores: by meaning and by words, and without files that are no longer there. */
-import { type FileStore, fromFiles } from '../ports/files/file-store.ts';
+import type { FileStore } from '../ports/files/file-store.ts';
 import type { Embedder } from '../ports/vectors/embedder.ts';
 import { EmbeddingError } from '../ports/vectors/embedder.ts';
 import {
@@ -11,6 +11,7 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { fromIndex } from './from-index.ts';
 import { fuse } from './fuse.ts';
+import { removeGone } from './remove-gone.ts';
 import type { SearchTerms } from './search-terms.ts';
 
 /** One search. Its queries are alternatives: the best result of any query counts. */
@@ -106,13 +107,9 @@ function bestOf(found: readonly FoundChunk[]): readonly FoundChunk[] {
 async function withFiles(
   chunks: readonly FoundChunk[],
   scope: string,
-  { files, index }: SearchParts,
+  parts: SearchParts,
 ): Promise<readonly FoundChunk[]> {
-  const ids = [...new Set(chunks.map(({ file }) => file))];
-  const found = await Promise.all(ids.map((id) => fromFiles(() => files.get({ scope, id }))));
-  const gone = new Set(ids.filter((_, at) => found[at] === undefined));
-  if (gone.size === 0) return chunks;
-  const places = new Map(chunks.map(({ store, file }) => [`${store}\0${file}`, { scope, store, id: file }]));
-  for (const key of places.values()) if (gone.has(key.id)) await fromIndex(() => index.deleteFile(key));
-  return chunks.filter(({ file }) => !gone.has(file));
+  const keys = chunks.map(({ store, file }) => ({ scope, store, id: file }));
+  const gone = await removeGone(keys, parts);
+  return gone.size === 0 ? chunks : chunks.filter(({ file }) => !gone.has(file));
 }

@@ -6,6 +6,7 @@ import type { Embedder } from '../ports/vectors/embedder.ts';
 import type { FoundChunk, StoredVectorStore, VectorIndex } from '../ports/vectors/vector-index.ts';
 import { fromIndex } from './from-index.ts';
 import { Indexer, type IndexerSettings } from './indexer.ts';
+import { removeEverywhere } from './remove-gone.ts';
 import { type Search, searchChunks } from './search.ts';
 
 /** Made by `createVectorStores`; the same object serves the router and the tool. */
@@ -16,10 +17,12 @@ export interface VectorStores {
   readonly index: VectorIndex;
   /** The best chunks first; scores are from 0 to 1. Throws `ApiError`, or the signal's reason. */
   search(search: Search, signal: AbortSignal): Promise<readonly FoundChunk[]>;
-  /** Starts indexing files that were added. */
-  indexAdded(): void;
+  /** Starts indexing files that were added: so many, if it is known. */
+  indexAdded(files?: number): void;
   /** Stops indexing files of the vector store that were deleted or cancelled, at once. */
   stopRemoved(store: string): Promise<void>;
+  /** Removes an uploaded file from all vector stores of its tenant, once it is deleted. */
+  forgetFile(key: ResponseKey): Promise<void>;
   /** Notes that the vector store is in use, which postpones its expiry. */
   touch(store: StoredVectorStore): Promise<void>;
   /** Claims no more files, and resolves when those being indexed have ended. */
@@ -40,8 +43,11 @@ export function vectorStoresOf(settings: IndexerSettings): VectorStores {
     files,
     index,
     search: (search, signal) => searchChunks(search, { index, files, embedder }, signal),
-    indexAdded: () => indexer.wake(),
+    indexAdded: (count) => indexer.wake(count),
     stopRemoved: (store) => indexer.recheck(store),
+    async forgetFile(key) {
+      for (const store of await removeEverywhere(key, index)) await indexer.recheck(store);
+    },
     touch: (store) => touch(store, index),
     drain: () => indexer.drain(),
     close() {
@@ -59,7 +65,9 @@ async function closeAll(indexer: Indexer, parts: readonly (Embedder | TextReader
 async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void> {
   const now = Date.now();
   if (now - store.lastActiveAt < TOUCH_MS || isStoreExpired(store, now)) return;
-  await fromIndex(() => index.putStore({ ...store, lastActiveAt: now }, 'replace'));
+  // Read again: its name or its notes may have been changed since, such as during the search.
+  const kept = await findVectorStore(index, store);
+  if (kept) await fromIndex(() => index.putStore({ ...kept, lastActiveAt: now }, 'replace'));
 }
 
 /** Whether the vector store was idle for too long, so that nothing in it is found any more. */

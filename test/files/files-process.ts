@@ -5,7 +5,7 @@ import express from 'express';
 import { diskFiles, filesRouter, type SqliteDatabase, sqliteFiles } from '../../src/files.ts';
 import { listening } from '../support/listening.ts';
 
-const { FOLDER = '', STORE } = process.env;
+const { FOLDER = '', STORE, FILE_BYTES } = process.env;
 
 function store() {
   if (STORE !== 'sqlite') return diskFiles({ folder: FOLDER });
@@ -14,7 +14,8 @@ function store() {
   return sqliteFiles({ database: new Libsql(join(FOLDER, 'files.db')) });
 }
 
-const { url } = await listening(express().use('/v1', filesRouter({ files: store(), logger: false })));
+const limits = { fileBytes: Number(FILE_BYTES) };
+const { url } = await listening(express().use('/v1', filesRouter({ files: store(), limits, logger: false })));
 
 let peak = 0;
 setInterval(() => {

@@ -20,11 +20,11 @@ let remove: () => void;
 let child: ChildProcess;
 let base: string;
 
-async function start(store: string): Promise<void> {
+async function start(store: string, fileBytes = 512 * 1024 * 1024): Promise<void> {
   ({ folder, remove } = diskFolder());
   child = fork(join(import.meta.dirname, 'files-process.ts'), {
     execArgv: ['--expose-gc', '--import', join(import.meta.dirname, '../support/memory-hooks.mjs')],
-    env: { ...process.env, FOLDER: folder, STORE: store },
+    env: { ...process.env, FOLDER: folder, STORE: store, FILE_BYTES: String(fileBytes) },
   });
   [base] = (await once(child, 'message')) as [string];
 }
@@ -93,6 +93,26 @@ describe('a process that is killed in the middle of an upload', () => {
     added = 2 * 60 * 60 * 1000;
     await idsOf(files, 'anybody');
     expect([filesBelow(join(folder, 'drafts')), whole.bytes]).toEqual([[], MB]);
+  });
+});
+
+describe('an upload of 2 GB that is cut half-way', () => {
+  it('[X-14] leaves nothing, has its room given back, and takes no memory for it', async () => {
+    await start('disk', 4e9);
+    const { id } = await upload(MB);
+    const { rss } = await memory();
+    const sending = request(`${base}/files`, { method: 'POST', headers: { ...FORM, 'content-length': 2e9 } });
+    sending.on('error', () => {});
+    sending.write(HEAD);
+    const piece = Buffer.alloc(MB, 7);
+    for (let sent = 0; sent < 1e9; sent += MB) if (!sending.write(piece)) await once(sending, 'drain');
+    while (bytesBelow(folder) < 900 * MB) await sleep(10);
+    const { peak } = await memory();
+    sending.destroy();
+    while (bytesBelow(folder) > 2 * MB) await sleep(10);
+    const { json } = await send(base, '/files');
+    expect(json.data.map((file: { id: string }) => file.id)).toEqual([id]);
+    expect(peak - rss).toBeLessThan(80 * MB);
   });
 });
 

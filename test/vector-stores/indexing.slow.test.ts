@@ -1,7 +1,13 @@
 /** How files are indexed in the background: also where the embeddings server, the file or the host fails. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../../src/index.ts';
-import { createVectorStores, memoryVectors, type VectorStoresOptions } from '../../src/vector-stores.ts';
+import type { StoredVectorStore } from '../../src/ports/vectors/vector-index.ts';
+import {
+  createVectorStores,
+  EmbeddingError,
+  memoryVectors,
+  type VectorStoresOptions,
+} from '../../src/vector-stores.ts';
 import { embeddingOf, sendJson } from './embeddings-server.ts';
 import { CATS, startVectorsApp, textFile, type VectorsApp } from './vectors-app.ts';
 
@@ -40,7 +46,7 @@ describe('indexing', () => {
       'a file with too many chunks',
       'word '.repeat(9000),
       'invalid_file',
-      /^The file has \d+ chunks; at most 5 are indexed\.$/,
+      /^The file has more than 5 chunks, and no more are indexed\.$/,
     ],
   ])('[X-14] of %s fails with its reason', async (_, text, code, message) => {
     const app = await started({ indexing: { fileChunks: 5 } });
@@ -159,5 +165,89 @@ describe('indexing', () => {
       true,
       1,
     ]);
+  });
+
+  it('[X-14] leaves no chunks of a file that fails, nor of one that is cancelled', async () => {
+    const index = memoryVectors({ maxChunks: 400 });
+    const app = await started({ index });
+    const long = Array.from({ length: 40_000 }, (_, at) => `word${at}`).join(' ');
+    let groups = 0;
+    let isRefusing = true;
+    app.embeddings.answerWith(({ input }, res) => {
+      groups += 1;
+      if (groups < 3) return sendJson(res, { data: input.map((text) => ({ embedding: embeddingOf(text) })) });
+      if (isRefusing) sendJson(res, { error: { message: 'no' } }, 400);
+    });
+    const { store, id } = await added(app, long);
+    const failed = await app.client.vectorStores.files.poll(store, id);
+    expect([failed.status, failed.usage_bytes]).toEqual(['failed', 0]);
+    [groups, isRefusing] = [0, false];
+    const batch = await app.client.vectorStores.fileBatches.create(store, { file_ids: [id] });
+    await until(() => groups === 3);
+    expect((await app.client.vectorStores.retrieve(store)).usage_bytes).toBeGreaterThan(0);
+    await app.client.vectorStores.fileBatches.cancel(batch.id, { vector_store_id: store });
+    expect((await app.client.vectorStores.retrieve(store)).usage_bytes).toBe(0);
+    // There is room for as much as before.
+    app.embeddings.answerWith();
+    await app.client.vectorStores.files.createAndPoll(store, { file_id: id });
+  });
+
+  it('[X-14] fails where the vector store would take more bytes than it may', async () => {
+    const app = await started({ indexing: { storeBytes: 3000 } });
+    const store = await app.client.vectorStores.create({});
+    const statuses = [];
+    for (const text of ['one', 'two', 'three']) {
+      const file = await app.client.vectorStores.files.uploadAndPoll(store.id, await textFile(text));
+      statuses.push(file.last_error?.message ?? file.status);
+    }
+    expect(statuses).toEqual(['completed', 'completed', 'A vector store takes at most 3000 bytes on this server.']);
+  });
+
+  it('[X-14] lets other requests run while it cuts a long text', async () => {
+    let turns = 0;
+    let isCut = false;
+    const count = () => {
+      turns += 1;
+      if (!isCut) setImmediate(count);
+    };
+    const documents = {
+      name: 'long',
+      read: async () => {
+        setImmediate(count);
+        return 'a word or two. '.repeat(2_000_000);
+      },
+    };
+    const embed = async () => {
+      isCut = true;
+      throw new EmbeddingError('No.', { retryable: false });
+    };
+    const app = await started({ documents, embeddings: { name: 'none', embed }, indexing: { fileChunks: 100_000 } });
+    const { store, id } = await added(app, 'x');
+    expect(await app.client.vectorStores.files.poll(store, id)).toMatchObject({ last_error: { message: 'No.' } });
+    expect(turns).toBeGreaterThan(100);
+  });
+});
+
+describe('what is changed during a search', () => {
+  it('[X-14] stays changed, though the search notes its time', async () => {
+    const index = memoryVectors();
+    const kept: StoredVectorStore[] = [];
+    const putStore: typeof index.putStore = (store, mode) => {
+      kept.push(store);
+      return index.putStore(store, mode);
+    };
+    const app = await started({ index: Object.assign(Object.create(index), { putStore }) });
+    const { id } = await app.client.vectorStores.create({ name: 'Old' });
+    // The cast: it was made just before.
+    const store = kept[0] as StoredVectorStore;
+    await app.vectorStores.index.putStore({ ...store, lastActiveAt: Date.now() - 3_600_000 }, 'replace');
+    app.embeddings.answerWith(async ({ input }, res) => {
+      // Not another search's time: that of the change is as new as this one's.
+      await app.vectorStores.index.putStore({ ...store, name: 'New', lastActiveAt: 0 }, 'replace');
+      sendJson(res, { data: input.map((text) => ({ embedding: embeddingOf(text) })) });
+    });
+    await app.client.vectorStores.search(id, { query: 'cats' });
+    const now = await app.client.vectorStores.retrieve(id);
+    expect([now.name, now.last_active_at !== 0]).toEqual(['New', true]);
   });
 });

@@ -181,4 +181,32 @@ describe('OpenAI’s client', () => {
     expect(found.data.map(({ filename }) => filename)).not.toContain('rent.txt');
     expect((await app.client.vectorStores.retrieve(store.id)).file_counts.total).toBe(1);
   });
+
+  it('[X-14] sees a file that it has deleted in no list, and reads none of its texts', async () => {
+    const { store, cats, rent } = await filledStore(app.client);
+    const of = { vector_store_id: store.id };
+    await app.client.files.delete(rent.id);
+    const { files } = app.client.vectorStores;
+    expect(await refusalOf(files.content(rent.id, of))).toEqual([404, 'file_not_found', 'file_id']);
+    expect(await refusalOf(files.retrieve(rent.id, of))).toEqual([404, 'file_not_found', 'file_id']);
+    await app.client.files.delete(cats.id);
+    expect((await files.list(store.id)).data).toEqual([]);
+    const now = await app.client.vectorStores.retrieve(store.id);
+    expect([now.file_counts.total, now.usage_bytes]).toEqual([0, 0]);
+  });
+});
+
+describe('vector stores that the router of files knows', () => {
+  it('[X-14] give back the room of a file as soon as it is deleted, in each of the tenant’s', async () => {
+    await app.close();
+    app = await startVectorsApp({ told: true });
+    const { store, cats } = await filledStore(app.client);
+    const second = await app.client.vectorStores.create({ file_ids: [cats.id] });
+    await app.client.vectorStores.files.poll(second.id, cats.id);
+    await app.client.files.delete(cats.id);
+    const counts = await Promise.all(
+      [store.id, second.id].map(async (id) => (await app.client.vectorStores.retrieve(id)).file_counts.total),
+    );
+    expect(counts).toEqual([1, 0]);
+  });
 });

@@ -1,7 +1,8 @@
 /** Misconfiguration of vector stores, and their API without Express. */
 import OpenAI from 'openai';
 import { toWebHandler } from '../../src/core.ts';
-import { createFiles, memoryFiles } from '../../src/files.ts';
+import { createFiles, filesRouter, memoryFiles } from '../../src/files.ts';
+import { inProcessEngine } from '../../src/index.ts';
 import {
   createVectorStores,
   createVectorStoresApi,
@@ -19,6 +20,12 @@ const embeddings = {
   embed: async (texts: readonly string[]) => texts.map((text) => Float32Array.from(embeddingOf(text))),
 };
 
+const sharedEngine = { ...withNothing('start', 'submit', 'release', 'close'), takesOver: true };
+
+function withNothing(...methods: readonly string[]) {
+  return Object.fromEntries(methods.map((method) => [method, () => {}]));
+}
+
 describe('the options of vector stores', () => {
   it.each([
     [{ index, embeddings }, 'createVectorStores: files is required, got undefined'],
@@ -29,6 +36,14 @@ describe('the options of vector stores', () => {
       { files, index, embeddings, indexing: { attempts: 0 } },
       'createVectorStores: indexing: attempts must be a positive',
     ],
+    [
+      { files, index, embeddings, indexing: { engine: inProcessEngine() } },
+      'createVectorStores: indexing: engine must be an engine that other processes share',
+    ],
+    [
+      { files, index, embeddings, indexing: { engine: sharedEngine, parallelFiles: 2 } },
+      'createVectorStores: indexing: give either engine or parallelFiles, got both',
+    ],
     [{ files, index, embeddings: { baseURL: 'http://a', model: 'm', modell: 1 } }, "unknown option 'modell'"],
     [{ files, index, embeddings, documents: {} }, 'createVectorStores: documents must be an object with read'],
     [{ files, index, embeddings, reader: {} }, "unknown option 'reader'"],
@@ -38,6 +53,7 @@ describe('the options of vector stores', () => {
 
   it('[F-31] of the router and the tool are refused as well', () => {
     expect(() => vectorStoresRouter({} as never)).toThrow('vectorStoresRouter: vectorStores is missing');
+    expect(() => filesRouter({ files, vectorStores: {} } as never)).toThrow('made by createVectorStores()');
     expect(() => fileSearch({} as never)).toThrow('fileSearch: vectorStores is required');
     expect(() => fileSearch({ vectorStores: {} } as never)).toThrow(
       'vectorStores must be made by createVectorStores()',

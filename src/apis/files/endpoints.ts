@@ -1,5 +1,5 @@
 /** The endpoints of the Files API as functions from a request to a reply, for any framework. */
-import { answered, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+import { answered, type EndpointSettings, reportError } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
@@ -22,6 +22,8 @@ interface FilesSettings extends EndpointSettings {
   readonly files: FileStore;
   readonly fileLimits: FileLimits;
   readonly formParser: FormParser;
+  /** Removes a deleted file from what was made of it. */
+  readonly forgetFile: ((key: ResponseKey) => Promise<void>) | undefined;
 }
 
 /** The routes over these settings. */
@@ -110,6 +112,8 @@ class FilesEndpoints {
   async remove(request: EndpointRequest): Promise<JsonReply> {
     const key = keyOf(request);
     if (!(await fromFiles(() => this.settings.files.delete(key)))) throw fileNotFound(key.id);
+    // The file is deleted, whatever fails from here on: the next search in a vector store removes it there.
+    await this.settings.forgetFile?.(key).catch((error: unknown) => reportError(error, request, this.settings));
     return jsonReply({ id: key.id, object: 'file', deleted: true });
   }
 

@@ -71,7 +71,7 @@ export class StoreFiles {
       throw new ApiError('vector_store_quota_exceeded', message);
     }
     if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeNotFound(store.id);
-    this.vectorStores.indexAdded();
+    this.vectorStores.indexAdded(files.length);
     await this.vectorStores.touch(store);
   }
 }

@@ -1,5 +1,5 @@
 /** The endpoints of vector stores as functions from a request to a reply, for any framework. */
-import { answered } from '../../ports/endpoints/endpoint.ts';
+import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
@@ -22,7 +22,7 @@ import { storeIn, storeNotFound } from './store-in.ts';
 export function vectorStoreRoutes(settings: VectorStoresApiSettings): readonly Route[] {
   const stores = new StoreEndpoints(settings);
   const files = new FileEndpoints(settings);
-  const on = (method: Route['method'], path: string, run: (request: EndpointRequest) => Promise<JsonReply>): Route => ({
+  const on = (method: Route['method'], path: string, run: Handler): Route => ({
     method,
     path: `/vector_stores${path}`,
     endpoint: answered(run, settings),

@@ -5,18 +5,18 @@ import type { IndexingStatus, VectorBatch, VectorFile, VectorIndex } from '../..
 import { ApiError } from '../../protocol/errors.ts';
 import { newFileBatchId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
+import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
+import { removeGone } from '../../vectors/remove-gone.ts';
 import { StoreFiles } from './add-files.ts';
 import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
+import { contentReply } from './content-reply.ts';
 import { batchResource, fileResource, listResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
-import { batchIn, fileIn, fileNotInStore, storeIn } from './store-in.ts';
+import { batchIn, fileIn, fileNotInStore, keptFileIn, storeIn } from './store-in.ts';
 
 /** SDKs that wait for a file ask again after this time. */
 const POLL_HEADERS = { 'openai-poll-after-ms': '500' };
-/** Texts that are read at the same time. */
-const TEXTS = 500;
 
 /** Files and batches. */
 export class FileEndpoints {
@@ -44,7 +44,7 @@ export class FileEndpoints {
   }
 
   async retrieve(request: EndpointRequest): Promise<JsonReply> {
-    const file = await fileIn(request, this.index);
+    const file = await keptFileIn(request, this.settings.vectorStores);
     return answerFile(file, file.id);
   }
 
@@ -54,7 +54,7 @@ export class FileEndpoints {
       throw new ApiError('missing_required_parameter', "Missing required parameter: 'attributes'.", {
         param: 'attributes',
       });
-    const file = await fileIn(request, this.index);
+    const file = await keptFileIn(request, this.settings.vectorStores);
     return answerFile(await fromIndex(() => this.index.setAttributes(file, attributes ?? {})), file.id);
   }
 
@@ -65,18 +65,8 @@ export class FileEndpoints {
     return jsonReply({ id: file.id, object: 'vector_store.file.deleted', deleted: true });
   }
 
-  async content(request: EndpointRequest): Promise<JsonReply> {
-    const file = await fileIn(request, this.index);
-    const data: JsonObject[] = [];
-    for (let from = 0; ; from += TEXTS) {
-      const texts = await fromIndex(() => this.index.chunkTexts(file, from, TEXTS));
-      data.push(...texts.map((text) => ({ type: 'text', text })));
-      request.signal.throwIfAborted();
-      if (texts.length < TEXTS) break;
-    }
-    const { id: file_id, filename, attributes } = file;
-    const about = { file_id, filename, attributes };
-    return jsonReply({ object: 'vector_store.file_content.page', ...about, data, has_more: false, next_page: null });
+  async content(request: EndpointRequest): Promise<Reply | JsonReply> {
+    return contentReply(await keptFileIn(request, this.settings.vectorStores), this.index);
   }
 
   async addBatch(request: EndpointRequest): Promise<JsonReply> {
@@ -118,8 +108,14 @@ export class FileEndpoints {
     const of = { ...query, ...(status ? { status } : {}), ...(batch ? { batch: batch.id } : {}) };
     const page = await fromIndex(() => this.index.listFiles(store, of));
     if (page.unknown) throw fileNotInStore(query.after ?? query.before, query.after === undefined ? 'before' : 'after');
-    return jsonReply(listResource(page.entries.map(fileResource), page.hasMore));
+    const gone = await removeGone(page.entries.filter(isCompleted), this.settings.vectorStores);
+    const shown = page.entries.filter(({ id }) => !gone.has(id));
+    return jsonReply(listResource(shown.map(fileResource), page.hasMore));
   }
+}
+
+function isCompleted({ status }: VectorFile): boolean {
+  return status === 'completed';
 }
 
 function answerFile(file: VectorFile | undefined, id: string): JsonReply {

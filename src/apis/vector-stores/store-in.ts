@@ -11,6 +11,8 @@ import type {
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
+import { removeGone } from '../../vectors/remove-gone.ts';
+import type { VectorStores } from '../../vectors/vector-stores.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {
@@ -27,6 +29,15 @@ export async function fileIn(request: EndpointRequest, index: VectorIndex): Prom
   const id = String(request.params.file);
   const file = isFileId(id) ? await fromIndex(() => index.getFile({ scope, store, id })) : undefined;
   if (!file) throw fileNotInStore(id);
+  return file;
+}
+
+/** The same, unless its upload was deleted or has expired: then it is removed here as well. Throws likewise. */
+export async function keptFileIn(request: EndpointRequest, vectorStores: VectorStores): Promise<VectorFile> {
+  const file = await fileIn(request, vectorStores.index);
+  // Whatever is not completed has an indexer that finds out.
+  const isGone = file.status === 'completed' && (await removeGone([file], vectorStores)).size > 0;
+  if (isGone) throw fileNotInStore(file.id);
   return file;
 }
 

@@ -220,7 +220,7 @@ export interface VectorIndex {
   deleteFile(key: VectorFileKey): MaybePromise<boolean>;
   /** Undefined if it is missing. */
   getBatch(key: VectorFileKey): MaybePromise<VectorBatch | undefined>;
-  /** Cancels the files of a batch that are in progress. */
+  /** Cancels the files of a batch that are in progress, and removes their chunks. */
   cancelBatch(key: VectorFileKey): MaybePromise<void>;
   /** The texts of a file's chunks in order, from a place on. */
   chunkTexts(key: VectorFileKey, from: number, limit: number): MaybePromise<readonly string[]>;
@@ -233,7 +233,7 @@ export interface VectorIndex {
   /** Keeps the claim until then. False: it is lost, since the file was deleted, cancelled, added again, or taken over. */
   extendClaim(claim: IndexingClaim, until: number): MaybePromise<boolean>;
   /**
-   * Stores the chunks that follow the first `from` ones, all or none. False: the claim is lost. Throws `DimensionMismatch` if an embedding
+   * Stores the chunks that follow the first `from` ones, all or none, in place of those that were there. False: the claim is lost. Throws `DimensionMismatch` if an embedding
    * is not as long as the others in the vector store.
    */
   addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): MaybePromise<boolean>;

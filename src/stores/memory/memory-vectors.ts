@@ -162,7 +162,11 @@ class MemoryVectors implements VectorIndex {
 
   cancelBatch(key: VectorFileKey): void {
     for (const kept of this.storeOf(key)?.files.values() ?? []) {
-      if (kept.file.batch === key.id && kept.file.status === 'in_progress') this.end(kept, { status: 'cancelled' });
+      if (kept.file.batch !== key.id || kept.file.status !== 'in_progress') continue;
+      this.takeRoom({ maxFiles: 0, maxChunks: -kept.chunks.length, maxBytes: -kept.file.bytes });
+      kept.chunks.length = 0;
+      kept.file = { ...kept.file, bytes: 0 };
+      this.end(kept, { status: 'cancelled' });
     }
   }
 

@@ -151,7 +151,15 @@ class PgVectors implements VectorIndex {
   }
 
   async cancelBatch(key: VectorFileKey): Promise<void> {
-    await this.rows(this.sql.cancelBatch, ...fileKeyOf(key));
+    await this.change(async (client) => {
+      const cancelled = await rowsOf(client, this.sql.cancelBatch, ...fileKeyOf(key));
+      // A statement of its own, which sees the chunks that a claim stored while the first one waited for it.
+      await rowsOf(
+        client,
+        this.sql.emptyFiles,
+        cancelled.map(({ number }) => number),
+      );
+    });
   }
 
   async chunkTexts(key: VectorFileKey, from: number, limit: number): Promise<readonly string[]> {

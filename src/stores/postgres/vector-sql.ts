@@ -41,8 +41,10 @@ function fileStatements({ stores, files, chunks }: VectorTables) {
     setAttributes: `UPDATE ${files} SET attributes = $4, notes = $5 WHERE ${isFile('$1')} RETURNING *`,
     deleteFile: `DELETE FROM ${files} WHERE ${isFile('$1')} RETURNING number`,
     cancelBatch: `
-      UPDATE ${files} SET status = 'cancelled'
-      WHERE store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2) AND batch = $3 AND status = 'in_progress'`,
+      UPDATE ${files} SET status = 'cancelled', chunks = 0, bytes = 0
+      WHERE store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2) AND batch = $3 AND status = 'in_progress'
+      RETURNING number`,
+    emptyFiles: `DELETE FROM ${chunks} WHERE file = ANY ($1::bigint[])`,
     countFiles: `
       SELECT status, count(*) AS files, sum(bytes) AS bytes FROM ${files}
       WHERE store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2) AND ($3::bytea IS NULL OR batch = $3)

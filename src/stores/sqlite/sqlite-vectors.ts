@@ -142,8 +142,12 @@ class SqliteVectors implements VectorIndex {
     return this.tables.rows.batch(this.numberOf({ scope, id: store }), id);
   }
 
-  cancelBatch({ scope, store, id }: VectorFileKey): void {
-    this.change(({ rows }) => rows.cancelBatch(this.numberOf({ scope, id: store }), id));
+  async cancelBatch({ scope, store, id }: VectorFileKey): Promise<void> {
+    const cancelled = this.change(({ rows }) => rows.cancelBatch(this.numberOf({ scope, id: store }), id));
+    for (const number of cancelled) {
+      await this.purge(number);
+      this.change(({ rows }) => rows.emptied(number));
+    }
   }
 
   chunkTexts(key: VectorFileKey, from: number, limit: number): readonly string[] {
@@ -237,11 +241,15 @@ class SqliteVectors implements VectorIndex {
   private async sweep(): Promise<void> {
     for (let left = this.tables.rows.leftOver(); left.length > 0; left = this.tables.rows.leftOver()) {
       for (const number of left) {
-        while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
+        await this.purge(number);
         this.change(({ rows }) => rows.remove(number));
       }
       await breathe();
     }
+  }
+
+  private async purge(number: number): Promise<void> {
+    while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
   }
 }
 

@@ -116,8 +116,15 @@ export class VectorRows {
     return row && (JSON.parse(row.body) as VectorBatch);
   }
 
-  cancelBatch(store: number, id: string): void {
-    this.statements.cancelBatch.run(store, JSON.stringify(id));
+  /** The numbers of the files that are cancelled; `purge` removes their chunks, and then `emptied` counts none. */
+  cancelBatch(store: number, id: string): readonly number[] {
+    return rowsOf<NumberRow>(this.statements.cancelBatch, store, JSON.stringify(id)).map(({ number }) =>
+      Number(number),
+    );
+  }
+
+  emptied(number: number): void {
+    this.statements.emptied.run(number);
   }
 
   file(key: VectorFileKey): { readonly number: number; readonly file: VectorFile } | undefined {
@@ -291,8 +298,9 @@ function prepareFiles(database: SqliteDatabase) {
        VALUES (?, ?, ?, ?, ?, 'in_progress', ?, ?)`,
     ),
     cancelBatch: database.prepare(
-      `UPDATE ${FILES} SET status = 'cancelled' WHERE store = ? AND batch = ? AND status = 'in_progress'`,
+      `UPDATE ${FILES} SET status = 'cancelled' WHERE store = ? AND batch = ? AND status = 'in_progress' RETURNING number`,
     ),
+    emptied: database.prepare(`UPDATE ${FILES} SET chunks = 0, bytes = 0 WHERE number = ?`),
     file: database.prepare(
       `SELECT * FROM ${FILES} WHERE store = (SELECT number FROM ${STORES} WHERE scope = ? AND id = ?) AND id = ?
          AND status <> 'gone'`,

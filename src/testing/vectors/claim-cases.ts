@@ -122,6 +122,28 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
+    name: '[X-14] removes the chunks from a place on, and all of a file that is cancelled, and counts their bytes no more',
+    async run({ index }) {
+      const store = aStore();
+      await index.putStore(store, 'create');
+      const batch = { scope: store.scope, store: store.id, id: 'batch_1', createdAt: 1000 };
+      const file = aFile(store, { batch: batch.id });
+      await index.addFiles(store, [file], batch);
+      const claim = await claimed(index);
+      await index.addChunks(claim, 0, [one, two]);
+      assert.equal(await index.addChunks(claim, 1, []), true);
+      assert.deepEqual([...(await index.chunkTexts(file, 0, 9))], ['one']);
+      assert.equal((await index.getFile(file))?.bytes, 3 + 8);
+      await index.addChunks(claim, 0, []);
+      assert.equal((await index.countFiles(store)).bytes, 0);
+      // Embeddings of any length are welcome again.
+      await index.addChunks(claim, 0, [{ text: 'long', embedding: vector(1, 2, 3) }]);
+      await index.cancelBatch(batch);
+      assert.deepEqual([...(await index.chunkTexts(file, 0, 9))], []);
+      assert.deepEqual((({ cancelled, bytes }) => [cancelled, bytes])(await index.countFiles(store)), [1, 0]);
+    },
+  },
+  {
     name: '[X-14] indexes a file again that is added again, and no older claim changes it',
     async run({ index }) {
       const { store, file } = await searchable(index, { old: vector(1, 0) });

@@ -1,0 +1,43 @@
+/** The texts of a file as an answer, which is sent while it is read: together they may take hundreds of megabytes. */
+import type { VectorFile, VectorIndex } from '../../ports/vectors/vector-index.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
+import { fromIndex } from '../../vectors/from-index.ts';
+
+/** Texts that are in memory at the same time. */
+const TEXTS = 64;
+
+/** Throws `store_error` if the index fails before the answer begins; later, the answer is cut off. */
+export async function contentReply(file: VectorFile, index: VectorIndex): Promise<Reply | JsonReply> {
+  const first = await textsFrom(file, 0, index);
+  const whole = jsonReply(pageResource(file, first.map(partOf)));
+  if (first.length < TEXTS) return whole;
+  return { status: whole.status, headers: whole.headers, body: pieces(file, first, index) };
+}
+
+function textsFrom(file: VectorFile, from: number, index: VectorIndex): Promise<readonly string[]> {
+  return fromIndex(() => index.chunkTexts(file, from, TEXTS));
+}
+
+function partOf(text: string): JsonObject {
+  return { type: 'text', text };
+}
+
+function pageResource({ id: file_id, filename, attributes }: VectorFile, data: readonly JsonObject[]): JsonObject {
+  const about = { file_id, filename, attributes };
+  return { object: 'vector_store.file_content.page', ...about, has_more: false, next_page: null, data };
+}
+
+/** The same JSON in pieces. Throws if the file is deleted or indexed anew meanwhile: what has been sent is not the whole of it. */
+async function* pieces(file: VectorFile, first: readonly string[], index: VectorIndex): AsyncIterable<string> {
+  // `data` is the last field.
+  yield JSON.stringify(pageResource(file, first.map(partOf))).slice(0, -']}'.length);
+  for (let from = TEXTS; ; from += TEXTS) {
+    const texts = await textsFrom(file, from, index);
+    yield texts.map((text) => `,${JSON.stringify(partOf(text))}`).join('');
+    if (texts.length < TEXTS) break;
+  }
+  const now = await fromIndex(() => index.getFile(file));
+  if (now?.createdAt !== file.createdAt) throw new Error('The file was deleted while its texts were sent.');
+  yield ']}';
+}
