@@ -11,7 +11,7 @@ const RESULTS = join(root, 'build/results.tsv');
 
 /** The suites by their names in `.ci/run`, without versions: what each proves, and its files. */
 const SUITES = [
-  ['tests', 'npm test', 'every behaviour, over real HTTP, with a model server that replays', isFast],
+  ['tests', 'npm test', 'every behaviour, over real HTTP, with a model server that replays answers', isFast],
   [
     'slow tests',
     'npm run test:slow',
@@ -20,7 +20,7 @@ const SUITES = [
   ],
   ['clients', 'npm run test:clients', 'the packages below, as their users install them', /^clients\//],
   ['frameworks', 'npm run test:frameworks', 'the examples of other frameworks, as processes', /^frameworks\//],
-  ['hostile tests', 'npm run test:hostile', 'attacks, each of which says what it tried', /^hostile\//],
+  ['hostile tests', 'npm run test:hostile', 'attacks, and what each of them tried', /^hostile\//],
   ['cluster', 'npm run test:cluster', 'processes that are killed, over Redis and PostgreSQL', /^cluster\//],
   ['browser', 'npm run test:browser', 'the inspector and this site in Chromium', /^browser\//],
 ];
@@ -109,16 +109,18 @@ function providers() {
 
 const page = `# Conformance
 
-The test suites of this version, and the versions that they run with. \`npm run docs:conformance\` writes this page from the lock files and the tests; counts and days are those of the last run of
-\`.ci/run\`, and a dash means that the count was not recorded yet.
+This page lists the test suites of this version, and the versions of everything that they test with. \`npm run docs:conformance\` writes it from the lock files and the tests.
+Counts and days come from the last run of \`.ci/run\`; a dash means that no run has recorded them yet.
 
 ## Suites
 
 ${suites()}
 
-The suites run on Node 20. \`npm test\` runs on Node 24 as well; what goes through Node's own parts runs on Node 22, and what goes through Express on Express 4. What the Open Responses acceptance suite asserts, over HTTP and
-WebSocket, is asserted in \`test/acceptance\` of the examples for Express, Hono and Koa, under the names of its tests. \`npm run test:package\` compiles every snippet of these pages
-and follows the [quick start](quick-start.md).
+The suites run on Node 20. \`npm test\` also runs on Node 24 and, where a test depends on Node itself, on Node 22; everything that uses Express also runs on Express 4.
+\`test/acceptance\` makes the assertions of the Open Responses acceptance suite, over HTTP and WebSocket and under the names of its tests, on the examples for Express, Hono and Koa.
+
+The snippets of these pages are tested too: \`npm run test:slow\` runs them, and \`npm run test:package\` compiles them with three versions of TypeScript and follows the
+[quick start](quick-start.md) from an empty folder to Codex.
 
 ## Clients
 
@@ -128,7 +130,7 @@ In Python:
 
 ${versions(['Package', 'Version'], pythons())}
 
-Coding agents, at work on files (\`npm run test:agents\`):
+Coding agents, which run commands and edit files (\`npm run test:agents\`):
 
 ${versions(['Package', 'Version'], agents())}
 
@@ -142,7 +144,7 @@ ${versions(['Package', 'Version'], locked('', DATABASES))}
 
 ## Model servers
 
-Recordings are real answers, replayed by the tests. No live model server is asked: [how it was tested](providers.md#how-it-was-tested).
+Recordings are real answers, which the tests replay. No test calls a live model server: [how it was tested](providers.md#how-it-was-tested).
 
 ${providers()}
 `;

@@ -3,12 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SECTIONS = {
-  Start: ['README', 'quick-start', 'concepts', 'guides', 'troubleshooting'],
+  Start: ['README', 'quick-start', 'concepts', 'guides', 'npx', 'troubleshooting'],
   'Connect it': ['providers', 'clients', 'frameworks', 'mounting', 'migrating'],
   'Run it': [
     'options',
     'security',
     'production',
+    'sizing',
     'logging',
     'telemetry',
     'inspector',

@@ -1,6 +1,7 @@
 /** What each agent is asked to do, how it is started, and what the model says to it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as documented from './documented.mjs';
 
 const EVERYTHING = join(
   import.meta.dirname,
@@ -175,6 +176,14 @@ function overEachUpstream(given) {
   return [...given, ...others.flatMap(over)];
 }
 
+/** The installed programs, by the names that the documentation calls them. */
+const PROGRAMS = { codex: CODEX, claude: CLAUDE, opencode: OPENCODE, pi: PI };
+
+/** A start with the settings of the documentation; its commands name the program. */
+function asDocumented(start, ...where) {
+  return (place) => start(({ program }) => join(place.modules, PROGRAMS[program]), ...where)(place);
+}
+
 /**
  * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
  * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
@@ -261,6 +270,41 @@ export const scenes = [
   {
     name: 'pi runs a command',
     start: pi,
+    calls: [{ name: 'bash', arguments: { command: SHELL } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Codex with the settings of docs/clients.md',
+    start: asDocumented(documented.codex),
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code with the command of docs/clients.md',
+    start: asDocumented(documented.claude, 'clients.md', '### Claude Code'),
+    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Claude Code with the command of docs/messages.md',
+    start: asDocumented(documented.claude, 'messages.md', '# The Messages API'),
+    calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'opencode with the settings of docs/clients.md',
+    start: asDocumented(documented.opencode),
+    calls: [{ name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'pi with the settings of docs/clients.md',
+    start: asDocumented(documented.pi),
     calls: [{ name: 'bash', arguments: { command: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,

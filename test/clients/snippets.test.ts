@@ -12,10 +12,16 @@ const ANSWER = 'Hello from the demo model. You wrote "Say hello."';
 const WITHIN_MS = 60_000;
 
 const agents = await pythonPackage('openai-agents', '0.24.0', { imported: 'agents', along: ['openai==3.54.0'] });
+const pydantic = await pythonPackage('pydantic-ai-slim', '2.62.0', {
+  imported: 'pydantic_ai.models.openai',
+  along: ['pydantic-ai-slim[openai]==2.62.0'],
+});
 const page = await readFile(join(import.meta.dirname, '../../docs/clients.md'), 'utf8');
 /** Those that import a package of this folder; the others have tests of their own. */
 const clients = blocksOf('js').filter((code) => / from '(?!openai')/.test(code));
-const pythons = blocksOf('python').filter((code) => !code.includes('pydantic_ai'));
+const [pydanticLines = [], pythons = []] = [true, false].map((isPydantic) =>
+  blocksOf('python').filter((code) => code.includes('pydantic_ai') === isPydantic),
+);
 
 let demo: DemoModel;
 let app: App;
@@ -49,8 +55,8 @@ describe('the lines of docs/clients.md', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('are for three SDKs in JavaScript and two in Python', () => {
-    expect([clients.length, pythons.length]).toEqual([3, 2]);
+  it('are for three SDKs in JavaScript and three in Python', () => {
+    expect([clients.length, pythons.length, pydanticLines.length]).toEqual([3, 2, 1]);
   });
 
   it.each(clients.map((code) => [nameOf(code), code]))('work in JavaScript: %s', async (_name, code) => {
@@ -61,5 +67,9 @@ describe('the lines of docs/clients.md', () => {
     const printed = [];
     for (const code of pythons) printed.push(await printedBy(agents.python, 'client.py', code));
     expect(printed).toEqual(pythons.map(() => `${ANSWER}\n`));
+  });
+
+  pydantic.it('work in Python: pydantic-ai', async () => {
+    expect(await printedBy(pydantic.python, 'client.py', pydanticLines[0] ?? '')).toBe(`${ANSWER}\n`);
   });
 });

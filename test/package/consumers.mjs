@@ -31,6 +31,7 @@ const PEERS = [
 /** What the documentation imports besides. */
 const NEIGHBOURS = [
   ...['@types/node@24', '@types/pg@8', '@types/connect@3', '@types/koa@3', '@types/passport@1', 'openai@6', 'redis@6'],
+  ...['@types/express-session@1', 'express-session@1', 'jose@6'],
   ...[
     'ioredis@6',
     'rate-limiter-flexible@11',

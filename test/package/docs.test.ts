@@ -17,9 +17,11 @@ const documents = [
   'CHANGELOG.md',
   'SECURITY.md',
   'CODE_OF_CONDUCT.md',
-  ...['express', 'koa-adapter', 'hono', 'cluster'].map((name) => `examples/${name}/README.md`),
-  ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
-].filter((path) => path.endsWith('.md'));
+  ...readdirSync(join(root, 'examples')).map((name) => `examples/${name}/README.md`),
+  ...['docs', 'docs/decisions', 'docs/recipes'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  ),
+].filter((path) => path.endsWith('.md') && existsSync(join(root, path)));
 
 /** The rows of the table under the heading of docs/options.md: what stands in each one's first two cells. */
 function tableUnder(heading: string): readonly (readonly [name: string, value: string])[] {
@@ -116,8 +118,8 @@ describe('docs/clients.md', () => {
       ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
     );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
-    const pythons = ['agents', 'anthropic', 'openai'].flatMap((name) => [
-      ...read(`test/clients/${name}-python.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
+    const pythons = ['agents-python', 'anthropic-python', 'openai-python', 'snippets'].flatMap((name) => [
+      ...read(`test/clients/${name}.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
     ]);
     const versionsOf = (client: string) => [
       ...Object.entries(devDependencies).flatMap(([name, version]) =>
@@ -135,7 +137,7 @@ describe('docs/clients.md', () => {
         !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
       );
     });
-    expect([rows.length, wrong.map(([row]) => row)]).toEqual([15, []]);
+    expect([rows.length, wrong.map(([row]) => row)]).toEqual([16, []]);
   });
 });
 

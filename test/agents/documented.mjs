@@ -1,0 +1,74 @@
+/** The settings and the commands of docs/clients.md and docs/messages.md, as they stand there: an agent is started with nothing else but what lets it work unattended. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const PROMPT = 'Make made.txt.';
+const ADDRESS = 'http://localhost:3000';
+
+/** The first block of this language below the heading, with the address of this run. */
+function block(page, heading, language, url) {
+  const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
+  const [, section = ''] = text.split(`${heading}\n`);
+  const [, found] = section.match(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms')) ?? [];
+  if (found === undefined) throw new Error(`docs/${page} has no ${language} below ${heading}`);
+  return found.replaceAll(ADDRESS, url.replace(/\/v1$/, ''));
+}
+
+/** A line such as `KEY=value program --flag value`. */
+function commandIn(line) {
+  const words = line.trim().split(' ');
+  const variables = words.filter((word) => /^[A-Z_]+=/.test(word));
+  const [program, ...args] = words.slice(variables.length);
+  return { program, args, env: Object.fromEntries(variables.map((word) => word.split(/=(.*)/s).slice(0, 2))) };
+}
+
+/** `config.toml`, and the command that reads its key from the environment. */
+export function codex(program) {
+  return ({ home, work, url }) => {
+    writeFileSync(join(home, 'config.toml'), block('clients.md', '### Codex', 'toml', url));
+    const command = commandIn(block('clients.md', '### Codex', 'sh', url));
+    const flags = ['--skip-git-repo-check', '--ephemeral', '--dangerously-bypass-approvals-and-sandbox'];
+    const args = ['exec', ...command.args, ...flags, '--disable', 'plugins', '-C', work, '--json', PROMPT];
+    return { program: program(command), args, env: { ...command.env, CODEX_HOME: home } };
+  };
+}
+
+/** The variables and the model of the command, which both pages have. */
+export function claude(program, page, heading) {
+  return ({ home, url }) => {
+    const command = commandIn(block(page, heading, 'sh', url));
+    const flags = ['--output-format', 'stream-json', '--verbose', '--dangerously-skip-permissions'];
+    const env = {
+      ...command.env,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      CLAUDE_CONFIG_DIR: home,
+      DISABLE_AUTOUPDATER: '1',
+      IS_SANDBOX: '1',
+    };
+    return { program: program(command), args: [...command.args, '-p', PROMPT, ...flags], env };
+  };
+}
+
+/** `opencode.json` in the folder where it works. */
+export function opencode(program) {
+  return ({ work, url }) => {
+    writeFileSync(join(work, 'opencode.json'), block('clients.md', '### opencode', 'json', url));
+    const env = { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' };
+    return { program: program({ program: 'opencode' }), args: ['run', '--format', 'json', PROMPT], env };
+  };
+}
+
+/** `models.json` in the folder that the page names, and the flags of the page. */
+export function pi(program) {
+  return ({ home, url }) => {
+    const folder = join(home, '.pi/agent');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'models.json'), block('clients.md', '### pi', 'json', url));
+    const flags = ['--provider', 'mine', '--model', 'my-model', '--no-session', '--offline', '--mode', 'json'];
+    return {
+      program: process.execPath,
+      args: [program({ program: 'pi' }), ...flags, '-p', PROMPT],
+      env: { PI_OFFLINE: '1' },
+    };
+  };
+}
