@@ -456,6 +456,65 @@ describe('a response whose process is gone', () => {
   });
 });
 
+describe('a response that a process cannot take over now', () => {
+  it('[S-18] waits for one with a free place, and loses no try and no event to those without', async () => {
+    const one = await join();
+    const two = await join({ limits: { concurrentTurns: 1 } });
+    const id = await stalledAt(one, 'Hello', STALLED('busy'), { body: textStream(' there') });
+    const client = new AbortController();
+    await ask(two.url, { stream: true }, { signal: client.signal });
+    const [before] = (await store?.events?.heads([keyOf(id)])) ?? [];
+    for (let times = 0; times < 3; times += 1) expect(await queue.hand(1, keyOf(id)).outcome).toBe('released');
+    expect(await store?.events?.heads([keyOf(id)])).toEqual([before]);
+    const left = model.closed(1);
+    client.abort();
+    await left;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello', ' there']]);
+  });
+
+  it('[S-18] is let go at once by one that waits for a place', async () => {
+    const one = await join();
+    const two = await join({ limits: { concurrentTurns: 1, queuedTurns: 5 } });
+    const id = await stalledAt(one, 'Hello', STALLED('busy'));
+    await ask(two.url, { stream: true });
+    const run = queue.hand(1, keyOf(id));
+    await pause(50);
+    const began = performance.now();
+    run.release();
+    expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+  });
+
+  it('[S-18] is let go at once by one that prepares it, and no try is lost', async () => {
+    const one = await join();
+    let isAsked = () => {};
+    const tools: ToolProvider = {
+      name: 'slow',
+      list: () => {
+        isAsked();
+        return new Promise<never>(() => {});
+      },
+      call: async () => ({ content: '' }),
+    };
+    await join({ tools });
+    const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
+    for (let times = 0; times < 4; times += 1) {
+      const asked = new Promise<void>((resolve) => {
+        isAsked = resolve;
+      });
+      const run = queue.hand(1, keyOf(id));
+      await asked;
+      const began = performance.now();
+      run.release();
+      expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+    }
+    await join();
+    expect(await queue.hand(2, keyOf(id)).outcome).toBe('ended');
+    expect(textsOf(await settledOn(one, id))).toEqual(['Hello', ' there']);
+  });
+});
+
 describe('a response whose log cannot be read', () => {
   it('[S-18] fails, and lets nobody wait', async () => {
     const one = await join();
