@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { endRunning, keptTurn } from '../history/keep-turn.ts';
-import type { BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
+import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
 import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
@@ -47,7 +47,11 @@ export type PrepareResumed = (
 
 /** The parts of a router that its worker uses. */
 export interface WorkerParts {
-  readonly settings: RunSettings & { readonly stateSealer: Sealer; readonly hooks: Reports };
+  readonly settings: RunSettings & {
+    readonly stateSealer: Sealer;
+    readonly hooks: Reports;
+    readonly engine: Pick<BackgroundEngine, 'takesOver'>;
+  };
   /** Undefined if events are kept in this process alone. */
   readonly watch: LogWatch | undefined;
   readonly turns: Activity;
@@ -161,9 +165,11 @@ export class RunWorker implements BackgroundWorker {
     { scope, id, createdAt, version }: BackgroundTurn['stored'],
     { next, state }: Pick<OpenLog, 'next' | 'state'>,
   ): LogKeeper {
-    const { eventsTtlMs, durationMs } = this.parts.settings.limits;
-    const host = { eventsTtlMs, deadline: createdAt + durationMs, onError: (error: unknown) => this.onError(error) };
-    return new LogKeeper({ watch, key: { scope, id }, epoch: versionOf({ version }), next, state }, host);
+    const { limits, engine } = this.parts.settings;
+    const deadline = createdAt + limits.durationMs;
+    const host = { eventsTtlMs: limits.eventsTtlMs, deadline, onError: (error: unknown) => watch.report(error) };
+    const kept = { watch, key: { scope, id }, epoch: versionOf({ version }), next, state };
+    return new LogKeeper(kept, host, engine.takesOver);
   }
 
   private timeLeft({ createdAt }: StoredResponse): number {
