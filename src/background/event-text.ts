@@ -25,18 +25,24 @@ export function eventIn(text: string): NumberedEvent {
   const event = objectIn(text);
   // The cast: only `eventText` writes these texts.
   if (typeof event?.type === 'string' && typeof event.sequence === 'number') return event as never;
-  throw new ApiError('store_error', 'The events of this response cannot be read.');
+  throw unreadable();
+}
+
+/** The error of a log with an entry that cannot be read. */
+export function unreadable(cause?: unknown): ApiError {
+  return new ApiError('store_error', 'The events of this response cannot be read.', { cause });
 }
 
 /** Bytes of events that are read at once. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** All events of a log. Throws `store_error` if one cannot be read. */
+/** All events of a log. Throws `store_error` if one cannot be read, or is missing. */
 export async function readAll(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
   const events: NumberedEvent[] = [];
   for (;;) {
     const page = await log.read(key, events.length - 1, PAGE_BYTES);
-    if (!page || page.events.length === 0) return events;
+    if (!page || page.next <= events.length) return events;
+    if (page.events.length === 0) throw unreadable();
     for (const text of page.events) events.push(eventIn(text));
   }
 }

@@ -1,13 +1,13 @@
 /** Reads the events of a response from its log, for one client: what is there, and what is still to come. */
 
 import { AsyncResource } from 'node:async_hooks';
-import type { LogHead } from '../ports/background/event-log.ts';
+import { isUnreadable, type LogHead } from '../ports/background/event-log.ts';
 import { fromStore, type ResponseKey } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
-import { eventIn } from './event-text.ts';
+import { eventIn, unreadable } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { EventReader } from './recording.ts';
 
@@ -52,6 +52,8 @@ export class LogFollower extends Stage<string> {
   private sequence: number;
   private consumer: Consumer<string> = NULL_CONSUMER;
   private isPulled = false;
+  /** What was read while nobody pulled. */
+  private ready = '';
   private isReading = false;
   /** Whether the log has changed since it was read. */
   private isNews = true;
@@ -79,7 +81,9 @@ export class LogFollower extends Stage<string> {
   pull(consumer: Consumer<string>): void {
     this.consumer = consumer;
     this.isPulled = true;
-    this.goOn();
+    this.awaitBeat();
+    if (this.ready !== '') this.deliver(this.ready);
+    else this.goOn();
   }
 
   close(): void {
@@ -126,13 +130,15 @@ export class LogFollower extends Stage<string> {
     if (page === LATER) return;
     this.failingSince = undefined;
     if (!page) throw new ApiError('events_expired', 'The events of this response are no longer kept.');
+    if (page.events.length === 0 && page.next > this.sequence + 1) throw unreadable();
     const events = page.events.map(eventIn);
     const isWhole = page.ended && page.from + events.length >= page.next;
     if (events.length > 0 || isWhole) this.handOn(events, isWhole);
   }
 
   /** A store that is down for a while breaks no stream. */
-  private readonly tryAgain = (error: unknown): typeof LATER => {
+  private readonly tryAgain = (error: ApiError): typeof LATER => {
+    if (isUnreadable(error.cause)) throw unreadable(error.cause);
     this.failingSince ??= performance.now();
     if (performance.now() - this.failingSince > MOST_RETRYING_MS) throw error;
     setTimeout(this.wake, RETRY_MS).unref();
@@ -152,8 +158,14 @@ export class LogFollower extends Stage<string> {
     if (text !== '') this.deliver(text);
   }
 
+  /** A heartbeat may have answered the pull while the store was asked. */
   private deliver(text: string): void {
+    if (!this.isPulled) {
+      this.ready += text;
+      return;
+    }
     this.isPulled = false;
+    this.ready = '';
     clearTimeout(this.heartbeat);
     deliver(this.consumer, text);
   }
@@ -161,10 +173,15 @@ export class LogFollower extends Stage<string> {
   /** After a reading: ends, or waits for more. */
   private rest(): void {
     if (!this.isPulled) return;
-    const { life, heartbeatMs } = this.following;
+    const { life } = this.following;
     if (this.isOver) return this.finishPulled();
     if (life.signal.aborted) return this.cutShort(life.signal.reason);
-    if (this.isNews) return this.goOn();
+    if (this.isNews) this.goOn();
+  }
+
+  /** From the pull on, so that readings without events do not delay it. */
+  private awaitBeat(): void {
+    const { heartbeatMs } = this.following;
     clearTimeout(this.heartbeat);
     if (heartbeatMs !== undefined) this.heartbeat = setTimeout(this.sendHeartbeat, heartbeatMs).unref();
   }
@@ -176,10 +193,8 @@ export class LogFollower extends Stage<string> {
   /** Reports why it ends here; a client that has left receives no report. */
   private cutShort(reason: unknown): void {
     this.isOver = true;
-    if (!this.isPulled) return;
-    const error = reason instanceof ApiError ? reason : undefined;
-    if (error) this.deliver(this.following.reader.fail(this.sequence + 1, error.body));
-    else this.finishPulled();
+    if (reason instanceof ApiError) this.deliver(this.following.reader.fail(this.sequence + 1, reason.body));
+    else if (this.isPulled) this.finishPulled();
   }
 
   private finishPulled(): void {

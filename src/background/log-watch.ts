@@ -7,6 +7,8 @@ import { placeOf, type ResponseKey } from '../ports/store.ts';
 const EVERY_MS = 250;
 /** The maximum number of logs in one query. */
 const MOST_KEYS = 500;
+/** The shortest time between two reports of a failing log, in milliseconds. */
+const REPORT_EVERY_MS = 10_000;
 
 type OnHead = (head: LogHead | undefined) => void;
 
@@ -22,6 +24,7 @@ export class LogWatch {
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | undefined;
   private isAsking = false;
+  private reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(log: EventLog, onError: (error: unknown) => void) {
     this.log = log;
@@ -39,6 +42,14 @@ export class LogWatch {
       if (watchers.size === 0) this.watched.delete(place);
       if (this.watched.size === 0) this.stop();
     };
+  }
+
+  /** Reports a failure of the log, unless one was just reported: while it is away, every use of it fails. */
+  report(error: unknown): void {
+    const now = performance.now();
+    if (now - this.reportedAt < REPORT_EVERY_MS) return;
+    this.reportedAt = now;
+    this.onError(error);
   }
 
   private added(place: string, key: ResponseKey): Watched {
@@ -61,7 +72,7 @@ export class LogWatch {
       for (let from = 0; from < watched.length; from += MOST_KEYS)
         await this.ask(watched.slice(from, from + MOST_KEYS));
     } catch (error) {
-      this.onError(error);
+      this.report(error);
     } finally {
       this.isAsking = false;
     }

@@ -39,6 +39,8 @@ export interface RunKeeper {
   confirm(state?: TurnState): Promise<boolean>;
   /** Whether another process may go on with the response. */
   readonly isShared: boolean;
+  /** Whether one does, once this one lets go of it. */
+  readonly goesOnElsewhere: boolean;
   /** Called when the run is stopped: what cannot be kept within seconds is given up. */
   hasten(): void;
   /** Called once, after the last batch; rejects if that could not be kept. A released response is continued by another process. */
@@ -48,6 +50,7 @@ export interface RunKeeper {
 /** Keeps the events in the memory of this process, if anybody is to read them. */
 export class MemoryKeeper implements RunKeeper {
   readonly isShared = false;
+  readonly goesOnElsewhere = false;
   readonly recording: Recording<TurnEvent> | undefined;
   private readonly store: ResponseStore;
   private readonly key: ResponseKey;
@@ -112,13 +115,15 @@ interface KeptLog extends Omit<OpenLog, 'log'> {
 /** Keeps the events in the store's log; this process shows them once they are there. */
 export class LogKeeper implements RunKeeper {
   readonly isShared = true;
+  readonly goesOnElsewhere: boolean;
   readonly recording = new Recording<TurnEvent>();
   private readonly kept: KeptLog;
   private readonly writer: LogWriter;
   private onLost = () => {};
 
-  constructor(kept: KeptLog, host: Omit<LogWriterHost, 'onWritten' | 'onLost'>) {
+  constructor(kept: KeptLog, host: Omit<LogWriterHost, 'onWritten' | 'onLost'>, goesOnElsewhere: boolean) {
     this.kept = kept;
+    this.goesOnElsewhere = goesOnElsewhere;
     const writerHost = {
       ...host,
       onWritten: (events: readonly NumberedEvent[]) => this.record(events),

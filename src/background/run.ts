@@ -6,7 +6,7 @@ import type { KeepSettings } from '../ports/endpoints/keep.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../ports/store.ts';
-import { toApiError } from '../protocol/errors.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
@@ -81,6 +81,8 @@ export class BackgroundRun implements Run {
   private sequence: number;
   private state: TurnState | undefined;
   private isReleased = false;
+  /** Whether the store failed, so that another process has to do what this one could not. */
+  private isUnkept = false;
   private hasStarted = false;
   private onBegun: (failure?: unknown) => void = () => {};
   private onDone = () => {};
@@ -116,7 +118,7 @@ export class BackgroundRun implements Run {
     if (signal.aborted) release();
     await this.run();
     signal.removeEventListener('abort', release);
-    return this.isReleased ? 'released' : 'ended';
+    return this.isReleased || this.isUnkept ? 'released' : 'ended';
   }
 
   /** Lets go of a run that another process has claimed. */
@@ -156,7 +158,7 @@ export class BackgroundRun implements Run {
     } finally {
       unwatch();
       prepared.turn.leave();
-      await keeper.end(this.isReleased).catch((error) => this.notKept(error));
+      await keeper.end(this.isReleased).catch((error) => this.leaveUnkept(error));
       this.onBegun();
       this.onDone();
     }
@@ -167,7 +169,7 @@ export class BackgroundRun implements Run {
     const keep: Turn['keep'] = async (end) => {
       // Before anything is stored, since that costs less than undoing it.
       await this.confirm();
-      await this.unlessOverruled(turn.keep(end));
+      await this.kept(turn.keep(end));
     };
     const beforeCalls = this.parts.keeper.isShared ? (state: TurnState) => this.confirm(state) : undefined;
     const onEvents: Turn['onEvents'] = (events, state) => {
@@ -181,7 +183,7 @@ export class BackgroundRun implements Run {
   private async keepFailure(end: TurnEnd): Promise<void> {
     // What is stored must be in the log, where another process may have to end it.
     if (this.parts.keeper.isShared) await this.confirm();
-    await this.unlessOverruled(this.keepEnd(endedResource(this.parts.prepared.keptStart, end)));
+    await this.kept(this.keepEnd(endedResource(this.parts.prepared.keptStart, end)));
   }
 
   /** Resolves when everything so far is kept. Throws if the response is no longer this process's. */
@@ -214,10 +216,11 @@ export class BackgroundRun implements Run {
     await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
-  /** Another process can do what this one could not. */
-  private notKept(error: unknown): void {
-    this.isReleased = true;
+  /** Another process can do what this one could not; the try counts, since each of them may fail at it. */
+  private leaveUnkept(error: unknown): void {
+    this.isUnkept = true;
     this.report(error);
+    void this.stop();
   }
 
   private report(error: unknown): void {
@@ -225,19 +228,25 @@ export class BackgroundRun implements Run {
   }
 
   private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
-    const { stored, info } = this.parts.prepared;
-    return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+    const { prepared, keeper } = this.parts;
+    const onStoreError = keeper.goesOnElsewhere ? 'fail' : 'continue';
+    return keepEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
   }
 
-  /** It was ended elsewhere in the meantime, so it ends here without an error event. */
-  private async unlessOverruled(keeping: Promise<void>): Promise<void> {
+  /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */
+  private async kept(keeping: Promise<void>): Promise<void> {
     try {
       await keeping;
     } catch (error) {
       if (error instanceof TurnOverruled) void this.stop();
+      else if (this.parts.keeper.goesOnElsewhere && isStoreError(error)) this.leaveUnkept(error);
       throw error;
     }
   }
+}
+
+function isStoreError(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'store_error';
 }
 
 /** The response as cancelled, with the completed items of its output. */

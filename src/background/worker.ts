@@ -2,8 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { endRunning, keptTurn } from '../history/keep-turn.ts';
-import type { BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
-import type { ClaimedLog, EventLog } from '../ports/background/event-log.ts';
+import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
+import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
@@ -47,7 +47,11 @@ export type PrepareResumed = (
 
 /** The parts of a router that its worker uses. */
 interface WorkerParts {
-  readonly settings: RunSettings & { readonly stateSealer: Sealer; readonly hooks: Reports };
+  readonly settings: RunSettings & {
+    readonly stateSealer: Sealer;
+    readonly hooks: Reports;
+    readonly engine: Pick<BackgroundEngine, 'takesOver'>;
+  };
   /** Undefined if events are kept in this process alone. */
   readonly watch: LogWatch | undefined;
   readonly turns: Activity;
@@ -83,6 +87,7 @@ export class RunWorker implements BackgroundWorker {
     try {
       return await this.takeOver(key, signal);
     } catch (error) {
+      if (signal.aborted) return 'released';
       this.onError(error);
       // The store failed, or this process takes nothing more: another one may succeed, but not at once.
       await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
@@ -99,59 +104,58 @@ export class RunWorker implements BackgroundWorker {
     const { watch, settings } = this.parts;
     if (!watch) throw new Error('The store has no event log.');
     const { log } = watch;
-    const { store, limits } = settings;
-    const stored = await fromStore(() => store.get(key));
+    const stored = await fromStore(() => settings.store.get(key));
     if (!stored) {
       await log.delete(key);
       return 'ended';
     }
-    const epoch = versionOf(stored) + 1;
-    if (!isRunning(stored)) return this.endLog(log, stored, epoch);
-    const owned: StoredResponse = { ...stored, version: epoch };
-    if (!(await fromStore(() => replaceIn(store, owned, epoch - 1)))) return 'released';
-    const claimed = await log.claim(key, epoch);
-    const kept = claimed && (await keptIn(log, key, claimed));
-    if (!kept)
-      return this.failAll(log, owned, NOTHING_KEPT, `Its events ${claimed ? 'cannot be read' : 'are no longer kept'}.`);
+    if (!isRunning(stored)) return this.endLog(log, stored, versionOf(stored) + 1);
+    const isOverdue = Date.now() > stored.createdAt + settings.limits.durationMs;
+    const life = isOverdue ? undefined : new TakenOver(key, this.timeLeft(stored), this.parts.turns, signal);
+    try {
+      // Before anything is changed: a process without a free place leaves the response as it is.
+      await life?.turn.place;
+      const owned = await this.claim(log, stored);
+      if (typeof owned === 'string') return owned;
+      return await (life ? this.goOn(watch, owned, life) : this.failAll(log, owned.stored, owned, 'It took too long.'));
+    } finally {
+      life?.end();
+    }
+  }
+
+  /** Makes the response this process's, unless it ends here or belongs to another one. */
+  private async claim(log: EventLog, stored: StoredResponse): Promise<OwnedLog | 'ended' | 'released'> {
+    const version = versionOf(stored);
+    const owned: StoredResponse = { ...stored, version: version + 1 };
+    if (!(await fromStore(() => replaceIn(this.parts.settings.store, owned, version)))) return 'released';
+    const kept = await claimedIn(log, owned);
+    if (typeof kept === 'string') return this.failAll(log, owned, NOTHING_KEPT, kept);
     if (kept.state.tries >= MOST_TRIES) return this.failAll(log, owned, kept, `It failed on ${MOST_TRIES} servers.`);
-    if (Date.now() > stored.createdAt + limits.durationMs) return this.failAll(log, owned, kept, 'It took too long.');
-    const state: LoggedState = { ...kept.state, tries: kept.state.tries + 1 };
-    const isOurs = await log.append(key, { epoch, from: kept.next, events: [], state: JSON.stringify(state) });
-    if (!isOurs) return 'released';
-    return this.goOn(watch, { ...kept, stored: owned, state }, claimed.request, signal);
+    const tried = { ...kept, stored: owned, state: { ...kept.state, tries: kept.state.tries + 1 } };
+    return (await keepState(log, tried)) ? tried : 'released';
   }
 
   /** Runs what is left of the response; a request that can no longer be prepared ends it as failed. */
-  private async goOn(
-    watch: LogWatch,
-    resumed: OwnedLog,
-    request: string,
-    signal: AbortSignal,
-  ): Promise<'ended' | 'released'> {
-    const { stored } = resumed;
-    const stopping = new AbortController();
-    let life: Lifetime | undefined;
+  private async goOn(watch: LogWatch, owned: OwnedLog, life: TakenOver): Promise<'ended' | 'released'> {
+    const { stored, state, request } = owned;
+    const { settings, runs, prepare } = this.parts;
     try {
-      const read = requestIn(request, stored, this.parts.settings.stateSealer);
-      const own = { ...read, signal: stopping.signal, abort: (reason: ApiError) => stopping.abort(reason) };
-      life = beginTurn(own, this.timeLeft(stored), this.parts.turns);
-      if (life.place) await life.place;
-      const prepared = await this.parts.prepare(own, life, resumed);
+      const read = requestIn(request, stored, settings.stateSealer);
+      const prepared = await prepare({ ...read, ...life.request }, life.turn, owned);
       this.noteTakeOver(prepared);
-      const keeper = this.logKeeper(watch, stored, resumed);
-      const run = new BackgroundRun({ prepared, stopping, keeper }, this.parts.settings);
-      this.parts.runs.add(run);
-      return await run.start(signal);
+      const keeper = this.logKeeper(watch, stored, owned);
+      const run = new BackgroundRun({ prepared, stopping: life.stopping, keeper }, settings);
+      runs.add(run);
+      return await run.start(life.released);
     } catch (error) {
-      life?.leave();
+      if (life.released.aborted) {
+        await keepState(watch.log, { ...owned, state: { ...state, tries: state.tries - 1 } });
+        return 'released';
+      }
       if (isElsewhere(error)) throw error;
       this.onError(error);
-      return this.failAll(
-        watch.log,
-        stored,
-        resumed,
-        error instanceof ApiError ? error.message : 'Its request cannot be read.',
-      );
+      const why = error instanceof ApiError ? error.message : 'Its request cannot be read.';
+      return this.failAll(watch.log, stored, owned, why);
     }
   }
 
@@ -161,9 +165,11 @@ export class RunWorker implements BackgroundWorker {
     { scope, id, createdAt, version }: BackgroundTurn['stored'],
     { next, state }: Pick<OpenLog, 'next' | 'state'>,
   ): LogKeeper {
-    const { eventsTtlMs, durationMs } = this.parts.settings.limits;
-    const host = { eventsTtlMs, deadline: createdAt + durationMs, onError: (error: unknown) => this.onError(error) };
-    return new LogKeeper({ watch, key: { scope, id }, epoch: versionOf({ version }), next, state }, host);
+    const { limits, engine } = this.parts.settings;
+    const deadline = createdAt + limits.durationMs;
+    const host = { eventsTtlMs: limits.eventsTtlMs, deadline, onError: (error: unknown) => watch.report(error) };
+    const kept = { watch, key: { scope, id }, epoch: versionOf({ version }), next, state };
+    return new LogKeeper(kept, host, engine.takesOver);
   }
 
   private timeLeft({ createdAt }: StoredResponse): number {
@@ -190,11 +196,10 @@ export class RunWorker implements BackgroundWorker {
 
   /** Ends the log of a response that has ended, with the events that its process could not write. */
   private async endLog(log: EventLog, stored: StoredResponse, epoch: number): Promise<'ended'> {
-    const claimed = await log.claim(stored, epoch);
-    if (!claimed || claimed.ended) return 'ended';
-    const kept = await keptIn(log, stored, claimed);
     const owned = { ...stored, version: epoch };
-    await this.appendEnd(log, owned, kept ?? NOTHING_KEPT, kept ? endingOf(stored, kept) : []);
+    const kept = await claimedIn(log, owned);
+    if (typeof kept === 'string') await this.appendEnd(log, owned, NOTHING_KEPT, []);
+    else if (!kept.ended) await this.appendEnd(log, owned, kept, endingOf(stored, kept));
     return 'ended';
   }
 
@@ -214,13 +219,47 @@ export class RunWorker implements BackgroundWorker {
   }
 }
 
+/** The lifetime of a response that this process goes on with, until it is to let go of it. */
+class TakenOver {
+  readonly stopping = new AbortController();
+  /** Aborted when the response is to be handed over, or belongs to another process. */
+  readonly released: AbortSignal;
+  readonly turn: Lifetime;
+
+  /** Throws and rejects as `beginTurn` does. */
+  constructor({ scope }: ResponseKey, durationMs: number, turns: Activity, released: AbortSignal) {
+    this.released = released;
+    if (released.aborted) this.release();
+    released.addEventListener('abort', this.release, { once: true });
+    this.turn = beginTurn({ scope, ...this.request }, durationMs, turns);
+  }
+
+  /** What ends with this process's part in the response. */
+  get request() {
+    return { signal: this.stopping.signal, abort: (reason: ApiError) => this.stopping.abort(reason) };
+  }
+
+  end(): void {
+    this.turn.leave();
+    this.released.removeEventListener('abort', this.release);
+  }
+
+  private readonly release = (): void => this.stopping.abort(new Error('The response is handed over.'));
+}
+
 /** What a log holds of a turn. */
 interface KeptTurn extends Omit<ResumedResponse, 'stored'> {
   readonly state: LoggedState;
 }
 
-/** The same, owned by this process. */
-type OwnedLog = KeptTurn & ResumedResponse;
+/** A log that this process has claimed. */
+interface ReadLog extends KeptTurn {
+  readonly request: string;
+  readonly ended: boolean;
+}
+
+/** The same, with the response, which is this process's too. */
+type OwnedLog = ReadLog & ResumedResponse;
 
 const NOTHING_KEPT: KeptTurn = { checkpoint: undefined, events: [], next: 0, state: { tries: 0 } };
 
@@ -229,17 +268,27 @@ function isElsewhere(error: unknown): boolean {
   return error instanceof ApiError && ['too_many_streams', 'server_draining', 'store_error'].includes(error.code);
 }
 
-/** Undefined where it cannot be read. */
-async function keptIn(log: EventLog, key: ResponseKey, claimed: ClaimedLog): Promise<KeptTurn | undefined> {
+/** Claims the log of a response that is this process's; returns why it cannot be continued if it cannot. */
+async function claimedIn(log: EventLog, owned: StoredResponse): Promise<ReadLog | string> {
   try {
+    const claimed = await log.claim(owned, versionOf(owned));
+    if (!claimed) return 'Its events are no longer kept.';
+    const { request, ended, next } = claimed;
     // The cast: only this package writes these texts.
     const state: LoggedState = claimed.state === '' ? { tries: 0 } : (JSON.parse(claimed.state) as LoggedState);
-    const events = await readAll(log, key);
-    return { state, checkpoint: state.checkpoint, events, next: claimed.next };
+    const events = ended ? [] : await readAll(log, owned);
+    return { request, ended, state, checkpoint: state.checkpoint, events, next };
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ApiError) return undefined;
+    if (error instanceof SyntaxError || error instanceof ApiError || isUnreadable(error)) return UNREADABLE;
     throw error;
   }
+}
+
+const UNREADABLE = 'Its events cannot be read.';
+
+/** Writes the state alone; returns whether the log still is this process's. */
+async function keepState(log: EventLog, { stored, next, state }: OwnedLog): Promise<boolean> {
+  return log.append(stored, { epoch: versionOf(stored), from: next, events: [], state: JSON.stringify(state) });
 }
 
 /** The events that end a stream as the stored response has ended; a cancelled one has none. */

@@ -7,6 +7,9 @@ import { ApiError } from '../protocol/errors.ts';
 /** How long a client has to read the timeout error, in milliseconds. */
 const GRACE_MS = 1000;
 
+/** What a turn needs of its request. */
+export type TurnRequest = Pick<EndpointRequest, 'scope' | 'signal' | 'abort' | 'disconnect'>;
+
 /** The end of a turn, for any reason. */
 export interface Lifetime {
   /** Aborted with an `ApiError` if the server ends the turn, or with the client's own reason if the client left. */
@@ -24,7 +27,7 @@ export interface Lifetime {
  * Begins a turn, which may have to wait for its place; one that `isPatient` waits as long as it may take. Throws
  * `too_many_streams` or `server_draining`.
  */
-export function beginTurn(request: EndpointRequest, durationMs: number, turns: Activity, isPatient = false): Lifetime {
+export function beginTurn(request: TurnRequest, durationMs: number, turns: Activity, isPatient = false): Lifetime {
   const { signal, abort, unlink } = stoppable(request);
   const { disconnect, scope } = request;
   const running: Running = { tenant: shareOf(scope), signal, abort, disconnect, isPatient };
@@ -55,7 +58,7 @@ function begun(running: Running, turns: Activity, unlink: () => void): Promise<v
 }
 
 /** A signal that aborts with the request's signal and can also be aborted earlier; `unlink` separates the two. */
-function stoppable({ signal, abort }: EndpointRequest) {
+function stoppable({ signal, abort }: TurnRequest) {
   if (abort) return { signal, abort, unlink: () => {} };
   const stop = new AbortController();
   const hangUp = () => stop.abort(signal.reason);

@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import {
   chatChunk,
@@ -85,6 +86,20 @@ function keepingOnce(store: RouterOptions['store'], onEnd: () => void): RouterOp
       if (response.resource.status === 'in_progress') return isReplaced;
       onEnd();
       return new Promise<never>(() => {});
+    },
+  };
+}
+
+/** The store, which fails when it is to keep the end of a response; it has kept it all the same if `isKept`. */
+function failingAtEnd(store: RouterOptions['store'], isKept: boolean): RouterOptions['store'] {
+  if (!store) throw new Error('No store.');
+  return {
+    ...store,
+    async replace(response, version) {
+      const isEnd = response.resource.status !== 'in_progress';
+      const isReplaced = (!isEnd || isKept) && (await store.replace?.(response, version)) === true;
+      if (isEnd) throw new Error('The connection was lost.');
+      return isReplaced;
     },
   };
 }
@@ -343,6 +358,31 @@ describe('a response whose process is gone', () => {
     },
   );
 
+  it.each([
+    ['completed', 'not kept', { body: textStream('Hello') }],
+    ['completed', 'kept', { body: textStream('Hello') }],
+    ['failed', 'kept', { body: [chatChunk({ role: 'assistant', content: 'Hel' }), chatChunk({ content: 'lo' })] }],
+  ] as const)(
+    '[S-18] ends elsewhere, %s, where the store failed at its end and had %s it',
+    async (status, isKept, reply) => {
+      const kept = store;
+      store = failingAtEnd(kept, isKept === 'kept');
+      queue = new HandQueue({ runsAtOnce: false });
+      const one = await join();
+      store = kept;
+      const two = await join();
+      model.reply(reply);
+      const streaming = ask(one.url, { background: true, stream: true });
+      const [{ id }] = await waitForSubmission();
+      const follower = streaming.then((response) => response.text());
+      expect(await queue.hand(0, keyOf(id)).outcome).toBe('released');
+      expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+      const whole = await settledOn(two, id);
+      expect([whole.status, textsOf(whole), model.requests.length]).toEqual([status, ['Hello'], 1]);
+      expect(expectWireLaws(readWire(await follower))).toEqual(whole);
+    },
+  );
+
   it('[S-18] runs a tool again that says that this does no harm', async () => {
     const { tools, runs } = countedTools({ idempotentHint: true });
     const one = await join({ tools });
@@ -457,6 +497,65 @@ describe('a response whose process is gone', () => {
   });
 });
 
+describe('a response that a process cannot take over now', () => {
+  it('[S-18] waits for one with a free place, and loses no try and no event to those without', async () => {
+    const one = await join();
+    const two = await join({ limits: { concurrentTurns: 1 } });
+    const id = await stalledAt(one, 'Hello', STALLED('busy'), { body: textStream(' there') });
+    const client = new AbortController();
+    await ask(two.url, { stream: true }, { signal: client.signal });
+    const [before] = (await store?.events?.heads([keyOf(id)])) ?? [];
+    for (let times = 0; times < 3; times += 1) expect(await queue.hand(1, keyOf(id)).outcome).toBe('released');
+    expect(await store?.events?.heads([keyOf(id)])).toEqual([before]);
+    const left = model.closed(1);
+    client.abort();
+    await left;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello', ' there']]);
+  });
+
+  it('[S-18] is let go at once by one that waits for a place', async () => {
+    const one = await join();
+    const two = await join({ limits: { concurrentTurns: 1, queuedTurns: 5 } });
+    const id = await stalledAt(one, 'Hello', STALLED('busy'));
+    await ask(two.url, { stream: true });
+    const run = queue.hand(1, keyOf(id));
+    await pause(50);
+    const began = performance.now();
+    run.release();
+    expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+  });
+
+  it('[S-18] is let go at once by one that prepares it, and no try is lost', async () => {
+    const one = await join();
+    let isAsked = () => {};
+    const tools: ToolProvider = {
+      name: 'slow',
+      list: () => {
+        isAsked();
+        return new Promise<never>(() => {});
+      },
+      call: async () => ({ content: '' }),
+    };
+    await join({ tools });
+    const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
+    for (let times = 0; times < 4; times += 1) {
+      const asked = new Promise<void>((resolve) => {
+        isAsked = resolve;
+      });
+      const run = queue.hand(1, keyOf(id));
+      await asked;
+      const began = performance.now();
+      run.release();
+      expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+    }
+    await join();
+    expect(await queue.hand(2, keyOf(id)).outcome).toBe('ended');
+    expect(textsOf(await settledOn(one, id))).toEqual(['Hello', ' there']);
+  });
+});
+
 describe('a response whose log cannot be read', () => {
   it('[S-18] fails, and lets nobody wait', async () => {
     const one = await join();
@@ -473,6 +572,24 @@ describe('a response whose log cannot be read', () => {
       expect.stringMatching(/cannot be read/),
     ]);
     expect(await follower.text()).toContain('The events of this response cannot be read.');
+  });
+});
+
+describe('a response whose log this process has no key for', () => {
+  it('[S-18] fails, and lets nobody wait', async () => {
+    const plain = store;
+    const keyed = (id: string, byte: number) =>
+      plain && encryptedStore(plain, { keys: [{ id, key: new Uint8Array(32).fill(byte) }] });
+    const [first, second] = [keyed('first', 1), keyed('second', 2)];
+    // The responses are not encrypted: of them, only the log cannot be read.
+    const one = await join({ store: { ...plain, events: first?.events } as RouterOptions['store'] });
+    const two = await join({ store: { ...plain, events: second?.events } as RouterOptions['store'] });
+    const id = await stalledAt(one, 'Hello');
+    const follower = await fetch(`${two.url}/responses/${id}?stream=true`);
+    expect(await follower.text()).toContain('The events of this response cannot be read.');
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const { body } = await send(`${one.url}/responses/${id}`);
+    expect([body.status, (body.error as JsonObject).message]).toEqual(['failed', expect.stringMatching(/cannot be read/)]);
   });
 });
 

@@ -4,7 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { answerOf, type Fields, post, type Recipe, startRecipe } from './recipe.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { answerOf, post, type Recipe, startRecipe } from './recipe.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -77,7 +78,7 @@ describe('the recipe for bearer tokens', () => {
   }
 
   interface SignOptions {
-    readonly claims?: Fields;
+    readonly claims?: JsonObject;
     readonly audience?: string;
     readonly key?: CryptoKey;
     readonly expires?: string;

@@ -165,7 +165,7 @@ describe('hosted tools that the client asks for', () => {
 
   it('[X-12] [B-41] search as often as each may, on the sites that each may use', async () => {
     const engine = demoSearch();
-    const asked: Fields[] = [];
+    const asked: JsonObject[] = [];
     const search: typeof engine.search = (query) => {
       asked.push({ query: query.query, allowed: query.allowedDomains });
       return engine.search(query);
@@ -193,7 +193,7 @@ describe('hosted tools that the client asks for', () => {
   it('[X-12] open pages without searching, where the client asks for no more', async () => {
     await start({ tools: webSearch({ engine: demoSearch(), pages: true }) });
     app.fake.reply(says('Hi.'));
-    const offered = async (...tools: readonly Fields[]) => {
+    const offered = async (...tools: readonly JsonObject[]) => {
       await askJson(app.url, { tools });
       return (lastBody(app).tools as { function: Fields }[]).map((each) => each.function.name);
     };

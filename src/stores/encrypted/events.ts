@@ -1,5 +1,5 @@
 /** Event logs whose texts are encrypted, each bound to its place in its log. */
-import type { EventLog } from '../../ports/background/event-log.ts';
+import { type EventLog, UnreadableLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { type Seal, sealedBytes } from './seal.ts';
 
@@ -39,8 +39,12 @@ function sealedTexts(seal: Seal) {
   return {
     close: (text: string, key: ResponseKey, part: Part) => JSON.stringify(seal.close(text, placeOf(key, part))),
     open(sealed: string, key: ResponseKey, part: Part): string {
-      // The cast: only `close` writes these texts, which the seal proves.
-      return seal.open(unquoted(sealed), placeOf(key, part)) as string;
+      try {
+        // The cast: only `close` writes these texts, which the seal proves.
+        return seal.open(unquoted(sealed), placeOf(key, part)) as string;
+      } catch (error) {
+        throw new UnreadableLog(error instanceof Error ? error.message : String(error), { cause: error });
+      }
     },
   };
 }

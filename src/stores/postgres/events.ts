@@ -1,7 +1,8 @@
 /** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
-import type { ClaimedLog, EventLog, LogHead, LogPage } from '../../ports/background/event-log.ts';
+import type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
+import { AppendBatches, type KeyedAppend } from './append-batches.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';
 import type { PostgresTables } from './schema.ts';
 
@@ -31,6 +32,11 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
   const sql = statements(tables);
   const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
     (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
+  const batches = new AppendBatches(async (appends) => {
+    const { rows } = await queries.query(sql.append, [now(), ...columnsFrom(appends)]);
+    // The cast: this is the column.
+    return new Set(rows.map((row) => Number((row as { readonly place: string }).place)));
+  });
 
   return {
     isShared: true,
@@ -38,12 +44,7 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
       const values = [digestOf(scope), digestOf(id), columnOf(expiresAt), epoch, storableText(request)];
       await queries.query(sql.begin, values);
     },
-    async append(key, { epoch, from, events, state, endsUntil }) {
-      const { starts, ends, texts } = rowsFrom(events, from);
-      const until = endsUntil === undefined ? null : columnOf(endsUntil);
-      const values = [epoch, from, from + events.length, storableText(state), until, starts, ends, texts];
-      return (await run(sql.append, key, ...values)).length > 0;
-    },
+    append: (key, append) => batches.append(key, append),
     async claim(key, epoch) {
       // The cast: these are the columns.
       const [row] = (await run(sql.claim, key, epoch)) as readonly ClaimedRow[];
@@ -74,16 +75,29 @@ function columnOf(value: number): number {
   return Math.floor(Math.min(value, Number.MAX_SAFE_INTEGER));
 }
 
-/** The rows of these events: where each starts and ends, and its text. */
-function rowsFrom(events: readonly string[], from: number) {
-  const [starts, ends, texts]: [number[], number[], string[]] = [[], [], []];
+/** The columns of the changed logs, and those of the rows of their events, which name their log by its index. */
+function columnsFrom(appends: readonly KeyedAppend[]): readonly (readonly unknown[])[] {
+  const logs = appends.map(({ key: { scope, id }, append: { epoch, from, events, state, endsUntil } }, place) => {
+    const until = endsUntil === undefined ? null : columnOf(endsUntil);
+    return [place, digestOf(scope), digestOf(id), epoch, from, from + events.length, storableText(state), until];
+  });
+  const rows = appends.flatMap(({ append }, place) => rowsFrom(append, place));
+  return [...columnsOf(logs, 8), ...columnsOf(rows, 4)];
+}
+
+/** The rows of the events: the index of their log, where each row starts and ends, and its text. */
+function rowsFrom({ events, from }: LogAppend, place: number): readonly (readonly unknown[])[] {
+  const rows: (readonly unknown[])[] = [];
   for (let start = 0, end = 0; start < events.length; start = end) {
     end = endOfPage(events, start, ROW_SIZE);
-    starts.push(from + start);
-    ends.push(from + end);
-    texts.push(joinTexts(events.slice(start, end)));
+    rows.push([place, from + start, from + end, joinTexts(events.slice(start, end))]);
   }
-  return { starts, ends, texts };
+  return rows;
+}
+
+/** Rows turned into so many columns. */
+function columnsOf(rows: readonly (readonly unknown[])[], count: number): readonly (readonly unknown[])[] {
+  return Array.from({ length: count }, (_, index) => rows.map((row) => row[index]));
 }
 
 /** The index after the last event that fits; at least one does. */
@@ -130,19 +144,23 @@ function statements({ logs, events }: PostgresTables) {
         RETURNING generation
       )
       DELETE FROM ${events} AS old USING begun WHERE scope = $1 AND id = $2 AND old.generation < begun.generation`,
-    // Whoever waits for the row's lock checks epoch and position again.
+    // Whoever waits for a row's lock checks epoch and position again.
     append: `
       WITH head AS (
-        UPDATE ${logs} SET next = $6, state = $7, ended = $8::bigint IS NOT NULL,
-          expires_at = coalesce($8::bigint, expires_at)
-        WHERE ${living} AND epoch = $4 AND next = $5 AND NOT ended
-        RETURNING generation
+        UPDATE ${logs} AS log SET next = wanted.next, state = wanted.state, ended = wanted.until IS NOT NULL,
+          expires_at = coalesce(wanted.until, log.expires_at)
+        FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::bigint[])
+          AS wanted (place, scope, id, epoch, start, next, state, until)
+        WHERE log.scope = wanted.scope AND log.id = wanted.id AND log.expires_at > $1 AND log.epoch = wanted.epoch
+          AND log.next = wanted.start AND NOT log.ended
+        RETURNING wanted.place, log.scope, log.id, log.generation
       ), added AS (
         INSERT INTO ${events} (scope, id, generation, from_sequence, next_sequence, events)
-        SELECT $1, $2, generation, from_sequence, next_sequence, events
-        FROM head, unnest($9::bigint[], $10::bigint[], $11::text[]) AS new (from_sequence, next_sequence, events)
+        SELECT scope, id, generation, from_sequence, next_sequence, events FROM head
+        JOIN unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::text[])
+          AS new (place, from_sequence, next_sequence, events) USING (place)
       )
-      SELECT 1 FROM head`,
+      SELECT place FROM head`,
     claim: `UPDATE ${logs} SET epoch = $4 WHERE ${living} AND epoch < $4 RETURNING ${head}, request, state`,
     end: `
       UPDATE ${logs} SET epoch = $4, ended = true, expires_at = $5 WHERE ${living} AND epoch < $4 RETURNING 1`,

@@ -44,6 +44,7 @@ if not head[1] then return false end
 local texts, left = {}, tonumber(ARGV[2])
 for place = tonumber(ARGV[1]), tonumber(head[2]) - 1 do
   local text = redis.call('HGET', KEYS[1], string.format('%.0f', place))
+  if not text then break end
   left = left - #text
   if left < 0 and #texts > 0 then break end
   texts[#texts + 1] = text
