@@ -271,6 +271,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     onRequest: hook,
     onTurn: hook,
     onResponse: hook,
+    onAttempt: hook,
     onToolCall: hook,
     onToolProgress: hook,
     onApproval: hook,
