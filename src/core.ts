@@ -30,6 +30,7 @@ export type {
 } from './ports/guard.ts';
 export type {
   ApprovalInfo,
+  AttemptInfo,
   Hooks,
   ObservedEvent,
   ObservedTurn,
@@ -67,7 +68,15 @@ export type {
   ToolsRequest,
   Workspace,
 } from './ports/tool-provider.ts';
-export type { ChatBatch, ModelServerStatus, Upstream, UpstreamCall, WireTap } from './ports/upstream.ts';
+export type {
+  ChatBatch,
+  ModelAttempt,
+  ModelServerStatus,
+  OnAttempt,
+  Upstream,
+  UpstreamCall,
+  WireTap,
+} from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type {

@@ -1,7 +1,8 @@
 /** Records model calls as OpenTelemetry spans and metrics. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
-import type { ChatBatch, Upstream } from '../ports/upstream.ts';
+import { OwnCalls } from '../ports/own-calls.ts';
+import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { usageReader } from '../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
@@ -37,20 +38,21 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const { provider = upstream.name } = options;
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
+  const calls = new OwnCalls();
   const { chat, messages, redact, models, servers, close } = upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
     origin: upstream.origin,
     stream: (request, call) =>
-      new Traced(() => upstream.stream(request, call), call.signal, {
+      new Traced((own) => upstream.stream(request, own), call, calls, {
         begin: beginner(factsOfModelRequest(request)),
         read: readEvents,
       }),
     ...(chat
       ? {
           chat: (body, call) =>
-            new Traced(() => chat.call(upstream, body, call), call.signal, {
+            new Traced((own) => chat.call(upstream, body, own), call, calls, {
               begin: beginner(factsOfBody(body)),
               read: readChat,
             }),
@@ -59,13 +61,13 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
     ...(messages
       ? {
           messages: (body, call) =>
-            new Traced(() => messages.call(upstream, body, call), call.signal, {
+            new Traced((own) => messages.call(upstream, body, own), call, calls, {
               begin: beginner(factsOfBody(body)),
               read: messagesReading(),
             }),
         }
       : {}),
-    ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
+    ...(redact ? { redact: (error, call) => redact.call(upstream, error, calls.passedOn(call)) } : {}),
     ...(models ? { models: (call) => models.call(upstream, call) } : {}),
     ...(servers ? { servers: () => servers.call(upstream) } : {}),
     ...(close ? { close: () => close.call(upstream) } : {}),
@@ -104,6 +106,8 @@ interface ModelCall extends Operation {
   finished(reason: string): void;
   /** One of several servers answers. */
   answeredBy(server: string): void;
+  /** A server is asked. */
+  attempted(attempt: ModelAttempt): void;
 }
 
 function beginCall(
@@ -137,7 +141,17 @@ function beginCall(
       usage = reported;
     },
     answeredBy: (server) => void span.setAttribute('express_open_responses.model_server', server),
+    attempted: (attempt) => void span.addEvent('attempt', attributesOf(attempt)),
     finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
+  };
+}
+
+function attributesOf({ attempt, host, server, after }: ModelAttempt): Attributes {
+  return {
+    'express_open_responses.attempt': attempt,
+    'server.address': host,
+    ...(server === undefined ? {} : { 'express_open_responses.model_server': server }),
+    ...(after === undefined ? {} : { 'express_open_responses.attempt.after': after }),
   };
 }
 
@@ -210,15 +224,22 @@ interface Reporting<Piece> {
 
 /** A stream that runs in the context of its call, so that its own requests are children of that span. */
 class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
-  private readonly open: () => AsyncIterable<Piece>;
-  private readonly signal: AbortSignal;
+  private readonly open: (call: UpstreamCall) => AsyncIterable<Piece>;
+  private readonly given: UpstreamCall;
+  private readonly calls: OwnCalls;
   private readonly reporting: Reporting<Piece>;
   private call: ModelCall | undefined = undefined;
   private iterator: AsyncIterator<Piece> | undefined = undefined;
 
-  constructor(open: () => AsyncIterable<Piece>, signal: AbortSignal, reporting: Reporting<Piece>) {
+  constructor(
+    open: (call: UpstreamCall) => AsyncIterable<Piece>,
+    given: UpstreamCall,
+    calls: OwnCalls,
+    reporting: Reporting<Piece>,
+  ) {
     this.open = open;
-    this.signal = signal;
+    this.given = given;
+    this.calls = calls;
     this.reporting = reporting;
   }
 
@@ -231,7 +252,7 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
       else call.end();
       return result.done ? { done: true, value: undefined } : result;
     } catch (error) {
-      call.end(hasLeft(this.signal) ? undefined : error);
+      call.end(hasLeft(this.given.signal) ? undefined : error);
       throw error;
     }
   }
@@ -247,7 +268,16 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   }
 
   private source(): AsyncIterator<Piece> {
-    this.iterator ??= this.open()[Symbol.asyncIterator]();
+    this.iterator ??= this.open(this.ownCall())[Symbol.asyncIterator]();
     return this.iterator;
+  }
+
+  private ownCall(): UpstreamCall {
+    const { given } = this;
+    const onAttempt: OnAttempt = (attempt) => {
+      this.call?.attempted(attempt);
+      given.onAttempt?.(attempt);
+    };
+    return this.calls.changed(given, { onAttempt });
   }
 }

@@ -9,6 +9,7 @@ import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 import type { OnStep } from './step.ts';
 import type { ServerProtocol, ToolProgress } from './tool-provider.ts';
+import type { ModelAttempt, OnAttempt } from './upstream.ts';
 
 /** One request, before the model is called. */
 export interface RequestInfo {
@@ -36,6 +37,12 @@ export interface UpstreamInfo {
   readonly upstreamUsage?: Readonly<Record<string, unknown>>;
   /** The sum over all calls that reported a cost, in dollars. */
   readonly cost?: number;
+}
+
+/** One attempt to reach a model server, of a request that may make many. */
+export interface AttemptInfo extends ModelAttempt {
+  /** The value of the `x-request-id` header of the answer. */
+  readonly requestId: string;
 }
 
 /** One turn that ended by itself: completed, incomplete or failed. */
@@ -115,6 +122,8 @@ export interface Hooks {
   readonly onTurn?: ((turn: ObservedTurn) => ReceiveEvents | undefined) | undefined;
   /** Runs when a turn has ended by itself; not if its client left. */
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
+  /** Runs before each attempt to reach a model server, with the server's name and with what failed before it. */
+  readonly onAttempt?: ((info: AttemptInfo) => void) | undefined;
   /** Runs after each call of a tool that the server ran. */
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
   /** Runs when a tool reports its progress, at most ten times a second for each call. */
@@ -199,4 +208,14 @@ export function guarded(name: string, run: () => unknown, recorder?: Pick<Record
   } catch (error) {
     failed(error);
   }
+}
+
+/** Reports the attempts of a request's model calls; undefined while nobody reads them. */
+export function attemptsOf(requestId: string, hooks: Reports): OnAttempt | undefined {
+  const onStep = hooks.recorder?.onStep;
+  if (!onStep && !hooks.onAttempt) return undefined;
+  return (attempt) => {
+    onStep?.({ name: 'upstream asked', requestId, ...attempt });
+    notify(hooks, 'onAttempt', { requestId, ...attempt });
+  };
 }

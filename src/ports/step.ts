@@ -1,10 +1,11 @@
 /** The steps of a request, as the host may watch them: names, numbers and times, and never content. */
+import type { ModelAttempt } from './upstream.ts';
 
 /** One step; `ms` is how long it took, or since the request began. */
 export type Step =
   | Named<'request received', { endpoint: string; model: string | undefined; stream: boolean }>
   | Named<'history loaded', { items: number; ms: number }>
-  | Named<'upstream asked', { host: string; attempt: number }>
+  | Named<'upstream asked', ModelAttempt>
   | Named<'first output', { ms: number }>
   | Named<'tool called', { tool: string; server: string; ms: number; ok: boolean }>
   | Named<'stored', { ms: number }>
@@ -16,11 +17,6 @@ type Named<Name extends string, Facts extends object> = Readonly<{ name: Name; r
 
 /** Receives the steps. */
 export type OnStep = (step: Step) => void;
-
-/** Reports the attempts of a model call; undefined where nobody reads steps. */
-export function attemptsOf(requestId: string, onStep: OnStep | undefined) {
-  return onStep && ((attempt: number, host: string) => onStep({ name: 'upstream asked', requestId, host, attempt }));
-}
 
 /** Runs the work, and reports its end with the milliseconds that it took; without a reader of steps it only runs it. */
 export async function timed<Value>(

@@ -23,11 +23,26 @@ export interface UpstreamCall {
    * as it is set to.
    */
   readonly retries?: number | undefined;
-  /** Receives each attempt to reach the server, counted from 1, with its host; undefined while nobody reads it. */
-  readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
+  /** Receives each attempt to reach a server, before it is made; undefined while nobody reads it. It must not throw. */
+  readonly onAttempt?: OnAttempt | undefined;
   /** Receives what goes over the wire; undefined while nobody reads it. An upstream that sends no text ignores it. */
   readonly wire?: WireTap | undefined;
 }
+
+/** One attempt to reach a model server. */
+export interface ModelAttempt {
+  /** Counted from 1, over all servers of one model call. */
+  readonly attempt: number;
+  /** The host and port of the server. */
+  readonly host: string;
+  /** The host's name for the server, if the upstream chose among several; a path such as `eu/vllm-1`. */
+  readonly server?: string;
+  /** The code of the error that led to it; absent for the first. */
+  readonly after?: string;
+}
+
+/** Receives the attempts of a model call. */
+export type OnAttempt = (attempt: ModelAttempt) => void;
 
 /** Receives a model call as it goes over the wire, without headers. Neither function may throw. */
 export interface WireTap {

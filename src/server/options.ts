@@ -261,6 +261,7 @@ const HOOK_CHECKS = {
   onRequest: hook,
   onTurn: hook,
   onResponse: hook,
+  onAttempt: hook,
   onToolCall: hook,
   onToolProgress: hook,
   onApproval: hook,

@@ -28,12 +28,14 @@ export function recorderFor(logger: Logger | false | undefined, hooks: Hooks): H
 
 /** The host's hooks with the recorder. Each is called on the host's own object, which may be that of a class. */
 export function reportsOf(hooks: Hooks, recorder: Recorder): Reports {
-  const { onRequest, onTurn, onResponse, onToolCall, onToolProgress, onApproval, onGuard, onError, onNote } = hooks;
+  const { onRequest, onTurn, onResponse, onAttempt, onToolCall, onToolProgress, onApproval, onGuard, onError, onNote } =
+    hooks;
   return {
     recorder,
     onRequest: onRequest?.bind(hooks),
     onTurn: onTurn?.bind(hooks),
     onResponse: onResponse?.bind(hooks),
+    onAttempt: onAttempt?.bind(hooks),
     onToolCall: onToolCall?.bind(hooks),
     onToolProgress: onToolProgress?.bind(hooks),
     onApproval: onApproval?.bind(hooks),

@@ -589,7 +589,10 @@ describe('a response whose log this process has no key for', () => {
     expect(await follower.text()).toContain('The events of this response cannot be read.');
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const { body } = await send(`${one.url}/responses/${id}`);
-    expect([body.status, (body.error as JsonObject).message]).toEqual(['failed', expect.stringMatching(/cannot be read/)]);
+    expect([body.status, (body.error as JsonObject).message]).toEqual([
+      'failed',
+      expect.stringMatching(/cannot be read/),
+    ]);
   });
 });
 

@@ -1,9 +1,11 @@
 /** What the inspector keeps of requests of every kind. */
 import { jest } from '@jest/globals';
 import type { RouterOptions } from '../../src/index.ts';
-import { functionTools, type Hooks } from '../../src/index.ts';
+import { ApiError, chatCompletionsUpstream, functionTools, type Hooks } from '../../src/index.ts';
 import { createInspector, type InspectorOptions } from '../../src/inspector/index.ts';
-import { textStream, toolCallStream } from '../../src/testing/index.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { balanced } from '../../src/upstreams/routing/index.ts';
 import { gate } from '../support/gate.ts';
 import { type InspectedApp, startInspected } from './inspected-app.ts';
 
@@ -145,6 +147,9 @@ describe('the inspector beside the host', () => {
         this.seen.push('turn');
         return () => void this.seen.push('events');
       }
+      onAttempt(): void {
+        this.seen.push('attempt');
+      }
       onResponse(): void {
         this.seen.push('response');
       }
@@ -152,11 +157,54 @@ describe('the inspector beside the host', () => {
     const hooks = new Audit();
     const { post, rows } = await start({}, { hooks });
     await post({ model: 'fake-model', input: 'Hi' });
-    expect([hooks.seen.slice(0, 3), hooks.seen.at(-1), (await rows()).length]).toEqual([
-      ['turn', 'request', 'events'],
+    expect([hooks.seen.slice(0, 4), hooks.seen.at(-1), (await rows()).length]).toEqual([
+      ['turn', 'request', 'attempt', 'events'],
       'response',
       1,
     ]);
+  });
+
+  it('[X-10] passes on every hook of the host', () => {
+    const names: Required<{ [Name in keyof Hooks]: true }> = {
+      onRequest: true,
+      onTurn: true,
+      onResponse: true,
+      onAttempt: true,
+      onToolCall: true,
+      onToolProgress: true,
+      onApproval: true,
+      onGuard: true,
+      onError: true,
+      onNote: true,
+    };
+    const hooks = Object.fromEntries(Object.keys(names).map((name) => [name, () => {}])) as Hooks;
+    const inspector = createInspector();
+    const { hooks: observed } = inspector.observe({ hooks });
+    inspector.close();
+    const missing = Object.keys(names).filter((name) => typeof observed?.[name as keyof Hooks] !== 'function');
+    expect(missing).toEqual([]);
+  });
+
+  it('[X-10] leaves an upstream what it knows of a call: which server answers, and the secrets in its headers', async () => {
+    const inspector = createInspector();
+    const fakes = await Promise.all([startFakeUpstream(), startFakeUpstream()]);
+    const key = 'key-of-the-client-1234567890';
+    const headers = (client: Headers) => ({ authorization: `Bearer ${client.get('x-key')}` });
+    const upstreams = fakes.map(({ baseURL }) => chatCompletionsUpstream({ baseURL, headers }));
+    const { upstream } = inspector.observe({ upstream: balanced(upstreams, { by: 'round-robin' }) });
+    const call = {
+      signal: new AbortController().signal,
+      headers: new Headers({ 'x-key': key }),
+      limits: DEFAULT_LIMITS,
+      note: () => {},
+    };
+    for (let round = 0; round < 3; round += 1)
+      for await (const _ of upstream.stream({ model: 'm', items: [], tools: [] }, call));
+    const asked = fakes.map(({ requests }) => requests.length);
+    const shown = String(upstream.redact?.(new ApiError('upstream_error', `The key ${key} is bad.`), call));
+    inspector.close();
+    await Promise.all([...fakes, ...upstreams].map(({ close }) => close()));
+    expect([asked, shown.includes('is bad'), shown.includes(key)]).toEqual([[3, 0], true, false]);
   });
 
   it('[X-10] leaves the warnings of failures, where the host has neither a hook nor a logger', async () => {

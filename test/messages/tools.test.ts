@@ -195,7 +195,7 @@ describe('hosted tools that the client asks for', () => {
     app.fake.reply(says('Hi.'));
     const offered = async (...tools: readonly JsonObject[]) => {
       await askJson(app.url, { tools });
-      return (lastBody(app).tools as { function: Fields }[]).map((each) => each.function.name);
+      return (lastBody(app).tools as { function: JsonObject }[]).map((each) => each.function.name);
     };
     const [search, fetches] = ['web_search_20250305', 'web_fetch_20250910'];
     expect(await offered({ type: fetches, name: 'web_fetch' })).toEqual(['open_page']);

@@ -4,7 +4,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import express from 'express';
-import { withFailover } from 'express-open-responses/routing';
+import { balanced, withFailover } from 'express-open-responses/routing';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import {
   chatCompletionsRouter,
@@ -156,6 +156,29 @@ describe('tracedUpstream', () => {
       { provider: 'eu', server: 'two', failed: false, parent: undefined },
     ]);
     expect(upstream.servers?.().map(({ name }) => name)).toEqual(['one', 'two']);
+  });
+
+  it('[X-09] [X-11] tells each attempt with the server that is asked, and what failed before, for all rounds of a turn', async () => {
+    fake.reply({ status: 503, body: '{"error":{"code":"overloaded"}}' }, { body: HELLO });
+    const rounds = { ...balanced([requested(), requested()], { by: 'round-robin' }) };
+    const upstream = tracedUpstream(withFailover([{ upstream: rounds, name: 'eu' }]), telemetry);
+    const { signal } = new AbortController();
+    const call = { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
+    for (let round = 0; round < 2; round += 1)
+      for await (const _ of upstream.stream({ model: 'm', items: [], tools: [] }, call));
+    const { host } = new URL(fake.baseURL);
+    const attempt = (number: number, server: string, more = {}) => ({
+      'express_open_responses.attempt': number,
+      'server.address': host,
+      'express_open_responses.model_server': `eu/${server}`,
+      ...more,
+    });
+    const events = exporter.getFinishedSpans().map((span) => span.events.map(({ attributes }) => attributes));
+    expect(events).toEqual([
+      [attempt(1, host), attempt(2, `${host}-2`, { 'express_open_responses.attempt.after': 'overloaded' })],
+      // The second round stays where the first was answered.
+      [attempt(1, `${host}-2`)],
+    ]);
   });
 
   it('[X-09] [X-12] tells of messages that are passed through, and leaves them as they are', async () => {

@@ -62,6 +62,7 @@ function hooksOn(record: unknown[], approvals: ApprovalInfo[]): Required<Hooks> 
     // Its body is what the client wrote, credentials included: the one thing here that may hold them.
     onTurn: () => received,
     onResponse: received,
+    onAttempt: received,
     onToolCall: received,
     onToolProgress: received,
     onGuard: received,

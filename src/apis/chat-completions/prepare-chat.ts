@@ -9,8 +9,8 @@ import { type EndpointSettings, passedHeaders } from '../../ports/endpoints/endp
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
-import type { Reports } from '../../ports/hooks.ts';
-import { attemptsOf, type OnStep } from '../../ports/step.ts';
+import { attemptsOf, type Reports } from '../../ports/hooks.ts';
+import type { OnStep } from '../../ports/step.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
@@ -74,7 +74,7 @@ export async function prepareChat(
   const hidden = hiddenTools(toolset, chatToolNames(body));
   const isCounted = toolset.size > 0 || settings.isMetered === true;
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
-  const onAttempt = attemptsOf(request.requestId, onStep);
+  const onAttempt = attemptsOf(request.requestId, settings.hooks);
   const run = toolRunner({ toolset, workspace, images, tools }, request, settings, signal);
   return {
     body: isCounted ? countingUsage(body) : body,

@@ -3,8 +3,7 @@
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
-import { notify, type RequestInfo } from '../../ports/hooks.ts';
-import { attemptsOf } from '../../ports/step.ts';
+import { attemptsOf, notify, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
@@ -60,7 +59,7 @@ class Passage {
     const { upstream, limits, hooks } = settings;
     this.settings = settings;
     this.request = request;
-    const onAttempt = attemptsOf(requestId, hooks.recorder?.onStep);
+    const onAttempt = attemptsOf(requestId, hooks);
     this.call = { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt };
     const stream = body.stream === true;
     this.info = { requestId, responseId: requestId, scope, model: body.model, stream, background: false };

@@ -8,9 +8,8 @@ import type { Activity } from '../../ports/endpoints/activity.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
-import { notify, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptsOf, notify, type RequestInfo } from '../../ports/hooks.ts';
 import { needTenant } from '../../ports/scope.ts';
-import { attemptsOf } from '../../ports/step.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -86,7 +85,7 @@ function summary(
   settings: ResponsesApiSettings,
 ): Promise<Summarised> {
   const note = noteOf(apiRequest, settings);
-  const onAttempt = attemptsOf(apiRequest.requestId, settings.hooks.recorder?.onStep);
+  const onAttempt = attemptsOf(apiRequest.requestId, settings.hooks);
   const headers = passedHeaders(apiRequest);
   const modelCall = { signal: apiRequest.signal, headers, limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));

@@ -13,10 +13,10 @@ import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
-import { observed, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptsOf, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
-import { attemptsOf, type OnStep } from '../../ports/step.ts';
+import type { OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findTool, type Toolset } from '../../ports/toolset.ts';
 import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
@@ -99,7 +99,7 @@ export async function prepareTurn(
   const workspace = await workspaceOf(code, settings.store);
   const images = conversationImages(toolset, conversation, (items) => items);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
-  const onAttempt = attemptsOf(requestId, onStep);
+  const onAttempt = attemptsOf(requestId, settings.hooks);
   const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
 
   const plan = planOf(prepared, workspace?.container, settings);

@@ -4,19 +4,26 @@ import { guarded, type Hooks, type ReceiveEvents } from '../../ports/hooks.ts';
 /** Calls the host's hook, if there is one, and then the inspector's. An error that the host's hook throws still reaches the router. */
 export function withHooks(host: Hooks, own: Hooks): Hooks {
   const both: Record<string, unknown> = {};
-  for (const name of [
-    'onRequest',
-    'onResponse',
-    'onToolCall',
-    'onToolProgress',
-    'onApproval',
-    'onError',
-    'onNote',
-  ] as const)
-    both[name] = inTurn(host, host[name], own[name]);
-  // The cast: each function has the parameters of the hook of its name.
+  // The casts: these are the names, and each function has the parameters of the hook of its name.
+  for (const name of Object.keys(NAMES) as Told[]) both[name] = inTurn(host, host[name], own[name]);
   return { ...(both as Hooks), onTurn: bothReceivers(host, own) };
 }
+
+/** The hooks that return nothing. */
+type Told = Exclude<keyof Hooks, 'onTurn'>;
+
+/** An object, so that a hook that is forgotten here does not compile. */
+const NAMES: Readonly<Record<Told, undefined>> = {
+  onRequest: undefined,
+  onResponse: undefined,
+  onAttempt: undefined,
+  onToolCall: undefined,
+  onToolProgress: undefined,
+  onApproval: undefined,
+  onGuard: undefined,
+  onError: undefined,
+  onNote: undefined,
+};
 
 type AnyHook = ((...values: never[]) => unknown) | undefined;
 

@@ -1,6 +1,7 @@
 /** Wraps an upstream so that its calls are recorded. */
 import { hasLeft } from '../../ports/endpoints/endpoint-request.ts';
-import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { OwnCalls } from '../../ports/own-calls.ts';
+import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { type Mapping, mapped } from '../../streams/pull-stream.ts';
@@ -27,28 +28,38 @@ export interface EndedCall {
 }
 
 /**
- * Wraps `stream` and `chat`; all other members are the upstream's own, including unknown ones. A proxy, since the
- * upstream may be an object of a class with private fields.
+ * Wraps `stream` and `chat`, and `redact` for their calls; all other members are the upstream's own, including unknown
+ * ones. A proxy, since the upstream may be an object of a class with private fields.
  */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
+  const calls = new OwnCalls();
   const stream: Upstream['stream'] = (request, call) => {
-    const watch = new EventWatch(upstream, call, sink, request);
+    const watch = new EventWatch(upstream, { call, calls }, sink, request);
     return mapped(upstream.stream(request, watch.call), watch);
   };
   const chat: NonNullable<Upstream['chat']> = (body, call) => {
-    const watch = new ChatWatch(upstream, call, sink, body);
+    const watch = new ChatWatch(upstream, { call, calls }, sink, body);
     // The cast: this is called only if the upstream has `chat`.
     const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
     return mapped(chatOf.call(upstream, body, watch.call), watch);
   };
+  const redact: NonNullable<Upstream['redact']> = (error, call) =>
+    upstream.redact?.(error, calls.passedOn(call)) ?? error;
   return new Proxy(upstream, {
     get(target, name) {
       if (name === 'stream') return stream;
       const value: unknown = Reflect.get(target, name, target);
       if (name === 'chat') return value && chat;
+      if (name === 'redact') return value && redact;
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
+}
+
+/** A call as the upstream's user made it, and those that are passed on. */
+interface ObservedCall {
+  readonly call: UpstreamCall;
+  readonly calls: OwnCalls;
 }
 
 /** Follows one call, whose batches pass unchanged. */
@@ -65,18 +76,18 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   private host: string | undefined = undefined;
   private isOver = false;
 
-  constructor(upstream: Upstream, call: UpstreamCall, sink: CallSink, given: unknown) {
+  constructor(upstream: Upstream, { call, calls }: ObservedCall, sink: CallSink, given: unknown) {
     this.upstream = upstream;
     this.sink = sink;
     this.record = sink.begin(upstream.name, call.signal);
     this.given = this.record && sink.keepsText ? given : undefined;
-    const onAttempt = (attempt: number, host: string) => {
-      this.attempts = attempt;
-      this.host = host;
-      this.record?.attempt(host);
-      call.onAttempt?.(attempt, host);
+    const onAttempt: OnAttempt = (made) => {
+      this.attempts = made.attempt;
+      this.host = made.host;
+      this.record?.attempt(made.host);
+      call.onAttempt?.(made);
     };
-    this.call = { ...call, onAttempt, ...this.tap(call) };
+    this.call = calls.changed(call, { onAttempt, ...this.tap(call) });
   }
 
   protected abstract hasOutput(batch: Batch): boolean;

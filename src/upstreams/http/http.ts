@@ -1,7 +1,9 @@
 /** Requests to a model server: one keep-alive pool, and retries before the first byte. */
 
 import type { Dispatcher, Pool } from 'undici';
+import { codeNameOf } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
+import type { OnAttempt } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { undici } from '../../protocol/json/packages.cjs';
@@ -38,8 +40,8 @@ interface HttpRequest {
   readonly stop: Stop;
   /** The most attempts after the first. Default: as the client is set. */
   readonly retries?: number | undefined;
-  /** Receives the number of each attempt and the server's host. */
-  readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
+  /** Receives each attempt before it is made. */
+  readonly onAttempt?: OnAttempt | undefined;
 }
 
 /** A response with a success status. */
@@ -84,14 +86,17 @@ export function httpClient(options: HttpOptions): HttpClient {
 
   return {
     async send(request) {
+      const facts: { host: string; after?: string } = { host: baseURL.host };
       for (let retry = 0; ; retry += 1) {
-        request.onAttempt?.(retry + 1, baseURL.host);
+        request.onAttempt?.({ attempt: retry + 1, ...facts });
         try {
           return await attempt(request);
         } catch (error) {
           throwIfStopped(request);
           const pause = retry < Math.min(retries, request.retries ?? retries) ? pauseBefore(error, retry) : undefined;
-          if (pause === undefined) throw unreachableAs(error, options);
+          const failure = unreachableAs(error, options);
+          if (pause === undefined) throw failure;
+          facts.after = codeNameOf(failure);
           await rest(pause, request.stop);
           throwIfStopped(request);
         }

@@ -1,6 +1,7 @@
 /** The attempts of one call: after which errors, which server is next, and what each of them receives. */
 
-import type { UpstreamCall } from '../../ports/upstream.ts';
+import { codeNameOf } from '../../ports/host/error-warning.ts';
+import type { OnAttempt, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import type { Choose } from './choose.ts';
@@ -63,8 +64,11 @@ export class Attempts {
     this.preferred = answered.get(call);
   }
 
-  /** Undefined if no server is left that takes calls, or the call has had enough attempts. */
-  async next(): Promise<Attempt | undefined> {
+  /**
+   * Undefined if no server is left that takes calls, or the call has had enough attempts. `failure` is the error of the
+   * attempt before.
+   */
+  async next(failure: unknown): Promise<Attempt | undefined> {
     const { tried, settings } = this;
     while (tried.size < settings.most) {
       const now = Date.now();
@@ -75,8 +79,8 @@ export class Attempts {
       // Before the call is counted: the names may be those of a function of the host, which may throw.
       const names = { model: server.modelFor(settings.model), owner: settings.ownerOf(server) };
       const lease = await server.enter();
-      if (lease)
-        return { ...names, lease, call: this.callFor(server, ready.length === 1 || tried.size === settings.most) };
+      const isLast = ready.length === 1 || tried.size === settings.most;
+      if (lease) return { ...names, lease, call: this.callFor(server, isLast, failure) };
     }
     return undefined;
   }
@@ -100,20 +104,15 @@ export class Attempts {
   }
 
   /** The same object for each round at one server, which may choose among servers itself. */
-  private callFor(server: Server, isLast: boolean): OwnCall {
-    const { call, preferred, asked } = this;
-    const { limits, onAttempt } = call;
+  private callFor(server: Server, isLast: boolean, failure: unknown): OwnCall {
+    const { call, preferred } = this;
+    const { limits } = call;
     const own: OwnCall = preferred?.server === server ? preferred.call : { ...call };
     const firstByteTimeoutMs = Math.min(limits.firstByteTimeoutMs, this.settings.firstByteTimeoutMs ?? Infinity);
     own.limits = { ...limits, firstByteTimeoutMs };
     // Another server answers sooner than the same one after a pause.
     own.retries = isLast ? call.retries : 0;
-    own.onAttempt =
-      onAttempt &&
-      ((_, host) => {
-        asked.count += 1;
-        onAttempt(asked.count, host);
-      });
+    own.onAttempt = call.onAttempt && named(call.onAttempt, server.name, this.asked, failure);
     this.answered.set(call, { server, call: own });
     return own;
   }
@@ -141,3 +140,13 @@ const OF_THE_KEY: ReadonlySet<number> = new Set([401, 402, 429]);
 
 /** For several keys of one server: a key that is throttled, has no credit or is refused. */
 export const isKeyFault: FailoverRule = (error) => error instanceof ApiError && OF_THE_KEY.has(error.status);
+
+/** Counts the attempts over all servers, and adds the server's name, and what failed at the one before. */
+function named(onAttempt: OnAttempt, name: string, asked: { count: number }, failure: unknown): OnAttempt {
+  const before = failure instanceof ApiError ? { after: codeNameOf(failure) } : {};
+  return ({ server, ...made }) => {
+    asked.count += 1;
+    const path = server === undefined ? name : `${name}/${server}`;
+    onAttempt({ ...before, ...made, attempt: asked.count, server: path });
+  };
+}

@@ -89,7 +89,7 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
     const { request, signal } = this;
     signal.throwIfAborted();
     this.attempts ??= request?.attempts();
-    const attempt = await this.attempts?.next();
+    const attempt = await this.attempts?.next(failure);
     if (!attempt) throw failure ?? this.attempts?.unavailable();
     // The client left meanwhile.
     if (this.over) return attempt.lease.end('left');

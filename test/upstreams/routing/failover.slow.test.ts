@@ -2,7 +2,7 @@
 
 import { withFailover } from 'express-open-responses/routing';
 import fc from 'fast-check';
-import { ApiError, memoryStore, type ResponseInfo } from '../../../src/index.ts';
+import { ApiError, type AttemptInfo, memoryStore, type ResponseInfo } from '../../../src/index.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -134,11 +134,16 @@ describe('[X-11] withFailover', () => {
     expect([await textOf(over(servers)), counts(servers)]).toEqual(['late', [1, 2]]);
   });
 
-  it('numbers all attempts of a call, with the host of each', async () => {
+  it('tells all attempts of a call, with the server of each and what failed before', async () => {
     const servers = await pair(refuses(500));
     const attempts: unknown[] = [];
-    await ask(over(servers), {}, callOf({ onAttempt: (attempt, host) => attempts.push([attempt, host]) }));
-    expect(attempts).toEqual(servers.map(({ baseURL }, index) => [index + 1, new URL(baseURL).host]));
+    const upstream = withFailover([{ upstream: over(servers), name: 'eu' }]);
+    await ask(upstream, {}, callOf({ onAttempt: (attempt) => attempts.push(attempt) }));
+    const hosts = servers.map(({ baseURL }) => new URL(baseURL).host);
+    expect(attempts).toEqual([
+      { attempt: 1, host: hosts[0], server: 'eu/a' },
+      { attempt: 2, host: hosts[1], server: 'eu/b', after: 'refused_500' },
+    ]);
   });
 
   it('asks nobody for a client that has left, and frees the server of one that leaves', async () => {
@@ -429,13 +434,22 @@ describe('[X-11] over HTTP', () => {
   it('names the server to hooks and shows all of them in the status, without addresses or keys', async () => {
     const servers = await pair(refuses(503, { 'retry-after': '60' }));
     const seen: ResponseInfo[] = [];
-    const hooks = { onResponse: (info: ResponseInfo) => void seen.push(info) };
+    const attempts: AttemptInfo[] = [];
+    const hooks = {
+      onResponse: (info: ResponseInfo) => void seen.push(info),
+      onAttempt: (info: AttemptInfo) => void attempts.push(info),
+    };
     const app = await startApp({ options: { upstream: over(servers), hooks, store: memoryStore() } });
     const body = JSON.stringify({ model: 'm', input: 'Hi' });
     const headers = { 'content-type': 'application/json' };
     const answer = await fetch(`${app.url}/responses`, { method: 'POST', headers, body });
     const status = await app.router.status();
     await app.close();
+    const requestId = answer.headers.get('x-request-id');
+    expect(attempts).toEqual([
+      { requestId, attempt: 1, host: new URL(servers[0]?.baseURL ?? '').host, server: 'a' },
+      { requestId, attempt: 2, host: new URL(servers[1]?.baseURL ?? '').host, server: 'b', after: 'refused_503' },
+    ]);
     expect([answer.status, seen.map(({ server }) => server), status.status, status.upstream.servers]).toEqual([
       200,
       ['b'],
