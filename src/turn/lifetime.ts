@@ -8,7 +8,7 @@ import { ApiError } from '../protocol/errors.ts';
 const GRACE_MS = 1000;
 
 /** What a turn needs of its request. */
-export type TurnRequest = Pick<EndpointRequest, 'scope' | 'signal' | 'abort' | 'disconnect'>;
+type TurnRequest = Pick<EndpointRequest, 'scope' | 'signal' | 'abort' | 'disconnect'>;
 
 /** The end of a turn, for any reason. */
 export interface Lifetime {

@@ -4,7 +4,7 @@ import type { VectorFileKey, VectorIndex } from '../ports/vectors/vector-index.t
 import { fromIndex } from './from-index.ts';
 
 /** Where files are, and where they are searched. */
-export interface FilePlaces {
+interface FilePlaces {
   readonly files: FileStore;
   readonly index: VectorIndex;
 }

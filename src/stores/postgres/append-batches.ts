@@ -17,7 +17,7 @@ export interface KeyedAppend {
 }
 
 /** Writes appends to different logs, each all or nothing by itself; resolves with the indexes of those that were written. */
-export type WriteAppends = (appends: readonly KeyedAppend[]) => Promise<ReadonlySet<number>>;
+type WriteAppends = (appends: readonly KeyedAppend[]) => Promise<ReadonlySet<number>>;
 
 interface Waiting extends KeyedAppend {
   readonly characters: number;

@@ -1,8 +1,8 @@
 /** The settings of a Messages request in the words of the Responses API. */
 
 import { hash } from 'node:crypto';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { MessagesBody } from './request/schema.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import type { MessagesBody } from './schema.ts';
 
 /** The least that the Responses API takes. */
 const LEAST_TOKENS = 16;

@@ -1,5 +1,5 @@
 /** The calls that a wrapper of an upstream passes on with changes of its own. */
-import type { UpstreamCall } from './upstream.ts';
+import type { UpstreamCall } from '../upstream.ts';
 
 /**
  * One object for each call that the wrapper receives, however many rounds the call has: upstreams keep what they know of a
