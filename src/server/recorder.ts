@@ -112,7 +112,7 @@ const MOST_CHARACTERS = 128;
 const PLAIN = /^[\w.:/@-]+$/;
 
 /** Such as `stored requestId=req_1 ms=3`. */
-export function stepLine(name: string, facts: Readonly<Record<string, unknown>>): string {
+function stepLine(name: string, facts: Readonly<Record<string, unknown>>): string {
   const parts = Object.entries(facts).filter(([, value]) => value !== undefined);
   return [name, ...parts.map(([key, value]) => `${key}=${shown(value)}`)].join(' ');
 }

@@ -84,7 +84,7 @@ function faultsOf({ reported, makes, finds, brings, counts, websocket = false },
   const atFirst = requests.find(({ body }) => body.tools)?.body.tools.map((tool) => tool.function.name) ?? [];
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
-    results.some(({ content }) => reported.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
+    results.some(({ content }) => reported.test(content)) ? '' : `the model received: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
     brings === undefined || JSON.stringify(requests.map(({ body }) => body.messages)).includes(brings)
       ? ''

@@ -108,8 +108,8 @@ function claudeAsked(prompt, { modules, home, url }) {
 }
 
 /**
- * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
- * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
+ * Each scene: the agent runs the tools that the model calls, sends the model their results, and shows what it answers. `reported` is what
+ * the model must have received of a run, and `makes` what must then be in the file. With `searches` the server
  * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
  * its first message must hold, and with `counts` the agent asks for numbers of tokens.
  */
