@@ -104,7 +104,7 @@ function faultsOf(scene, { written, work, server, requests, posts }) {
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
     reported === undefined || results.some((text) => reported.test(text))
       ? ''
-      : `the model was told: ${JSON.stringify(results)}`,
+      : `the model received: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
     brings === undefined || JSON.stringify(requests.map(({ body }) => body)).includes(brings)
       ? ''

@@ -185,8 +185,8 @@ function asDocumented(start, ...where) {
 }
 
 /**
- * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
- * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
+ * Each scene: the agent runs the tools that the model calls, sends the model their results, and shows what it answers. `reported` is what
+ * the model must have received of a run, and `makes` what must then be in the file. With `searches` the server
  * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
  * its first message must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the
  * context of the model is full after its first call, and the agent prints this when it has made a summary. `upstream` is the one behind

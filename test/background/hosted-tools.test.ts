@@ -62,8 +62,8 @@ it.each(stores)('[X-13] [X-08] hosted tools go on without the client, which gets
         for (const after of whole.keys()) expect(await eventsAfter(app, id, after)).toEqual(whole.slice(after + 1));
         const next = { input: CLIENT_OUTPUTS, previous_response_id: id, tools: FOUR_TOOLS, background: true };
         const { response: ended } = await streamOf(app.url, next);
-        const told = app.fake.requests.slice(2).map((request) => Object.values(toolTexts(chatBody(request))));
-        expect([shape(ended), told]).toEqual([['message completed'], [FOUR_RESULTS]]);
+        const sentToModel = app.fake.requests.slice(2).map((request) => Object.values(toolTexts(chatBody(request))));
+        expect([shape(ended), sentToModel]).toEqual([['message completed'], [FOUR_RESULTS]]);
       }),
     opened,
   );

@@ -34,7 +34,7 @@ const frames = fc
     ]),
   );
 
-/** All that is told from there on. */
+/** All events from there on. */
 async function readAll(recording: Recording<string>, after: number): Promise<string> {
   let text = '';
   for await (const piece of recording.after(after, reader()) ?? []) text += piece;
@@ -52,7 +52,7 @@ describe('Recording', () => {
     expect(pieces).toEqual([texts.slice(0, 2), texts.slice(2, 4), texts.slice(4), []]);
   });
 
-  it('[S-18] tells everybody the same from any event on, whenever they come', async () => {
+  it('[S-18] sends everybody the same from any event on, whenever they come', async () => {
     const batches = fc.array(fc.nat(5), { minLength: 10, maxLength: 10 });
     await fc.assert(
       fc.asyncProperty(frames, batches, fc.integer({ min: -1, max: 35 }), async (frames, sizes, after) => {
@@ -90,7 +90,7 @@ describe('Recording', () => {
     expect(reported).toBe(`0: reader_too_slow${END}`);
   });
 
-  it('[S-18] tells each reader in its own async context, and none of what another throws', async () => {
+  it('[S-18] calls each reader in its own async context, and none with what another throws', async () => {
     const context = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const recording = new Recording<string>();

@@ -292,7 +292,7 @@ describe('a response whose process is gone', () => {
     ]);
   });
 
-  it('[S-18] keeps finished results, and tells the model of a tool that was lost while it ran', async () => {
+  it('[S-18] keeps finished results, and informs the model of a tool that was lost while it ran', async () => {
     const { tools, runs } = countedTools();
     const one = await join({ tools });
     await join({ tools });
@@ -334,29 +334,26 @@ describe('a response whose process is gone', () => {
   it.each([
     ['completed', { body: textStream('Hello') }],
     ['failed', { body: [chatChunk({ role: 'assistant', content: 'Hel' }), chatChunk({ content: 'lo' })] }],
-  ] as const)(
-    '[S-18] has the end that was stored, %s, where only the log was not told of it',
-    async (status, reply) => {
-      const kept = store;
-      const isKept = new Promise<void>((resolve) => {
-        store = slowly(keepingOnce(kept, resolve));
-      });
-      const one = await join();
-      store = kept;
-      const two = await join();
-      model.reply(reply);
-      const id = await begun(one);
-      await isKept;
-      await queue.hand(1, keyOf(id)).outcome;
-      const whole = await settledOn(two, id);
-      expect([whole.status, whole.model, textsOf(whole), model.requests.length]).toEqual([
-        status,
-        'fake-model',
-        ['Hello'],
-        1,
-      ]);
-    },
-  );
+  ] as const)('[S-18] has the end that was stored, %s, where only the log lacks it', async (status, reply) => {
+    const kept = store;
+    const isKept = new Promise<void>((resolve) => {
+      store = slowly(keepingOnce(kept, resolve));
+    });
+    const one = await join();
+    store = kept;
+    const two = await join();
+    model.reply(reply);
+    const id = await begun(one);
+    await isKept;
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(two, id);
+    expect([whole.status, whole.model, textsOf(whole), model.requests.length]).toEqual([
+      status,
+      'fake-model',
+      ['Hello'],
+      1,
+    ]);
+  });
 
   it.each([
     ['completed', 'not kept', { body: textStream('Hello') }],

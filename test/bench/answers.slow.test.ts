@@ -1,17 +1,17 @@
 /** The bench's servers say what the bench's model says: a fast wrong answer must not win. */
-import { type Said, saidAfterTools, saidToPlans } from '../../bench/said.mjs';
+import { answersAfterTools, answersToPlans, type Compared } from '../../bench/compared.mjs';
 import { itBuilt } from '../examples/support.ts';
 
 const ROUND = 'The quick brown fox "jumps" over\n the lazy dög.';
 const EIGHT = 'The quick brown fox "jumps" over\n the lazy';
 
-function written(text: string, output: number, calls: readonly string[] = [], input = 9): Said {
+function written(text: string, output: number, calls: readonly string[] = [], input = 9): Compared {
   return { text, calls, usage: { input, output } };
 }
 
 describe('the servers of the bench', () => {
   itBuilt('dist/esm/index.js')(
-    '[Q-04] say to every plan exactly what the model said',
+    '[Q-04] answer every plan with exactly the model’s output',
     async () => {
       const right = {
         'burst:500': written(ROUND.repeat(50), 500),
@@ -24,16 +24,16 @@ describe('the servers of the bench', () => {
       };
       const names = ['pass-through', 'pass-through in Express', 'ours in Express', 'ours on node:http', 'ours, chat'];
       const all = [...names, 'bare in Express', 'naive'].map((name) => [name, right]);
-      expect(await saidToPlans()).toEqual(Object.fromEntries(all));
+      expect(await answersToPlans()).toEqual(Object.fromEntries(all));
     },
     120_000,
   );
 
   itBuilt('dist/esm/index.js')(
-    '[Q-04] run the tool and say what the model said then, with the tokens of both rounds',
+    '[Q-04] run the tool and answer with the model’s output then, with the tokens of both rounds',
     async () => {
       const right = { 'ours in Express': written(EIGHT, 9, [], 18), 'ours, chat': written(EIGHT, 9, [], 18) };
-      expect(await saidAfterTools()).toEqual({ tool: right, mcp: right });
+      expect(await answersAfterTools()).toEqual({ tool: right, mcp: right });
     },
     120_000,
   );

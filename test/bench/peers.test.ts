@@ -1,4 +1,4 @@
-/** Peers of the bench: started where they are, and told how to install where not. */
+/** Peers of the bench: started where they are, and reported with how to install where not. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -38,7 +38,7 @@ function rowsOf(text: string): ReadonlyMap<string, readonly string[]> {
 
 describe('node bench/run.mjs', () => {
   itBuilt('dist/esm/index.js')(
-    '[Q-04] measures every server and right peer, tells why it does not measure a wrong one, and ends by itself',
+    '[Q-04] measures every server and right peer, reports why it does not measure a wrong one, and ends by itself',
     async () => {
       const upstreamPort = await freePort();
       const [right, silent] = await Promise.all([startPeer(upstreamPort), startSilentPeer()]);

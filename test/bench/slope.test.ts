@@ -20,7 +20,7 @@ describe('slopeOf', () => {
     expect([slope, error]).toEqual([expect.closeTo(1 / 33), expect.closeTo(2 / 33)]);
   });
 
-  it('[Q-04] tells growth from a saw without one', () => {
+  it('[Q-04] distinguishes growth from a saw without one', () => {
     const saw = Array.from({ length: 80 }, (_, x) => 1000 + ((x * 37) % 13));
     const growing = saw.map((value, x) => value + x);
     const errors = [saw, growing].map((figures) => slopeOf(figures)).map(({ slope, error }) => Math.abs(slope) / error);

@@ -75,7 +75,7 @@ describe.each(answers)('[C-28] %s of a proxy', (_, body, step) => {
     });
   });
 
-  it('is refused past the limit, and tells what is left before', async () => {
+  it('is refused past the limit, and shows what is left before', async () => {
     const limits = { requests: { points: 5, duration: 60 }, tokens: { points: 20, duration: 3600 } };
     await behind(
       step,

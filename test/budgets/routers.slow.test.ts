@@ -11,7 +11,7 @@ const start = async (setup: BudgetAppSetup = {}) => {
 };
 const HI = { input: 'Hi' };
 const MESSAGES = { messages: [{ role: 'user', content: 'Hi' }] };
-/** Counts a character as a token, so that tests can tell what was estimated. */
+/** Counts a character as a token, so that tests can see what was estimated. */
 const tokens = { count: (text: string) => text.length };
 
 const ways = [
@@ -27,7 +27,7 @@ describe.each(ways)('[C-28] %s with %j', (path, body) => {
   const isStream = 'stream' in body;
   const answer = { body: isStream ? textStream('Hello') : chatCompletion('Hello') };
 
-  it('is charged with what the model server reports, and tells what was left', async () => {
+  it('is charged with what the model server reports, and shows what was left', async () => {
     await start({
       budget: { limits: { requests: { points: 5, duration: 60 }, tokens: { points: 30, duration: 60 } } },
     });
@@ -128,7 +128,7 @@ describe('[C-28] a tool loop of three model calls', () => {
 });
 
 describe('[C-28] other ways to call a model', () => {
-  it('a response in the background is charged, and its answer tells what is left', async () => {
+  it('a response in the background is charged, and its answer shows what is left', async () => {
     await start({ budget: { limits: { requests: { points: 5, duration: 60 } } } });
     app.fake.reply({ body: textStream('Hello') });
     const response = await app.post('/responses', { ...HI, background: true });

@@ -1,4 +1,4 @@
-/** The budget alone: what is taken, what is charged, and what a client is told. */
+/** The budget alone: what is taken, what is charged, and what a client receives. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BurstyRateLimiter, RateLimiterMemory } from 'rate-limiter-flexible';
 import {
@@ -81,7 +81,7 @@ describe.each(limiters)('[C-28] with limits %s', (_, limit) => {
     expect(await outcomeOf(budget, 'a')).toBe('rate_limit_exceeded');
   });
 
-  it('the client is told what is left', async () => {
+  it('the client receives what is left', async () => {
     const budget = tokenBudget({ limits: { requests: limit(), tokens: limit(), outputTokens: limit() } });
     const first = (await budget.admit('a')).headers;
     await use(budget, 'a', 2, 4);
@@ -115,7 +115,7 @@ it('[C-28] a rate may have a burst: 100 a second for a user and 100 more at once
   expect([await passed(user, 'ada'), await passed(key, 'key-1'), await passed(key, 'key-2')]).toEqual([200, 100, 100]);
 });
 
-it('[C-28] who is over a limit is told when to try again, as OpenAI tells it', async () => {
+it('[C-28] who is over a limit learns when to try again, as from OpenAI', async () => {
   const budget = tokenBudget({ limits: { requests: { points: 1, duration: 90 } } });
   await budget.admit('a');
   const { status, code, type, message, headers } = await refusalOf(budget);
@@ -215,7 +215,7 @@ describe('the cost', () => {
     () => {
       throw new Error('no price');
     },
-  ])('counts as nothing where the host cannot tell it: %s', async (cost) => {
+  ])('counts as nothing where the host does not know it: %s', async (cost) => {
     const budget = tokenBudget({ cost, limits: { cost: MINUTE } });
     await use(budget, 'a', 3, 1);
     expect((await budget.report({ tenant: 'a' })).map((row) => row.cost)).toEqual([0]);

@@ -1,4 +1,4 @@
-/** What goes wrong in a chat completion, on either side, and how the client is told. */
+/** What goes wrong in a chat completion, on either side, and how it is reported to the client. */
 
 import { functionTools, type RouterOptions, type ToolCallInfo } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
@@ -135,7 +135,7 @@ describe('in the middle of a stream', () => {
       { body: WRITTEN + chatChunk({}, { finish_reason: 'error' }) },
       { message: 'The model server failed while answering.', code: 'upstream_error' },
     ],
-  ])('[P-08] [S-19] what came before is told where it %s, then the error, then [DONE]', async (_what, reply, error) => {
+  ])('[P-08] [S-19] what came before is sent where it %s, then the error, then [DONE]', async (_what, reply, error) => {
     app.fake.reply(reply);
     const data = await askData(app.url);
     const last = JSON.stringify({ error: { message: '', type: 'server_error', param: null, code: '', ...error } });
@@ -158,7 +158,7 @@ describe('in the middle of a stream', () => {
     expect(written).toEqual(['Hello']);
   });
 
-  it('[P-09] [A-27] the same is a status in JSON, since nothing has been told yet', async () => {
+  it('[P-09] [A-27] the same is a status in JSON, since nothing has been sent yet', async () => {
     app.fake.reply({ body: WRITTEN });
     const { status, body } = await askJson(app.url);
     expect({ status, body, reported }).toEqual({
@@ -168,7 +168,7 @@ describe('in the middle of a stream', () => {
     });
   });
 
-  it('[P-04] [A-28] a later round that is refused is told in the stream, never a silent end', async () => {
+  it('[P-04] [A-28] a later round that is refused is reported in the stream, which never ends without an error', async () => {
     app.fake.reply(says({ text: 'Hello', calls: [calling('ours')] }), { status: 400, body: '{"message":"Too long."}' });
     const data = await askData(app.url);
     const error = { message: 'Too long.', type: 'invalid_request_error', param: null, code: 'invalid_request' };
@@ -392,7 +392,7 @@ describe('the key and the address of the model server', () => {
   const shown = async (body: JsonObject = {}) => /sk-test|127\.0\.0\.1/.test(await (await ask(app.url, body)).text());
   beforeEach(() => start());
 
-  it('[P-09] stay unknown to clients where a refusal tells them', async () => {
+  it('[P-09] stay unknown to clients where a refusal holds them', async () => {
     app.fake.reply({ status: 402, body: secret() });
     expect(await shown()).toBe(false);
   });
@@ -401,7 +401,7 @@ describe('the key and the address of the model server', () => {
   it.each([
     ['an answer', false],
     ['a chunk', true],
-  ])('[P-09] stay unknown to clients where the error in %s tells them', async (_what, stream) => {
+  ])('[P-09] stay unknown to clients where the error in %s holds them', async (_what, stream) => {
     app.fake.reply({ body: stream ? `${WRITTEN}data: ${secret()}\n\n` : secret() });
     expect(await shown({ stream })).toBe(false);
   });

@@ -23,7 +23,7 @@ const LATER = 'later';
 let app: ChatApp;
 let running: Gate;
 let aborted: Gate<string>;
-/** The requests that the host heard of, but for those. */
+/** The requests that were reported to the host, but for those. */
 let reported: string[];
 
 beforeEach(async () => {
@@ -167,7 +167,7 @@ it('[P-10] a client that reads slowly holds the model server back', async () => 
   const frames = (reply.body as AsyncIterable<string>)[Symbol.asyncIterator]();
   for (let read = 0; read < 5; read += 1) await frames.next();
   await new Promise(setImmediate);
-  // One ahead, for the beats.
+  // One ahead, for the heartbeats.
   expect(written).toBeLessThanOrEqual(6);
   await frames.return?.();
   await new Promise(setImmediate);

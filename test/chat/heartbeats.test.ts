@@ -1,4 +1,4 @@
-/** What fills the silences of a chat stream: comments, for as long as the client is told nothing. */
+/** What fills the pauses of a chat stream: comments, for as long as nothing else is sent. */
 import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';

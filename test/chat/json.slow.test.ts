@@ -1,4 +1,4 @@
-/** Every recorded JSON answer through a chat router: byte for byte, and told in chunks to a client that wants a stream. */
+/** Every recorded JSON answer through a chat router: byte for byte, and in chunks for a client that wants a stream. */
 import type OpenAI from 'openai';
 import { functionTools } from '../../src/index.ts';
 import { recordedJson } from '../support/replay.ts';

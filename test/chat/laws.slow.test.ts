@@ -1,4 +1,4 @@
-/** A law over random turns: whatever is said and called, and however it is cut, the client gets all of its own and nothing else. */
+/** A law over random turns: whatever is written and called, and however it is cut, the client gets all of its own and nothing else. */
 
 import fc from 'fast-check';
 import { functionTools } from '../../src/index.ts';
@@ -63,9 +63,9 @@ describe('a turn of one to three rounds, in any mixture and at any cut,', () => 
         reported: due(rounds),
         ran: rounds.flatMap(({ pieces }) => pieces.filter(isOurs).map(argumentsOf)),
       };
-      for (const tell of [streamed, gathered, whole]) {
+      for (const answerOf of [streamed, gathered, whole]) {
         ran = [];
-        const { content, calls, finish } = await tell(app.url);
+        const { content, calls, finish } = await answerOf(app.url);
         // A call without arguments is as the model server wrote it where its chunks could be passed on.
         const filled = calls.map((call) => ({ ...call, arguments: call.arguments || '{}' }));
         expect({ reported: { content, calls: filled, finish }, ran }).toEqual(expected);

@@ -40,7 +40,7 @@ it("[S-19] passes a client's function call on byte for byte", async () => {
   expect(data.map((each) => `data: ${each}\n\n`).join('')).toBe(answer.body);
 });
 
-it('[S-19] [A-28] runs a function of the server, and tells the model in a function message', async () => {
+it('[S-19] [A-28] runs a function of the server, and sends the model its result in a function message', async () => {
   app.fake.reply(calls(OURS, 'Ours: '), { body: textStream('Done.') });
   const chunks = await askChunks(app.url, { ...FUNCTIONS, function_call: { name: 'ours' } });
   const text = JSON.stringify(chunks);
@@ -65,7 +65,7 @@ it('[S-19] [A-27] runs a function of the server in JSON too', async () => {
   expect(requestedOf(app).messages).toEqual(ASKED_BACK);
 });
 
-it("[S-19] tells a client's function call in chunks, where the model server answered in JSON", async () => {
+it("[S-19] sends a client's function call in chunks, where the model server answered in JSON", async () => {
   app.fake.reply(callsWhole(THEIRS));
   const chunks = await askChunks(app.url, FUNCTIONS);
   const head = { id: 'chatcmpl-fake', created: 1_700_000_000, model: 'fake-model', object: 'chat.completion.chunk' };
@@ -75,7 +75,7 @@ it("[S-19] tells a client's function call in chunks, where the model server answ
   ]);
 });
 
-it("[S-19] tells a client's function call in JSON, where the model server answered in a stream", async () => {
+it("[S-19] sends a client's function call in JSON, where the model server answered in a stream", async () => {
   app.fake.reply(calls(THEIRS, 'Yours: '));
   const { body } = await askJson(app.url, FUNCTIONS);
   const [choice] = body.choices as [JsonObject];

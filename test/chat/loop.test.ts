@@ -53,12 +53,12 @@ async function start(options: RouterOptions = {}): Promise<void> {
   app = await startChatApp({ tools: tools(), ...options });
 }
 
-describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
+describe.each(FORMS)('a tool of the server, %s,', (_, answerOf) => {
   it('[T-02] [A-27] [A-28] runs once, and the model answers with its result, in exactly two model calls', async () => {
     await start();
     const call = calling('add', { a: 2 });
     app.fake.reply(says({ text: 'Let me see. ', calls: [call] }), says({ text: 'It is 3.' }));
-    expect(await tell(app.url)).toEqual({ content: 'Let me see. It is 3.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'Let me see. It is 3.', calls: [], finish: 'stop' });
     expect(ran).toEqual([{ a: 2 }]);
     expect(app.fake.requests.map(({ body }) => (body as JsonObject).messages)).toEqual([
       [USER],
@@ -70,7 +70,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start();
     const calls = [1, 2, 3].map((a) => calling('add', { a }, `call_${a}`));
     app.fake.reply(...calls.map((call) => says({ calls: [call] })), says({ text: 'Done.' }));
-    expect(await tell(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
     const rounds = calls.flatMap((call, index) => [
       { role: 'assistant', content: null, tool_calls: [wired(call)] },
       result(call, String(index + 2)),
@@ -94,7 +94,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start({ tools: functionTools(execute) });
     const calls = ['one', 'two', 'three'].map((name) => calling(name));
     app.fake.reply(says({ calls }), says({ text: 'Done.' }));
-    expect(await tell(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
     expect(requestedOf(app).messages).toEqual([
       USER,
       { role: 'assistant', content: null, tool_calls: calls.map(wired) },
@@ -117,7 +117,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
       says({ calls: ['1', '2', '3', '4', '5'].map((id) => calling('busy', {}, id)) }),
       says({ text: '.' }),
     );
-    await tell(app.url);
+    await answerOf(app.url);
     expect({ runs: seen.length, most: Math.max(...seen) }).toEqual({ runs: 5, most: 2 });
   });
 
@@ -135,10 +135,10 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     ['arguments that do not fit the schema', calling('add', { a: 'x' }), 'input_validation_error: '],
     ['a tool that throws', calling('fail'), 'out of order'],
     ['no arguments at all', calling('say', ''), 'hello'],
-  ])('[T-05] [T-06] [P-05] tells the model in words what came of %s', async (_name, call, reported) => {
+  ])('[T-05] [T-06] [P-05] describes to the model in words what came of %s', async (_name, call, reported) => {
     await start();
     app.fake.reply(says({ calls: [call] }), says({ text: 'I see.' }));
-    expect(await tell(app.url)).toEqual({ content: 'I see.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'I see.', calls: [], finish: 'stop' });
     const content = expect.stringContaining(reported);
     expect({ last: requestedOf(app).messages.at(-1), ran }).toEqual({ last: result(call, content), ran: [] });
   });
@@ -146,12 +146,12 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
   it('[P-05] is asked with {} where the model gave it no arguments, and the model is reminded of just that', async () => {
     await start();
     app.fake.reply(says({ calls: [calling('say', '')] }), says({ text: '.' }));
-    await tell(app.url);
+    await answerOf(app.url);
     const requested = requestedOf(app).messages.at(-2);
     expect(requested).toEqual({ role: 'assistant', content: null, tool_calls: [wired(calling('say', '{}'))] });
   });
 
-  it('[T-05] is given up when its time is over, and the model is told so', async () => {
+  it('[T-05] is given up when its time is over, and the model is informed', async () => {
     const aborted = gate<string>();
     const execute = (_args: JsonObject, { signal }: { readonly signal: AbortSignal }) => {
       signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
@@ -160,7 +160,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start({ tools: functionTools({ slow: { execute } }), limits: { toolTimeoutMs: 20 } });
     const call = calling('slow');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too slow.' }));
-    expect(await tell(app.url)).toEqual({ content: 'Too slow.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'Too slow.', calls: [], finish: 'stop' });
     expect(requestedOf(app).messages.at(-1)).toEqual(result(call, 'The tool did not answer within 20 ms.'));
     expect(await aborted.opened).toBe('The tool did not answer within 20 ms.');
   });
@@ -172,7 +172,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     });
     const call = calling('big');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too big.' }));
-    await tell(app.url);
+    await answerOf(app.url);
     const reported = 'The tool answered with 101 bytes, more than the 100 that are allowed.';
     expect(requestedOf(app).messages.at(-1)).toEqual(result(call, reported));
   });
@@ -182,7 +182,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const execute = () => ({ content: [{ type: 'input_image', image_url: image }] });
     await start({ tools: functionTools({ look: { execute } }) });
     app.fake.reply(says({ calls: [calling('look')] }), says({ text: 'A cat.' }));
-    await tell(app.url);
+    await answerOf(app.url);
     expect(requestedOf(app).messages.at(-1)).toEqual({
       role: 'user',
       content: [{ type: 'image_url', image_url: expect.objectContaining({ url: image }) }],
@@ -195,15 +195,15 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
       says({ text: '.', calls: [calling('add', { a }, `call_${a}`)] }),
     );
     app.fake.reply(...rounds);
-    expect(await tell(app.url)).toEqual({ content: '.'.repeat(26), calls: [], finish: 'length' });
+    expect(await answerOf(app.url)).toEqual({ content: '.'.repeat(26), calls: [], finish: 'length' });
     expect({ ran: ran.length, requested: app.fake.requests.length }).toEqual({ ran: 25, requested: 26 });
   });
 
-  it('[A-30] is stopped where its round holds more calls than are left, even where nothing was said', async () => {
+  it('[A-30] is stopped where its round holds more calls than are left, even where there was no text', async () => {
     await start({ limits: { toolCalls: 3 } });
     const calls = [1, 2, 3, 4, 5].map((a) => calling('add', { a }, `call_${a}`));
-    app.fake.reply(says({ calls }), says({ text: 'Never said.' }));
-    expect(await tell(app.url)).toEqual({ content: null, calls: [], finish: 'length' });
+    app.fake.reply(says({ calls }), says({ text: 'Never sent.' }));
+    expect(await answerOf(app.url)).toEqual({ content: null, calls: [], finish: 'length' });
     expect({ ran, requested: app.fake.requests.length }).toEqual({ ran: [{ a: 1 }, { a: 2 }, { a: 3 }], requested: 1 });
   });
 
@@ -211,7 +211,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start();
     const again = says({ calls: [calling('add', { a: 1 })] });
     app.fake.reply(again, again, again, says({ text: 'Fine.' }));
-    expect(await tell(app.url)).toEqual({ content: 'Fine.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url)).toEqual({ content: 'Fine.', calls: [], finish: 'stop' });
     const note = '(add was called 3 times in a row with the same arguments and the same result. Answer without tools.)';
     const requested = app.fake.requests.map(({ body }) => body as JsonObject);
     expect(requested.map(({ tool_choice: choice }) => choice)).toEqual([undefined, undefined, undefined, 'none']);
@@ -222,7 +222,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start();
     const call = calling('say');
     app.fake.reply(says({ reasoning: 'Say hello.', calls: [call] }), says({ text: 'Hello.' }));
-    await tell(app.url);
+    await answerOf(app.url);
     expect(requestedOf(app).messages.at(-2)).toEqual({
       role: 'assistant',
       content: null,
@@ -238,7 +238,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
       const { body } = cut(request);
       return { body: String(body).replace('"finish_reason":"tool_calls"', '"finish_reason":"length"') };
     });
-    expect(await tell(app.url)).toEqual({ content: 'So: ', calls: [], finish: 'length' });
+    expect(await answerOf(app.url)).toEqual({ content: 'So: ', calls: [], finish: 'length' });
     expect({ ran, requested: app.fake.requests.length }).toEqual({ ran: [], requested: 1 });
   });
 
@@ -246,7 +246,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start();
     const forced = { type: 'function' as const, function: { name: 'say' } };
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: 'Hello.' }));
-    expect(await tell(app.url, { tool_choice: forced })).toEqual({ content: 'Hello.', calls: [], finish: 'stop' });
+    expect(await answerOf(app.url, { tool_choice: forced })).toEqual({ content: 'Hello.', calls: [], finish: 'stop' });
     const choices = app.fake.requests.map(({ body }) => (body as JsonObject).tool_choice);
     expect(choices).toEqual([forced, 'auto']);
   });
@@ -339,7 +339,7 @@ describe('the usage', () => {
   const USAGE = { prompt_tokens: 9, completion_tokens: 12, total_tokens: 21 };
   const TWICE = { prompt_tokens: 18, completion_tokens: 24, total_tokens: 42 };
 
-  it('[S-10] of all rounds is summed in JSON, and the host is told of the sum', async () => {
+  it('[S-10] of all rounds is summed in JSON, and the host receives the sum', async () => {
     const reported: unknown[] = [];
     await start({ hooks: { onResponse: ({ usage, status }) => void reported.push([status, usage.total_tokens]) } });
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: '.' }));

@@ -42,7 +42,7 @@ async function start(options: RouterOptions = {}): Promise<void> {
   app = await startChatApp({ tools: functionTools({ ours: { execute } }), ...options });
 }
 
-/** The client's next request: what it was told, and the results of its own calls. */
+/** The client's next request: what it received, and the results of its own calls. */
 function answered({ content, calls }: Reported): readonly JsonObject[] {
   const written = { role: 'assistant', content, tool_calls: calls.map(wired) };
   return [USER, written, ...calls.map((call) => result(call, `client's ${call.name}`))];
@@ -55,11 +55,11 @@ async function requestedWith(messages: readonly JsonObject[], extra: Extra = {})
   return requestedOf(app).messages;
 }
 
-describe.each(FORMS)('a round that calls tools of the server and of the client, %s,', (_, tell) => {
+describe.each(FORMS)('a round that calls tools of the server and of the client, %s,', (_, answerOf) => {
   it("[A-29] [T-04] runs the server's, hands out the client's, and puts both results before the model", async () => {
     await start();
     app.fake.reply(says({ text: 'Both. ', calls: [THEIRS, OURS] }));
-    const reported = await tell(app.url);
+    const reported = await answerOf(app.url);
     expect({ reported, ran, requested: app.fake.requests.length }).toEqual({
       reported: { content: 'Both. ', calls: [THEIRS], finish: 'tool_calls' },
       ran: 1,
@@ -82,7 +82,7 @@ describe.each(FORMS)('a round that calls tools of the server and of the client, 
       says({ text: 'Second. ', calls: [two] }),
       says({ text: 'Yours.', calls: [THEIRS, more] }),
     );
-    const reported = await tell(app.url);
+    const reported = await answerOf(app.url);
     expect(reported).toEqual({ content: 'First. Second. Yours.', calls: [THEIRS, more], finish: 'tool_calls' });
     expect(await requestedWith(answered(reported), AS_OPENAI)).toEqual([
       USER,
@@ -99,7 +99,7 @@ describe.each(FORMS)('a round that calls tools of the server and of the client, 
   it('[A-29] is at an end for the moment where only the client can go on, in one model call', async () => {
     await start();
     app.fake.reply(says({ calls: [THEIRS] }));
-    const reported = await tell(app.url);
+    const reported = await answerOf(app.url);
     expect({ reported, requested: app.fake.requests.length }).toEqual({
       reported: { content: null, calls: [THEIRS], finish: 'tool_calls' },
       requested: 1,
@@ -192,7 +192,7 @@ describe('a store that fails', () => {
     expect({ status, body }).toEqual({ status: 500, body: { error } });
   });
 
-  it('[T-04] is told to the host alone, where the host wants to go on without', async () => {
+  it('[T-04] is reported to the host alone, where the host wants to go on without', async () => {
     const reported: string[] = [];
     const hooks = { onError: ({ code }: { code: string }) => void reported.push(code) };
     await start({ store: full, onStoreError: 'continue', hooks });

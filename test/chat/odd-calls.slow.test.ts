@@ -130,7 +130,7 @@ const OTHERWISE: readonly (readonly [how: string, deltas: readonly ChatFields[]]
     [calls(piece(undefined, 'a', 'add', '{"x":1}')), calls(piece(undefined, 'b', 'sub', '{"x":2}'))],
   ],
   [
-    'are told apart by their ids alone',
+    'are distinguished by their ids alone',
     [
       calls(piece(0, 'a', 'add', '')),
       calls(piece(0, 'a', undefined, '{"x":1}')),
@@ -236,7 +236,7 @@ it('[P-05] [T-02] runs a call where the answer ends with finish_reason stop', as
   expect({ reported: await streamed(app.url), ran }).toEqual({ reported: ANSWERED, ran: [['add', 1]] });
 });
 
-it('[P-05] [A-29] tells the client who speaks, though it saw nothing of the chunk that said so', async () => {
+it('[P-05] [A-29] shows the client who speaks, though it saw nothing of the chunk that named the role', async () => {
   own('add');
   const both = calls(piece(0, 'a', 'add', '{"x":1}'), piece(1, 'b', 'sub', '{"x":2}'));
   // Azure's streams begin so.

@@ -1,4 +1,4 @@
-/** What a model server said beside words and calls, in the request that we write behind a round of our tools. */
+/** What a model server sent beside words and calls, in the request that we write behind a round of our tools. */
 
 import { functionTools } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';

@@ -40,11 +40,11 @@ function offers(): readonly string[] {
 
 const search = () => says({ calls: [calling('tool_search', { query: 'read a page' })] });
 
-describe.each(FORMS)('deferred tools, %s,', (_, tell) => {
+describe.each(FORMS)('deferred tools, %s,', (_, answerOf) => {
   it('[T-02] are offered once the model has found them, and nobody is shown the search', async () => {
     await start();
     app.fake.reply(search(), says({ calls: [calling('read', {})] }), says({ text: 'Done.' }));
-    const answer = JSON.stringify(await tell(app.url));
+    const answer = JSON.stringify(await answerOf(app.url));
     expect([offers(), answer.includes('Done.'), answer.includes('tool_search')]).toEqual([
       ['tool_search list', 'tool_search list read', 'tool_search list read'],
       true,
@@ -55,7 +55,7 @@ describe.each(FORMS)('deferred tools, %s,', (_, tell) => {
   it('[T-02] are offered to clients of legacy functions', async () => {
     await start();
     app.fake.reply(search(), says({ text: 'Done.' }));
-    await tell(app.url, { functions: [{ name: 'own', parameters: {} }] });
+    await answerOf(app.url, { functions: [{ name: 'own', parameters: {} }] });
     expect(offers()).toEqual(['own tool_search list', 'own tool_search list read']);
   });
 
@@ -75,21 +75,21 @@ describe.each(FORMS)('deferred tools, %s,', (_, tell) => {
   ])('[T-04] respect the choice of %s', async (_name, body, expected) => {
     await start();
     app.fake.reply(says({ text: 'Fine.' }));
-    await tell(app.url, body);
+    await answerOf(app.url, body);
     expect(offers()).toEqual([expected]);
   });
 
   it('[T-04] are all offered beside a search of the client', async () => {
     await start();
     app.fake.reply(says({ text: 'Fine.' }));
-    await tell(app.url, { tools: [{ type: 'function', function: { name: 'tool_search' } }] });
+    await answerOf(app.url, { tools: [{ type: 'function', function: { name: 'tool_search' } }] });
     expect(offers()).toEqual(['tool_search list read send']);
   });
 
   it('[T-09] that need approval are not found', async () => {
     await start({ approval: ({ name }) => name === 'read' });
     app.fake.reply(search(), says({ text: 'Nothing.' }));
-    await tell(app.url);
+    await answerOf(app.url);
     expect(offers()).toEqual(['tool_search list', 'tool_search list']);
   });
 });

@@ -42,7 +42,7 @@ function file(name: string, text: string): string {
 const EVERYTHING = join(import.meta.dirname, '../support/mcp-stdio-server.mjs');
 
 describe('the program', () => {
-  itProgram('[X-16] prints a request that works as it is printed, and stops when it is told to', async () => {
+  itProgram('[X-16] prints a request that works as it is printed, and stops when it is asked to', async () => {
     const app = await start('--inspect');
     const answer = JSON.parse(await run('sh', ['-c', `${printed(app, 'A request')} --silent`]));
     const page = await fetch(printed(app, 'inspector'));
@@ -155,7 +155,7 @@ describe('the program', () => {
     ]);
   });
 
-  itProgram('[X-16] lets a running stream finish when it is told to stop', async () => {
+  itProgram('[X-16] lets a running stream finish when it is asked to stop', async () => {
     const app = await start();
     const answer = await fetch(`${printed(app, 'API')}/responses`, {
       method: 'POST',

@@ -8,7 +8,7 @@ import { closeAll } from '../support/mcp-client.ts';
 import { pythonPackage } from '../support/python-package.ts';
 import { brought, echoesOf, startRemoteApp, wireTool } from '../tools/remote-app.ts';
 import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { searches, searching, TOLD } from '../web-search/support.ts';
+import { SENT_RESULTS, searches, searching } from '../web-search/support.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 
 const agents = await pythonPackage('openai-agents', '0.24.0', { imported: 'agents', along: ['openai==3.54.0'] });
@@ -21,7 +21,7 @@ function called(id: string, name: string, args: unknown) {
   return calls([id, name, JSON.stringify(args)]);
 }
 
-/** What the tools answered, as the model was told in its last request. */
+/** What the tools answered, as in the last request to the model. */
 function lastTexts({ fake }: Pick<ToolsApp, 'fake'>): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
@@ -61,7 +61,7 @@ agents.describe('openai-agents', () => {
         expect([texts, items, lastTexts(app), asked[0]]).toMatchObject([
           ['See [One](https://one.example.com/a).', 'Done.'],
           Array(2).fill(['tool_call_item', 'message_output_item']),
-          [TOLD, TOLD],
+          [SENT_RESULTS, SENT_RESULTS],
           { allowedDomains: ['example.com', 'example.org'], userLocation: { city: 'Berlin' }, maxResults: 16 },
         ]);
         if (stream) expect(events).toEqual(expect.arrayContaining(['response.web_search_call.completed']));
@@ -121,7 +121,7 @@ agents.describe('openai-agents', () => {
         ]);
       }));
 
-    it('[X-13] changes files with ApplyPatchTool, and hears of a patch that does not fit', () =>
+    it('[X-13] changes files with ApplyPatchTool, and learns of a patch that does not fit', () =>
       withTools({}, async (app) => {
         app.fake.reply(
           called('call_a', 'apply_patch', { type: 'update_file', path: 'a.md', diff: '@@\n one\n-two\n+three' }),

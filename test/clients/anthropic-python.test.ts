@@ -70,8 +70,8 @@ anthropic.describe('Anthropic for Python', () => {
         ['text'],
       ],
     });
-    const told = JSON.stringify(app.fake.requests.at(-1)?.body);
-    for (const text of ['the demo says of tea', '"42"']) expect(told).toContain(text);
+    const sentToModel = JSON.stringify(app.fake.requests.at(-1)?.body);
+    for (const text of ['the demo says of tea', '"42"']) expect(sentToModel).toContain(text);
   });
 
   it('[X-12] runs its tools until the model answers', async () => {

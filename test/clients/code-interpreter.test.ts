@@ -4,7 +4,7 @@ import type * as ai from 'ai';
 import type OpenAI from 'openai';
 import { ASKING, interpreter, runs } from '../code-interpreter/interpreter.ts';
 import { says, type ToolsApp, withTools } from '../tools/support.ts';
-import { ended, lastTold, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
+import { ended, lastSent, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 /** Runs with an app whose model runs code once for each of two questions. */
 function twoRuns<Result>(run: (app: ToolsApp) => Promise<Result>): Promise<Result> {
@@ -60,7 +60,7 @@ describe('@openai/agents', () => {
         ['tool_call_item', 'message_output_item'],
         ['tool_call_item', 'message_output_item'],
       ]);
-      expect([second.finalOutput, lastTold(app)]).toEqual(['42.', ['41', '42']]);
+      expect([second.finalOutput, lastSent(app)]).toEqual(['42.', ['41', '42']]);
     }),
   );
 });
@@ -79,7 +79,7 @@ describe.each(vercelVersions)('%s', (_, create, { generateText, streamText }) =>
       const first = await generateText({ ...settingsFor(app), messages });
       messages.push(...first.response.messages, { role: 'user', content: 'Add one.' });
       const second = await generateText({ ...settingsFor(app), messages });
-      expect([first.content.map(({ type }) => type), second.text, lastTold(app)]).toEqual([
+      expect([first.content.map(({ type }) => type), second.text, lastSent(app)]).toEqual([
         ['tool-call', 'tool-result', 'text'],
         '42.',
         ['41', '42'],

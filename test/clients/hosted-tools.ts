@@ -23,8 +23,8 @@ export const vercelVersions = [
   ['@ai-sdk/openai 4', createOpenAI4 as unknown as typeof createOpenAI, ai7 as unknown as typeof ai],
 ] as const;
 
-/** What the model was told of its calls, the last time it was asked. */
-export function lastTold({ fake }: ToolsApp): readonly unknown[] {
+/** The results of its calls in the last request to the model. */
+export function lastSent({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
 }

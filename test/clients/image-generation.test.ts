@@ -20,8 +20,8 @@ function oneImage(run: (app: ToolsApp & { readonly images: ImagesServer }) => Pr
   });
 }
 
-/** What the model was told of the image, the last time it was asked, and what the server of images was asked. */
-function told({ fake, images }: ToolsApp & { readonly images: ImagesServer }): readonly unknown[] {
+/** What the model received of the image in its last request, and what the server of images was asked. */
+function sentToModel({ fake, images }: ToolsApp & { readonly images: ImagesServer }): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   const texts = Object.values(toolTexts(last ?? { messages: [] }));
   return [texts, images.requests.map(({ body }) => JSON.parse(body).size)];
@@ -46,7 +46,7 @@ describe('@openai/agents', () => {
         const first = await ask('Draw a cat.');
         const second = await ask([...first.history, { role: 'user', content: 'What is it?' } as const]);
         const [call] = first.newItems.map(({ rawItem }) => rawItem);
-        expect([call, first.finalOutput, second.finalOutput, told(app)]).toEqual([
+        expect([call, first.finalOutput, second.finalOutput, sentToModel(app)]).toEqual([
           expect.objectContaining({ type: 'hosted_tool_call', name: 'image_generation_call', output: PNG }),
           'There it is.',
           'A cat.',
@@ -75,7 +75,7 @@ describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
       const [made] = await first.toolResults;
       messages.push(...(await first.response).messages, { role: 'user', content: 'What is it?' });
       const second = await ask();
-      expect([made?.output, await first.text, await second.text, told(app)]).toEqual([
+      expect([made?.output, await first.text, await second.text, sentToModel(app)]).toEqual([
         { result: PNG },
         'There it is.',
         'A cat.',

@@ -55,14 +55,14 @@ for (const [sdk, version, hasModern] of [
     it.each(TRANSPORTS)('[X-15] [T-01] over %s', async (_name, transport, flags) => {
       const tools = openTools({ a: await pythonServer(sdk.python, transport, flags) }, { connectTimeoutMs: 60_000 });
       expect([...(await toolNames(tools))].sort()).toEqual(['a/add', 'a/fail', 'a/picture', 'a/steps', 'a/weather']);
-      const told: ToolProgress[] = [];
+      const reported: ToolProgress[] = [];
       const about = { server: 'a', name: 'steps', arguments: { count: 3 }, scope: 'x', requestId: 'req', request: {} };
       expect([
         await callTool(tools, 'a/add', { a: 1, b: 2 }),
         await callTool(tools, 'a/weather', { city: 'Rome' }),
         await callTool(tools, 'a/picture'),
         await callTool(tools, 'a/fail'),
-        await tools.call({ ...about, onProgress: (progress) => told.push(progress) }, never()),
+        await tools.call({ ...about, onProgress: (progress) => reported.push(progress) }, never()),
       ]).toEqual([
         { content: '3' },
         { content: expect.stringContaining('"sky": "clear"') },
@@ -77,7 +77,7 @@ for (const [sdk, version, hasModern] of [
         { state: 'ready', protocol: isModern ? { era: 'modern', version: '2026-07-28' } : { era: 'legacy' } },
       ]);
       // Answers in JSON have no room for progress.
-      if (!(flags as readonly string[]).includes('json')) expect(told.map(({ progress }) => progress)).toContain(1);
+      if (!(flags as readonly string[]).includes('json')) expect(reported.map(({ progress }) => progress)).toContain(1);
       expect(tools.warnings).toEqual([]);
     });
   });

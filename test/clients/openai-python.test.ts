@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/protocol/record.ts';
 import { draws, withImages } from '../image-generation/images-server.ts';
 import { pythonPackage } from '../support/python-package.ts';
 import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { INCLUDING, searches, searching, TOLD } from '../web-search/support.ts';
+import { INCLUDING, SENT_RESULTS, searches, searching } from '../web-search/support.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 
 const openai = await pythonPackage('openai', '3.54.0');
@@ -15,7 +15,7 @@ const openai = await pythonPackage('openai', '3.54.0');
 let client: PythonClient;
 let folder: string;
 
-/** What the tools answered, as the model was told in its last request. */
+/** What the tools answered, as in the last request to the model. */
 function lastTexts({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
@@ -51,7 +51,7 @@ openai.describe('openai-python', () => {
         expect([texts, items, lastTexts(app)]).toEqual([
           ['See [One](https://one.example.com/a).', 'Done.'],
           [['ResponseFunctionWebSearch', 'ResponseOutputMessage'], ['ResponseOutputMessage']],
-          [TOLD],
+          [SENT_RESULTS],
         ]);
         expect(typesLike(events, /web_search|annotation/)).toEqual(
           way.stream

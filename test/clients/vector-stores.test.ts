@@ -19,8 +19,8 @@ const searches = () => calls(['call_0', 'file_search', JSON.stringify({ queries:
 const markOf = (id: string) => `【${id.slice(5, 11)}†cats.md】`;
 const CITED = { type: 'file_citation', filename: 'cats.md', index: 9 };
 
-/** What the model was told by tools, in its last request. */
-function told(): readonly unknown[] {
+/** The results of tools in the last request to the model. */
+function sentToModel(): readonly unknown[] {
   const last = app.fake.requests.map(chatBody).at(-1);
   return (last?.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => content);
 }
@@ -29,7 +29,7 @@ openai.describe('openai-python', () => {
   it('[X-14] keeps files, searches them, and reads the tool’s search and citation', async () => {
     const client = startPythonClient(openai.python, 'vector_stores_client.py');
     try {
-      // The model cites whatever it was told.
+      // The model cites whatever it received.
       app.fake.reply(searches(), ({ body }) => {
         const [content] = (body as { messages: { role: string; content: string }[] }).messages
           .filter(({ role }) => role === 'tool')
@@ -71,7 +71,7 @@ agents.describe('openai-agents', () => {
       app.fake.reply(searches(), says(`They purr${markOf(cats.id)}.`), says('Done.'));
       const tools = { file_search: { vector_store_ids: [store.id], max_num_results: 1, include_search_results: true } };
       const { texts } = await client.run({ url: app.url, tools, inputs: ['Cats?', 'Again?'], stream });
-      expect([texts, told()]).toEqual([['They purr.', 'Done.'], [`${markOf(cats.id)}\n${CATS}`]]);
+      expect([texts, sentToModel()]).toEqual([['They purr.', 'Done.'], [`${markOf(cats.id)}\n${CATS}`]]);
     } finally {
       await client.close();
     }
@@ -89,7 +89,7 @@ describe('@openai/agents', () => {
     const first = await ended(runner, agent, 'Cats?', stream);
     const again = [...first.history, { role: 'user', content: 'Again?' } as const];
     const second = await ended(runner, agent, again, stream);
-    expect([first.finalOutput, second.finalOutput, told()]).toEqual([
+    expect([first.finalOutput, second.finalOutput, sentToModel()]).toEqual([
       'They purr.',
       'Done.',
       [`${markOf(cats.id)}\n${CATS}`],

@@ -3,8 +3,8 @@ import { Agent, OpenAIProvider, type RunItem, Runner, webSearchTool } from '@ope
 import type * as ai from 'ai';
 import type OpenAI from 'openai';
 import { says, type ToolsApp, withTools } from '../tools/support.ts';
-import { INCLUDING, PAGES, searches, searching, TOLD } from '../web-search/support.ts';
-import { ended, lastTold, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
+import { INCLUDING, PAGES, SENT_RESULTS, searches, searching } from '../web-search/support.ts';
+import { ended, lastSent, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 const ANSWER = 'See [One](https://one.example.com/a).';
 
@@ -69,9 +69,9 @@ describe('@openai/agents', () => {
         ['tool_call_item', 'message_output_item'],
         ['tool_call_item', 'message_output_item'],
       ]);
-      expect([second.finalOutput, lastTold(app), asked[0]]).toMatchObject([
+      expect([second.finalOutput, lastSent(app), asked[0]]).toMatchObject([
         'Done.',
-        [TOLD, TOLD],
+        [SENT_RESULTS, SENT_RESULTS],
         { allowedDomains: ['example.com', 'example.org'], userLocation: { city: 'Berlin' }, maxResults: 16 },
       ]);
     }),
@@ -93,10 +93,10 @@ describe.each(vercelVersions)('%s', (_, create, { generateText, streamText }) =>
       messages.push(...first.response.messages, { role: 'user', content: 'Again.' });
       const second = await generateText({ ...settingsFor(app), messages });
       // The newer one counts what was found as well as what is cited.
-      expect([first.sources.map((source) => 'url' in source && source.url), second.text, lastTold(app)]).toEqual([
+      expect([first.sources.map((source) => 'url' in source && source.url), second.text, lastSent(app)]).toEqual([
         expect.arrayContaining(['https://one.example.com/a']),
         'Done.',
-        [TOLD, TOLD],
+        [SENT_RESULTS, SENT_RESULTS],
       ]);
     }));
 

@@ -30,7 +30,7 @@ const CALL = { id: 'call_1', name: 'look', arguments: '{}' };
 
 const CLIENT = { apiKey: 'client-key', maxRetries: 0 };
 
-/** Both majors send and hear the same; the cast: their types have the same names in two packages. */
+/** Both majors send and receive the same; the cast: their types have the same names in two packages. */
 const MAJORS: readonly (readonly [number, () => ResponsesWS])[] = [
   [6, () => new ResponsesWS6(new OpenAI6({ ...CLIENT, baseURL: app.url })) as unknown as ResponsesWS],
   [7, () => new ResponsesWS(new OpenAI({ ...CLIENT, baseURL: app.url }))],
@@ -41,18 +41,18 @@ describe.each(MAJORS)('the ResponsesWS of openai %i', (_, connect) => {
   function response(ws: ResponsesWS): Promise<readonly ResponsesServerEvent[]> {
     const events: ResponsesServerEvent[] = [];
     return new Promise((resolve, reject) => {
-      const hear = (event: ResponsesServerEvent) => {
+      const receive = (event: ResponsesServerEvent) => {
         events.push(event);
         if (event.type !== 'response.completed') return;
-        ws.off('event', hear);
+        ws.off('event', receive);
         resolve(events);
       };
-      ws.on('event', hear);
+      ws.on('event', receive);
       ws.once('error', reject);
     });
   }
 
-  it('[S-15] finds the endpoint from the base URL, sends its key, and hears each event by its type', async () => {
+  it('[S-15] finds the endpoint from the base URL, sends its key, and receives each event by its type', async () => {
     const ws = connect();
     const deltas: string[] = [];
     ws.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
@@ -65,7 +65,7 @@ describe.each(MAJORS)('the ResponsesWS of openai %i', (_, connect) => {
     expect([deltas, stored.status]).toEqual([['Hello!'], 200]);
   });
 
-  it('[S-15] continues what is not stored, and is told what is wrong as an error', async () => {
+  it('[S-15] continues what is not stored, and receives what is wrong as an error', async () => {
     const ws = connect();
     const first = response(ws);
     ws.send({ type: 'response.create', model: 'fake-model', input: 'One.', store: false });
@@ -93,7 +93,7 @@ describe('the agents SDK over its WebSocket', () => {
       { body: textStream('Still a tree.') },
     );
     const script = join(import.meta.dirname, 'websocket-agents.mjs');
-    // Node 20 has a global WebSocket only when it is told so.
+    // Node 20 has a global WebSocket only with a flag.
     const { stdout } = await promisify(execFile)(process.execPath, ['--experimental-websocket', script], {
       env: { ...process.env, BASE_URL: app.url },
       timeout: 15_000,
@@ -110,7 +110,7 @@ describeShared('Codex', () => {
   const recorded = (turn: string): JsonObject =>
     JSON.parse(readShared(`clients/codex-ws.tool.responses.stream${turn}.json`)).body;
 
-  it('[S-15] warms up, continues with nothing stored, and gives back what its tool said', async () => {
+  it('[S-15] warms up, continues with nothing stored, and gives back its tool’s result', async () => {
     app.fake.reply(
       { body: toolCallStream([{ ...CALL, name: 'exec_command', arguments: '{"cmd":"true"}' }]) },
       { body: textStream('Done.') },

@@ -17,7 +17,7 @@ export interface NodeSetup {
   readonly drainMs: number;
 }
 
-/** What a node tells. */
+/** A message of a node. */
 export type NodeMessage =
   | { readonly type: 'ready'; readonly url: string }
   | { readonly type: 'claimed'; readonly id: string }
@@ -50,19 +50,19 @@ export class ClusterNode {
   readonly done: readonly { readonly id: string; readonly outcome: 'ended' | 'released' }[];
   private readonly child: ChildProcess;
 
-  constructor({ name }: NodeSetup, child: ChildProcess, url: string, told: readonly NodeMessage[]) {
+  constructor({ name }: NodeSetup, child: ChildProcess, url: string, early: readonly NodeMessage[]) {
     this.name = name;
     this.child = child;
     this.url = url;
     const [claimed, done] = [[] as string[], [] as { id: string; outcome: 'ended' | 'released' }[]];
     this.claimed = claimed;
     this.done = done;
-    const hear = (message: NodeMessage) => {
+    const receive = (message: NodeMessage) => {
       if (message.type === 'claimed') claimed.push(message.id);
       if (message.type === 'done') done.push(message);
     };
-    for (const message of told) hear(message);
-    child.on('message', hear);
+    for (const message of early) receive(message);
+    child.on('message', receive);
   }
 
   get isAlive(): boolean {
@@ -156,15 +156,15 @@ async function startNode(setup: NodeSetup): Promise<ClusterNode> {
   endWithParent(child);
   const errors: string[] = [];
   child.stderr?.on('data', (text) => errors.push(String(text)));
-  const told: NodeMessage[] = [];
+  const early: NodeMessage[] = [];
   return new Promise((resolve, reject) => {
-    function hear(message: NodeMessage): void {
-      told.push(message);
+    function receive(message: NodeMessage): void {
+      early.push(message);
       if (message.type === 'error' && process.env.CLUSTER_ERRORS)
         process.stderr.write(`${setup.name}: ${message.message}\n`);
-      if (message.type === 'ready') resolve(new ClusterNode(setup, child, message.url, told));
+      if (message.type === 'ready') resolve(new ClusterNode(setup, child, message.url, early));
     }
-    child.on('message', hear);
+    child.on('message', receive);
     child.once('exit', (code) => reject(new Error(`${setup.name} ended with ${code}: ${errors.join('')}`)));
   });
 }

@@ -1,4 +1,4 @@
-/** The BullMQ engine and databases that go away, tell another time, hold other jobs or refuse. */
+/** The BullMQ engine and databases that go away, have another time, hold other jobs or refuse. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Queue } from 'bullmq';

@@ -14,10 +14,10 @@ const LOCK_MS = 1500;
 /** A takeover takes one to three locks; a busy machine may need more. */
 const TAKEN_OVER_WITHIN_MS = 15_000;
 
-/** A process of the test, and what it said. */
+/** A process of the test, and its messages. */
 class Holder {
   readonly child: ChildProcess;
-  readonly said: Record<string, unknown>[] = [];
+  readonly messages: Record<string, unknown>[] = [];
   private errors = '';
 
   constructor(database: EngineDatabase, url: string, queueName: string) {
@@ -27,14 +27,14 @@ class Holder {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     endWithParent(this.child);
-    this.child.on('message', (message) => this.said.push(message as Record<string, unknown>));
+    this.child.on('message', (message) => this.messages.push(message as Record<string, unknown>));
     this.child.stderr?.on('data', (text) => {
       this.errors += text;
     });
   }
 
   async until(what: string, value: unknown): Promise<void> {
-    while (!this.said.some((message) => message[what] === value)) {
+    while (!this.messages.some((message) => message[what] === value)) {
       if (this.child.exitCode !== null) throw new Error(`The process ended: ${this.errors}`);
       await Promise.race([once(this.child, 'message'), once(this.child, 'exit')]);
     }
@@ -100,7 +100,7 @@ for (const database of engineDatabases)
       holder.child.send({ submit: 'resp_1' });
       await new Promise((resolve) => setTimeout(resolve, 2 * LOCK_MS));
       expect([worker.running, worker.keys.length]).toEqual([1, 1]);
-      expect(holder.said.filter(({ ran }) => ran === 'resp_1')).toHaveLength(1);
+      expect(holder.messages.filter(({ ran }) => ran === 'resp_1')).toHaveLength(1);
     });
 
     it('[X-08] hands over what a process held that closes, which then ends by itself', async () => {
@@ -112,6 +112,6 @@ for (const database of engineDatabases)
       holder.child.send({ close: true });
       await worker.until(() => worker.finished === 1);
       expect(await exited).toEqual([0, null]);
-      expect(holder.said.filter(({ error }) => error)).toEqual([]);
+      expect(holder.messages.filter(({ error }) => error)).toEqual([]);
     });
   });

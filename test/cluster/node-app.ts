@@ -15,11 +15,11 @@ const setup = JSON.parse(process.env.NODE_SETUP ?? '{}') as NodeSetup;
 
 const LOCK_MS = 1500;
 
-function tell(message: NodeMessage): void {
+function report(message: NodeMessage): void {
   if (process.connected) process.send?.(message);
 }
 
-/** Tells the test what is about to happen, and waits until it allows that. */
+/** Reports to the test what is about to happen, and waits until it allows that. */
 async function ask(what: string): Promise<string> {
   return (await fetch(`${setup.controlURL}/${what}?node=${setup.name}`)).text();
 }
@@ -54,7 +54,7 @@ function watchedStore(store: ResponseStore): ResponseStore {
   return { ...store, replace };
 }
 
-/** The engine, which tells which responses this node claims, and what became of them. */
+/** The engine, which reports which responses this node claims, and what became of them. */
 function watchedEngine(engine: BackgroundEngine): BackgroundEngine {
   const start = engine.start.bind(engine);
   engine.start = (worker) =>
@@ -62,9 +62,9 @@ function watchedEngine(engine: BackgroundEngine): BackgroundEngine {
       onError: (error) => worker.onError(error),
       async run(claimed) {
         const { id } = claimed.key;
-        tell({ type: 'claimed', id });
+        report({ type: 'claimed', id });
         const outcome = await worker.run(claimed);
-        tell({ type: 'done', id, outcome });
+        report({ type: 'done', id, outcome });
         return outcome;
       },
     });
@@ -96,7 +96,7 @@ const options: RouterOptions = {
   scope: () => 'one',
   logger: false,
   limits: setup.limits,
-  hooks: { onError: ({ message, cause }) => tell({ type: 'error', message: `${message} ${cause ?? ''}` }) },
+  hooks: { onError: ({ message, cause }) => report({ type: 'error', message: `${message} ${cause ?? ''}` }) },
 };
 const { router, server, url } = await startApp({ options });
 
@@ -105,4 +105,4 @@ process.once('SIGTERM', async () => {
   process.exit(0);
 });
 process.once('disconnect', () => process.exit(1));
-tell({ type: 'ready', url });
+report({ type: 'ready', url });

@@ -13,7 +13,7 @@ import { agreedOn, calls, onEachDatabase, stalled, textsOf } from './world.ts';
 
 const openai = await pythonPackage('openai', '3.54.0');
 
-/** What the client printed, and how it is told of another node. */
+/** What the client printed, and how it is given another node. */
 interface Client {
   readonly lines: AsyncIterable<string>;
   goOnAt(url: string): void;
@@ -52,10 +52,10 @@ onEachDatabase('openai-python', (world) => {
     const [first] = cluster.without();
     const client = startClient(first.url);
     const events: StreamEvent[] = [];
-    let said: JsonObject = {};
+    let printed: JsonObject = {};
     for await (const line of client.lines) {
       const { event, cut, ...rest } = parsed(line);
-      said = { ...said, ...rest };
+      printed = { ...printed, ...rest };
       // The cast: what the client prints of an event is the event.
       if (event) events.push(event as StreamEvent);
       if ((event as JsonObject | undefined)?.type === 'response.output_text.delta' && first.isAlive) void first.kill();
@@ -65,13 +65,13 @@ onEachDatabase('openai-python', (world) => {
       client.goOnAt(cluster.without()[0].url);
     }
     expect(await client.ended).toEqual([0, '']);
-    const told = await agreedOn(cluster, idOf(events));
-    expect(events).toEqual(told.events);
-    const { accumulated, followed, retrieved, text } = withoutHelpers(said);
+    const agreed = await agreedOn(cluster, idOf(events));
+    expect(events).toEqual(agreed.events);
+    const { accumulated, followed, retrieved, text } = withoutHelpers(printed);
     expect([accumulated, followed, retrieved, text]).toEqual([
-      { texts: textsOf(told.response), items: told.response.output, final: told.response },
-      { types: told.events.slice(4).map(({ type }) => type), final: told.response },
-      told.response,
+      { texts: textsOf(agreed.response), items: agreed.response.output, final: agreed.response },
+      { types: agreed.events.slice(4).map(({ type }) => type), final: agreed.response },
+      agreed.response,
       'Hello, world',
     ]);
   });

@@ -103,7 +103,7 @@ onEachDatabase('A response whose node was killed', (world) => {
 onEachDatabase(
   'The events of a response',
   (world) => {
-    it('[S-18] [X-08] are told from those that were never kept, once they are no longer kept', async () => {
+    it('[S-18] [X-08] are distinguished from those that were never kept, once they are no longer kept', async () => {
       const { cluster, model } = world;
       model.say({ body: textStream('Hello') });
       const [one, other] = cluster.without();

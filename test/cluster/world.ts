@@ -82,7 +82,7 @@ export class Model {
     const fake = await startFakeUpstream({
       reply(request) {
         const reply = play.replies[Math.min(play.count++, play.replies.length - 1)];
-        if (!reply) throw new Error('Nothing is to be said.');
+        if (!reply) throw new Error('There is no reply.');
         return typeof reply === 'function' ? reply(request) : reply;
       },
     });
@@ -108,7 +108,7 @@ export class Model {
   }
 }
 
-/** Hears of what the nodes are about to do, and lets them do it or not. */
+/** Receives what the nodes are about to do, and lets them do it or not. */
 export class Control {
   private readonly fake: FakeUpstream;
   private readonly stopped: Set<string>;
@@ -212,7 +212,7 @@ export function settled(node: ClusterNode, id: string): Promise<JsonObject> {
   });
 }
 
-/** What everybody agrees on: each node tells the same whole stream, which keeps the laws, and ends with what is stored. */
+/** What everybody agrees on: each node sends the same whole stream, which keeps the laws, and ends with what is stored. */
 export async function agreedOn({ nodes }: Cluster, id: string) {
   const streams = await Promise.all(nodes.map((node) => followed(node, id)));
   const [stream] = streams;

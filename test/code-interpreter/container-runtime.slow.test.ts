@@ -97,7 +97,7 @@ describeWith(PYTHON, 'Python')('[B-39] containerRuntime, over Python of this mac
     });
   });
 
-  slowly('[F-01] says what the program said where a container cannot be started', async () => {
+  slowly('[F-01] reports the program’s error where a container cannot be started', async () => {
     const { program, close } = fakeDocker();
     const runtime = containerRuntime({ image: 'no/such', program, warm: 0 });
     await expect(runtime.create(NEVER)).rejects.toThrow(

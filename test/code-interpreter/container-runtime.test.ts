@@ -1,4 +1,4 @@
-/** The command line of Docker or Podman: what a container is told, and which options are refused. */
+/** The command line of Docker or Podman: how a container is started, and which options are refused. */
 import { type ContainerRuntimeOptions, containerRuntime } from 'express-open-responses/code-interpreter';
 import { containerArgs } from '../../src/code-interpreter/runtimes/container-launch.ts';
 import { containerSettings } from '../../src/code-interpreter/runtimes/container-settings.ts';

@@ -1,4 +1,4 @@
-/** Code over several responses: where it runs, which files it finds, and what of it clients and models are told again. */
+/** Code over several responses: where it runs, which files it finds, and what clients and models receive of it again. */
 
 import type { RouterOptions } from '../../src/index.ts';
 import { memoryStore } from '../../src/index.ts';
@@ -38,7 +38,7 @@ function logsOf(response: WireResponse): unknown {
   return Array.isArray(outputs) && outputs.map(({ logs }) => logs).join('\n');
 }
 
-/** What the model was told of calls, the last time it was asked. */
+/** The results of calls in the last request to the model. */
 function lastReported({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
@@ -144,7 +144,7 @@ describe('the container', () => {
       { scope: (request) => request.headers.authorization ?? 'nobody' },
     ));
 
-  it('[T-11] that was lost between two responses is begun anew, and the model is told', () =>
+  it('[T-11] that was lost between two responses is begun anew, and the model is informed', () =>
     withCode(async (app) => {
       const first = await runOnce(app, 'x = 41; die()');
       const second = await runOnce(app, 'typeof x', { previous_response_id: first.id });
@@ -239,7 +239,7 @@ describe('outputs', () => {
       expect(lastReported(app)).toEqual(['7', '8']);
     }));
 
-  it('[D-17] the model is told the same of a run whenever it is told', () =>
+  it('[D-17] the model receives the same of a run in every request', () =>
     withCode(async (app) => {
       const code = 'print("a"); write("p.png", "dots"); nothing';
       const first = await runOnce(app, code);
@@ -333,7 +333,7 @@ describe('files', () => {
 });
 
 describe('after a restart', () => {
-  it('[T-11] the container is found by the response that began it, and is told to be new', async () => {
+  it('[T-11] the container is found by the response that began it, and is reported to be new', async () => {
     const store = memoryStore();
     const first = await withCode((app) => runOnce(app, 'x = 41'), { store });
     const id = runIn(first)?.container_id;

@@ -122,7 +122,7 @@ describe('WebSocket', () => {
 });
 
 describe('anthropicUpstream', () => {
-  it('[T-11] tells its model of runs, in the same response and in the next', async () => {
+  it('[T-11] sends its model the runs, in the same response and in the next', async () => {
     const app = await startMessagesApp({}, { tools: interpreter().tools, scope: () => 'everyone' });
     const run = (id: string, code: string) =>
       streamOf(messagesStream([toolBlock(0, id, 'code_interpreter', JSON.stringify({ code }))], { stop: 'tool_use' }));
@@ -167,7 +167,7 @@ describe('dialects', () => {
 });
 
 describe('hooks.onToolCall', () => {
-  it('[T-11] is told of each run', () =>
+  it('[T-11] is called for each run', () =>
     withTools({ tools: interpreter().tools }, async ({ url, fake, toolCalls }) => {
       fake.reply(runs('1'), runs('die()'), says('Done.'));
       await post(url, ASKING);

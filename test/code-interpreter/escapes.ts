@@ -19,7 +19,7 @@ const CODE = /EvalError: Code generation from strings disallowed/;
 const ABSENT = /FileNotFoundError/;
 const UNREACHED = /Host is unreachable/;
 
-/** Defines `judge`, which tells whether all prototypes of a value are the realm's own, and a symbol. */
+/** Defines `judge`, which returns whether all prototypes of a value are the realm's own, and a symbol. */
 export const JUDGE = `import pyodide_js
 from pyodide.ffi import create_proxy, to_js, jsnull
 O = pyodide_js.constructor
@@ -53,7 +53,7 @@ except BaseException as error:
 made.name = symbol
 str(made.stack)`;
 
-/** Asks for the stack frames, which tell of receivers and functions. */
+/** Asks for the stack frames, which show receivers and functions. */
 const FRAMES = `import pyodide_js
 from pyodide.ffi import create_proxy
 try:
@@ -356,12 +356,12 @@ O.prototype.toJSON = create_proxy(lambda *_: forged)
   ['stdin by descriptor', py(`import os\nos.read(0, 10)`), /I\/O error/],
   ['exit by sys', py(`import sys\nsys.exit(9)`), /SystemExit: 9/],
   [
-    'a result that cannot be told',
+    'a result that cannot be shown',
     py(`class R:\n    def __repr__(self): raise MemoryError('mine')\nR()`),
     /MemoryError: mine/,
   ],
   [
-    'an exception that cannot be told',
+    'an exception that cannot be shown',
     py(
       `class E(Exception):\n    def __str__(self): raise ValueError\n    def __repr__(self): raise ValueError\nraise E`,
     ),

@@ -50,7 +50,7 @@ describe('isolationOf', () => {
 const linux = itWhere(process.platform === 'linux', 'only Linux has it');
 
 describe('bubblewrap', () => {
-  linux('[F-01] says what the program said where it cannot make a sandbox', async () => {
+  linux('[F-01] reports the program’s error where it cannot make a sandbox', async () => {
     const { program, remove } = withBwrap('echo "bwrap: No permissions to create new namespace" >&2; exit 1');
     await expect(bubblewrap(program, 'x64')).rejects.toThrow(
       `pyodideRuntime: bubblewrap (${program}) cannot make a sandbox here: bwrap: No permissions to create new namespace. It needs user namespaces, which some systems and most containers forbid: allow them, use containerRuntime()`,

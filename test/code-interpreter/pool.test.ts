@@ -129,7 +129,7 @@ describe('processPool', () => {
     await pool.close();
   });
 
-  it('[T-11] tells of one that could not be kept ready, once, and tries again when asked', async () => {
+  it('[T-11] reports one that could not be kept ready, once, and tries again when asked', async () => {
     const { pool, counts, failures, load, breakDown } = poolOf({ warm: 1, max: 1 });
     breakDown();
     await load();
@@ -141,7 +141,7 @@ describe('processPool', () => {
     await pool.close();
   });
 
-  it('[T-11] turns everyone away when it is closed, and tells of no failure', async () => {
+  it('[T-11] turns everyone away when it is closed, and reports no failure', async () => {
     const { pool, failures } = poolOf({ warm: 1, max: 1 });
     const [loading, waiting] = [taking(pool), taking(pool)];
     await settled();

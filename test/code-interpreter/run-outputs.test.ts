@@ -1,4 +1,4 @@
-/** What clients and models are told of a run. */
+/** What clients and models receive of a run. */
 import { runOutputs } from '../../src/code-interpreter/run-outputs.ts';
 
 const LIMITS = { logCharacters: 1000, imageBytes: 0 };

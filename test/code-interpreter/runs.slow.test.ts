@@ -20,7 +20,7 @@ import { ASKING, interpreter, runs } from './interpreter.ts';
 const DEFINITION = { name: 'code_interpreter', parameters: { required: ['code'] } };
 
 describe('a request that asks for a code interpreter', () => {
-  it('[T-11, B-37, B-38] has the model’s code run in one response, told in OpenAI’s order', async () => {
+  it('[T-11, B-37, B-38] has the model’s code run in one response, reported in OpenAI’s order', async () => {
     const { tools } = interpreter();
     const script = [runs('print(6 * 7)'), says('It is 42.')];
     const { response, events, requested, notes } = await played({ tools }, script, ASKING);
@@ -55,7 +55,7 @@ describe('a request that asks for a code interpreter', () => {
     ]);
   });
 
-  it('[B-38] is shown no outputs unless it includes them; the model is told them all the same', async () => {
+  it('[B-38] is shown no outputs unless it includes them; the model receives them all the same', async () => {
     const { tools } = interpreter();
     const { response, requested } = await played({ tools }, [runs('print(1)'), says('One.')], { tools: ASKING.tools });
     expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([
@@ -87,7 +87,7 @@ describe('a request that asks for a code interpreter', () => {
     expect(ran.begun()).toBe(3);
   });
 
-  it('[T-11] tells an exception as logs: code that raised has run', async () => {
+  it('[T-11] shows an exception as logs: code that raised has run', async () => {
     const { tools } = interpreter();
     const script = [runs('print("before"); nothing'), says('It failed.')];
     const { response, requested } = await played({ tools }, script, ASKING);
@@ -188,7 +188,7 @@ describe('a request that asks for a code interpreter', () => {
     ]);
   });
 
-  it('[T-11] tells the model where it runs the same code again and again', async () => {
+  it('[T-11] informs the model where it runs the same code again and again', async () => {
     const { tools } = interpreter();
     const { requested } = await played(
       { tools, limits: { repeatedCalls: 2 } },

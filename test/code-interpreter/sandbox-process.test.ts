@@ -69,7 +69,7 @@ describe('sandboxProcess', () => {
       ['memory', 'The code took too much memory; its container is gone.'],
     ],
   ])(
-    '[T-11] tells how it was lost: %s',
+    '[T-11] reports how it was lost: %s',
     async (onAsk, lost) => {
       expect(await requested(onAsk)).toEqual(lost);
     },

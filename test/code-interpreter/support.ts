@@ -34,7 +34,7 @@ export function sandboxesOf(parent: number = process.pid): readonly number[] {
   });
 }
 
-/** One field of what the kernel tells of a process, or nothing where there is no such process. */
+/** One field of what the kernel shows of a process, or nothing where there is no such process. */
 export function fieldOf(pid: number, name: string): string | undefined {
   return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(textOf(pid, 'status'))?.[1];
 }

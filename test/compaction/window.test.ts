@@ -1,4 +1,4 @@
-/** What of a compacted conversation the model is told. */
+/** What the model receives of a compacted conversation. */
 import type { Compacted } from '../../src/compaction/seal.ts';
 import { transcriptOf } from '../../src/compaction/transcript.ts';
 import { contextWindow, pendingFrom } from '../../src/compaction/window.ts';
@@ -37,7 +37,7 @@ describe('contextWindow', () => {
     expect([reported(window), window[1] === summary]).toEqual([['Be brief.', 'new', 'c'], true]);
   });
 
-  it('[S-14] keeps what the user said right in front of an item that says so, and the calls that it carries', () => {
+  it('[S-14] keeps the user’s input right in front of an item that declares it, and the calls that it carries', () => {
     const items = [says('a'), says('b'), says('c'), compaction('sum'), output('c1')];
     const { items: window } = contextWindow(items, open({ retained: 2, kept: [call('c1')] }));
     expect(reported(window)).toEqual(['b', 'c', 'sum', 'function_call c1', 'function_call_output c1']);
@@ -62,7 +62,7 @@ describe('pendingFrom', () => {
 });
 
 describe('transcriptOf', () => {
-  it('[S-14] tells calls and outputs in words, keeps images, and leaves out thoughts', () => {
+  it('[S-14] describes calls and outputs in words, keeps images, and leaves out thoughts', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
     const items = transcriptOf([
       says('a'),

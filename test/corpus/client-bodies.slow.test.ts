@@ -37,7 +37,7 @@ function lost(tools: unknown): readonly JsonObject[] {
   });
 }
 
-/** The tools of a namespace, each under the name that a model is told. */
+/** The tools of a namespace, each under the name that a model receives. */
 function unpacked(tool: JsonObject): readonly JsonObject[] {
   if (tool.type !== 'namespace') return [tool];
   return (tool.tools as readonly JsonObject[]).map((inner) => ({ ...inner, name: `${tool.name}__${inner.name}` }));

@@ -1,4 +1,4 @@
-/** Every recorded refusal of a model server, and worse ones: each becomes the right status and OpenAI's envelope, and tells nothing of the server behind. */
+/** Every recorded refusal of a model server, and worse ones: each becomes the right status and OpenAI's envelope, and reveals nothing of the server behind. */
 import { chatChunk, chatCompletion, type FakeAnswer } from '../../src/testing/index.ts';
 import { eventStream, type Replay, startReplay, UPSTREAM_KEY } from '../support/replay.ts';
 import { askForJson, askForStream, openaiClient, post } from '../support/responses-client.ts';
@@ -7,7 +7,7 @@ import { expectWireError, type WireError } from '../support/wire-schemas.ts';
 
 type Refusal = WireError['error'] & { readonly status: number };
 
-/** Where what the client is told differs from what the server said: the status is in the body, a key is in the message. */
+/** Where the client's error differs from the server's: the status is in the body, a key is in the message. */
 const BY_HAND: Readonly<Record<string, object>> = {
   'azure-200-prompt-content-filtering-1.json': { status: 400 },
   'openai-401-auth-rejection-carries-identity-1.json': {
@@ -44,7 +44,7 @@ describeShared('a recorded refusal, through an Express app', () => {
     expect({ status, message }).toEqual(expected);
   });
 
-  it.each(Object.entries(CODES))('[P-09] [D-19] tells the code of %s as %s', async (name, code) => {
+  it.each(Object.entries(CODES))('[P-09] [D-19] reports the code of %s as %s', async (name, code) => {
     expect((await refused(recordedRefusal(name))).code).toBe(code);
   });
 
@@ -90,13 +90,13 @@ describe('a refusal that says too much or nothing', () => {
     ['JSON that is no object', 400, '["no"]', 'application/json'],
     ['JSON null', 500, 'null', 'application/json'],
     ['an empty message', 429, '{"error":{"message":"","code":429}}', 'application/json'],
-  ])('[P-09] [B-06] [D-19] is told as its status alone: %s', async (_what, status, body, type) => {
+  ])('[P-09] [B-06] [D-19] is reported as its status alone: %s', async (_what, status, body, type) => {
     const refusal = await refused({ status, body, headers: { 'content-type': type } });
     expect(refusal).toMatchObject({ status, message: `The model server answered with status ${status}.`, param: null });
   });
 
   it.each([400, 401, 429, 500, 503])(
-    '[P-09] tells neither key nor address in a message of status %d',
+    '[P-09] reveals neither key nor address in a message of status %d',
     async (status) => {
       const { baseURL } = replay.fake;
       const message = `Key ${UPSTREAM_KEY} refused at ${baseURL}/chat/completions (${new URL(baseURL).host}), sk-other-987654 too.`;
@@ -105,7 +105,7 @@ describe('a refusal that says too much or nothing', () => {
     },
   );
 
-  it('[P-09] tells neither key nor address in a code, a type or a param', async () => {
+  it('[P-09] reveals neither key nor address in a code, a type or a param', async () => {
     const leak = `${UPSTREAM_KEY} at ${replay.fake.baseURL}`;
     const error = { message: 'No.', code: leak, param: leak, type: `${leak}_error` };
     replay.fake.reply({ status: 400, body: JSON.stringify({ error }) });
@@ -122,7 +122,7 @@ describe('a refusal that says too much or nothing', () => {
 describe('an error that comes late', () => {
   const leak = () => `Key ${UPSTREAM_KEY} refused at ${replay.fake.baseURL}.`;
 
-  it('[P-09] [B-05] [D-20] [A-19] tells neither key nor address in mid-stream, nor in the failed response', async () => {
+  it('[P-09] [B-05] [D-20] [A-19] reveals neither key nor address in mid-stream, nor in the failed response', async () => {
     const bytes = [
       chatChunk({ content: 'Half' }),
       `data: ${JSON.stringify({ error: { message: leak(), code: 500 } })}\n\n`,

@@ -65,7 +65,7 @@ describeShared('an odd recording, through an Express app', () => {
   });
 
   describe('tool calls', () => {
-    it('[P-05] [C-15] tells two calls at index 0 apart by their ids', async () => {
+    it('[P-05] [C-15] distinguishes two calls at index 0 by their ids', async () => {
       const items = await output(TWO_CALLS_AT_INDEX_0);
       expect(items.map(({ type }) => type)).toEqual(['message', 'function_call', 'function_call']);
       expect(items.slice(1).map(edited)).toEqual([
@@ -313,7 +313,7 @@ describeShared('an odd recording, through an Express app', () => {
       expect(message).toMatchObject({ type: 'message', content: [{ type: 'refusal', refusal }] });
     });
 
-    it('[S-09] tells each citation as an annotation, although they come before the text', async () => {
+    it('[S-09] reports each citation as an annotation, although they come before the text', async () => {
       const { events, response } = await answer(recordedStream(CITED));
       const added = events.filter(({ type }) => type === 'response.output_text.annotation.added');
       const [message] = response.output;

@@ -19,12 +19,12 @@ const isRecord = (value: unknown): value is JsonObject =>
 const listOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
 /** What says something: servers send many fields empty. */
-function isSaid(value: unknown): boolean {
+function isSet(value: unknown): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return false;
-  return typeof value !== 'object' || Object.values(value).some(isSaid);
+  return typeof value !== 'object' || Object.values(value).some(isSet);
 }
 
-/** What a field becomes that is read: for clients (shown), for the model or the host (carried), or nothing to be told. */
+/** What a field becomes that is read: for clients (shown), for the model or the host (carried), or reported to nobody. */
 const READ: Readonly<Record<string, Fate>> = {
   ...each('envelope', 'id object created type obfuscation p system_fingerprint choices'),
   ...each('shown', 'usage x_groq error citations search_results'),
@@ -94,7 +94,7 @@ function add(report: Report, name: string, fate: Fate): void {
 function chatFields(chunks: Answer): ReadonlySet<string> {
   const names = new Set<string>();
   const addAll = (place: string, fields: JsonObject) => {
-    for (const name of Object.keys(fields)) if (isSaid(fields[name])) names.add(place + name);
+    for (const name of Object.keys(fields)) if (isSet(fields[name])) names.add(place + name);
   };
   for (const chunk of chunks) {
     addAll('', chunk);

@@ -30,7 +30,7 @@ describeShared('a recorded stream, cut anywhere', () => {
   });
 });
 
-/** What the model said, and how the stream ended. */
+/** The model's output, and how the stream ended. */
 async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly (ModelEvent | string)[]> {
   const events: ModelEvent[] = [];
   const body = Readable.from(chunks, { objectMode: false });

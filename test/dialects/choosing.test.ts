@@ -20,7 +20,7 @@ const READ = [
 ];
 const THOUGHT = { body: textStream('Yes.').replace('"content":""', '"reasoning_content":"Hm."') };
 
-/** How a stream of one call of the client's tells its dialect. */
+/** How a stream of one call of the client's shows its dialect. */
 function signOf(text: string): DialectName {
   if (!text.endsWith('data: [DONE]\n\n')) return 'open-responses-server';
   return text.includes('required_action') ? 'tokligence' : 'openai';
@@ -89,7 +89,7 @@ describe('the dialect of a request', () => {
   });
 });
 
-describe('what a dialect said', () => {
+describe('the answer of a dialect', () => {
   it.each(NAMES)('[M-05, A-11, P-12] is taken back as the next input: %s', (dialect) =>
     withDialect(dialect, async ({ url, fake }) => {
       const calls = ['read', 'look'].map((name) => ({ id: `call_${name}`, name, arguments: '{}' }));
@@ -147,7 +147,7 @@ describe('an option of the host’s own', () => {
     ));
 });
 
-describe('a silence', () => {
+describe('a pause', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: [...UNTOUCHED] }));
   afterEach(() => jest.useRealTimers());
 
@@ -174,7 +174,7 @@ describe('a silence', () => {
   );
 });
 
-/** All timers but those of the beats, which nothing else of a test needs. */
+/** All timers but those of the heartbeats, which nothing else of a test needs. */
 const UNTOUCHED = [
   'Date',
   'hrtime',
@@ -208,7 +208,7 @@ async function silence(dialect: DialectName, heartbeat: HeartbeatOptions | false
     dialect,
     async ({ url }) => {
       const requested = '{"model":"m","input":"Go.","stream":true}';
-      // Where no beat comes nothing else will.
+      // Where no heartbeat comes nothing else will.
       const init = { method: 'POST', body: requested, signal: AbortSignal.timeout(3000) };
       const { body } = await fetch(`${url}/responses`, { ...init, headers: { 'content-type': 'application/json' } });
       if (!body) throw new Error('No stream.');

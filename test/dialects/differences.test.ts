@@ -11,7 +11,7 @@ const OWN: readonly (readonly [what: string, dialect: DialectName, pattern: RegE
   ['A-05, a call that is ready', 'open-responses-server', /"status":"ready"/],
   ['A-04, a snapshot with items in it', 'open-responses-server', /"type":"response\.in_progress".*"output":\[\{/],
   ['A-07, an id beside item_id', 'open-responses-server', /function_call_arguments\.done".*"id":/],
-  ['A-08, a result told as text', 'open-responses-server', /output_text\.delta".*"item_id":"fco_/],
+  ['A-08, a result as text', 'open-responses-server', /output_text\.delta".*"item_id":"fco_/],
   ['M-07, raw reasoning by its name', 'vllm-responses', /response\.reasoning\.(delta|done)/],
   ['B-11, the output of a completed call', 'vllm-responses', /mcp_call\.completed","seq.*"output":/],
   ['M-09, a flat error', 'vllm-responses', /"type":"error",(?!.*"error":\{)/],
@@ -27,7 +27,7 @@ function others(dialect: DialectName): readonly DialectName[] {
 }
 
 describe('what is one dialect’s own', () => {
-  it.each(OWN)('[M-22] is said by that dialect alone: [%s]', (_what, dialect, pattern) => {
+  it.each(OWN)('[M-22] is sent by that dialect alone: [%s]', (_what, dialect, pattern) => {
     const saying = NAMES.filter((name) => pattern.test(allGolden(name)));
     expect(saying).toEqual([dialect]);
   });

@@ -1,4 +1,4 @@
-/** The laws of dialects over arbitrary answers of a model: what is told is the default's, but for what is documented. */
+/** The laws of dialects over arbitrary answers of a model: what they send is the default's, but for what is documented. */
 
 import fc from 'fast-check';
 import { memoryStore, type Upstream } from '../../src/index.ts';
@@ -115,7 +115,7 @@ function unspelled(item: JsonObject): JsonObject {
   return { ...item, output: texts.length === 1 ? texts[0] : parts };
 }
 
-/** What is said word by word, by the item that says it; results told as text are no words of the assistant's. */
+/** The text deltas of each item; results that are sent as text are no words of the assistant's. */
 function wordsOf(events: readonly Event[]): readonly string[] {
   const words = new Map<unknown, string>();
   for (const { type, item_id: id, delta } of events) {
@@ -125,7 +125,7 @@ function wordsOf(events: readonly Event[]): readonly string[] {
   return [...words.values()];
 }
 
-describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
+describe.each(NAMES)('any answer in the dialect %s', (dialect) => {
   // Lists of tools, which it leaves out, move all places of an output.
   const forms = dialect === 'vllm-responses' ? (['function_call'] as const) : (['mcp_call', 'function_call'] as const);
   const form = fc.constantFrom(...forms);

@@ -7,7 +7,7 @@ function streamOf(dialect: Parameters<typeof golden>[0], scene: string): string 
   return golden(dialect, scene).split('\n> ')[0] ?? '';
 }
 
-/** Those of the types, in their order, without prefix and with repetitions told once. */
+/** Those of the types, in their order, without prefix and with repetitions once. */
 function order(text: string, wanted: readonly string[]): readonly string[] {
   const types = eventsOf(text).map(({ type }) => type.replace(/^response\./, ''));
   return types.filter((type, index) => wanted.includes(type) && type !== types[index - 1]);
@@ -112,7 +112,7 @@ describe('reference 000, of open-responses-server', () => {
     expect(calls).toEqual(Array(3).fill(['completed', 'incomplete']));
   });
 
-  it('[A-16] tells of a legacy call before its arguments', () => {
+  it('[A-16] announces a legacy call before its arguments', () => {
     const [created] = ofType(streamOf('open-responses-server', 'legacy-client-call'), 'tool_calls.created');
     expect(created).toEqual({
       type: 'response.tool_calls.created',
@@ -123,7 +123,7 @@ describe('reference 000, of open-responses-server', () => {
     });
   });
 
-  it('[A-18, M-09] tells an error in the response of its one terminal event', () => {
+  it('[A-18, M-09] reports an error in the response of its one terminal event', () => {
     const text = streamOf('open-responses-server', 'error-in-mid-stream');
     const errors = eventsOf(text).filter(({ type }) => type === 'error');
     expect([errors, lastResponse(text).error]).toEqual([

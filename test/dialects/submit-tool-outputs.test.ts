@@ -89,7 +89,7 @@ describe('submitted outputs', () => {
     }),
   );
 
-  it('[C-10] may be text, parts, nothing, or what is then told as JSON', () =>
+  it('[C-10] may be text, parts, nothing, or values that are then sent as JSON', () =>
     withDialect('tokligence', async (app) => {
       const written = ['text', [{ type: 'input_text', text: 'part' }], null, { a: 1 }];
       const calls = written.map((_, index) => ({ id: `call_${index}`, name: 'look', arguments: '{}' }));
@@ -168,7 +168,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       app.fake.reply({ body: toolCallStream([{ id: 'call_3', name: 'look', arguments: '{}' }]) }, DONE);
-      // What was queued before is said first.
+      // What was queued before comes first.
       const words = finalOf(await submit(app, first.id, OUTPUTS));
       const second = finalOf(await submit(app, first.id, OUTPUTS));
       const third = finalOf(await submit(app, second.id, [{ tool_call_id: 'call_3', output: 'three' }]));

@@ -1,4 +1,4 @@
-/** Apps that speak a dialect, and transcripts of what is said to them. */
+/** Apps that speak a dialect, and transcripts of their answers. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

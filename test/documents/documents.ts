@@ -1,7 +1,7 @@
 /** Documents that are made for the tests: archives, Office documents and PDFs. */
 import { crc32, deflateRawSync, deflateSync } from 'node:zlib';
 
-/** An entry of an archive; what it declares is its own length if not said. */
+/** An entry of an archive; what it declares is its own length if not given. */
 export interface ZipEntry {
   readonly name: string;
   readonly content: Buffer | string;

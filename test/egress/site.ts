@@ -90,7 +90,7 @@ export interface ConnectionWatch {
 export function watchConnections(): ConnectionWatch {
   const attempts: string[] = [];
   const { connect } = Socket.prototype;
-  // Not the channel `net.client.socket`, which is not told of sockets for TLS.
+  // Not the channel `net.client.socket`, which does not receive sockets for TLS.
   Socket.prototype.connect = function watchedConnect(...args: unknown[]) {
     this.on('connectionAttempt', (address: string) => attempts.push(address));
     // The cast: all overloads take what they are given.

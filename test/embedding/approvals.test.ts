@@ -15,7 +15,7 @@ import { listening } from '../support/listening.ts';
 import { mailer } from '../tools/approvals-support.ts';
 import { entry, fakeRemote, URL_A } from '../tools/remote-support.ts';
 
-/** Runs with an app of `injectTools` in front of a router, or of a proxy that tells what it is sent. */
+/** Runs with an app of `injectTools` in front of a router, or of a proxy that records what it is sent. */
 async function behindMiddleware(
   given: RouterOptions,
   run: (

@@ -1,4 +1,4 @@
-/** Streams that somebody compresses: no beat gets lost in them, and turns are kept where their words can be read. */
+/** Streams that somebody compresses: no heartbeat gets lost in them, and turns are kept where their words can be read. */
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { jest } from '@jest/globals';
@@ -23,7 +23,7 @@ describe.each(orders)('%s', (name, before, after) => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: UNTOUCHED }));
   afterEach(() => jest.useRealTimers());
 
-  it('[P-15] heartbeat: beats in plain streams alone', async () => {
+  it('[P-15] heartbeat: only in plain streams', async () => {
     const handler: Stage = (_req, res: ServerResponse) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write(chatChunk({ content: 'Hel' }));
       jest.advanceTimersByTime(40_000);

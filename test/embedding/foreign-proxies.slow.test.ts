@@ -1,4 +1,4 @@
-/** Each middleware, and all of them, in front of proxies that never heard of this package. */
+/** Each middleware, and all of them, in front of proxies that do not know this package. */
 import { runTools } from '../../src/index.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
 import { type Case, cases, weather } from './cases.ts';

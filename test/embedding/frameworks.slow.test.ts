@@ -39,7 +39,7 @@ async function inApp<Result>(
   }
 }
 
-/** What the last request to the model server said. */
+/** The text of the last request to the model server. */
 function lastRequested(): JsonObject {
   return JSON.parse(bytesRequested(fake).at(-1) ?? '{}');
 }

@@ -227,7 +227,7 @@ describe('clients that do not read', () => {
   it.each([
     ['the whole stack', (handler: Stage) => [...everything(), handler]],
     ['runTools', (handler: Stage) => [runTools({ tools: weather, handler, limits: { outputBytes: 2 * LIMIT } })]],
-  ])('[P-10] %s: the handler is told to wait, long before memory is full', async (_name, stages) => {
+  ])('[P-10] %s: the handler is made to wait, long before memory is full', async (_name, stages) => {
     let written = 0;
     const handler: Stage = async (_req, res: ServerResponse) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });

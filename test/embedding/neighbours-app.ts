@@ -50,13 +50,13 @@ export interface NeighboursApp {
   readonly url: string;
   /** The lines of the host's log, one for each request. */
   readonly log: readonly string[];
-  /** How often a response said that it was finished, by request. */
+  /** How often a response reported that it was finished, by request. */
   readonly finishes: ReadonlyMap<string, number>;
   /** The ids that the log knows the requests by. */
   readonly requestIds: readonly unknown[];
   /** What the host's error handler was given. */
   readonly failures: readonly string[];
-  /** The codes that `hooks.onError` was told. */
+  /** The codes that `hooks.onError` received. */
   readonly errors: readonly string[];
   close(): Promise<void>;
 }

@@ -92,13 +92,13 @@ describe.each([
 
   it('[X-01] what the neighbours answer is theirs: 401, 429 and preflights', async () => {
     app = await startNeighboursApp(mount, 1);
-    const stranger = await ask({ input: 'Hi.' }, {});
+    const anonymous = await ask({ input: 'Hi.' }, {});
     const first = await ask({ input: 'Hi.' });
     const second = await ask({ input: 'Hi.' });
     const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
     const preflight = await fetch(`${app.url}/v1/responses`, { method: 'OPTIONS', headers });
     expect([
-      [stranger.status, stranger.text],
+      [anonymous.status, anonymous.text],
       first.status,
       [second.status, second.text],
       [preflight.status, preflight.headers.get('access-control-allow-origin')],

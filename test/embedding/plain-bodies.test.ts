@@ -56,7 +56,7 @@ describe('a body that nobody has read', () => {
     expect([response.status, error.param]).toEqual([400, 'model']);
   });
 
-  it('[P-10] that breaks off is told as an aborted request, and the app goes on', async () => {
+  it('[P-10] that breaks off is reported as an aborted request, and the app goes on', async () => {
     const seen: unknown[] = [];
     const app = await startApp(seen);
     const head =

@@ -1,4 +1,4 @@
-/** Proxies that never heard of this package, as companies have them, each in front of one model server. */
+/** Proxies that do not know this package, as companies have them, each in front of one model server. */
 import type { RequestHandler } from 'express';
 import { createProxyMiddleware, fixRequestBody } from 'http-proxy-middleware';
 import OpenAI from 'openai';

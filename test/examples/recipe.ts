@@ -53,7 +53,7 @@ export function chat(content: string, more: JsonObject = {}): JsonObject {
   return { model: 'm', messages: [{ role: 'user', content }], ...more };
 }
 
-/** What the assistant said in a chat completion. */
+/** The assistant's text in a chat completion. */
 export function answerTextIn({ choices }: JsonObject): unknown {
   // The cast: the answer is a chat completion.
   return (choices as readonly { readonly message: JsonObject }[])[0]?.message.content;

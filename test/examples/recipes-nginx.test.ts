@@ -28,7 +28,7 @@ let app: Awaited<ReturnType<typeof serving>>;
 beforeEach(async () => {
   fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
-  // Not so often that beats would fill nginx's buffers.
+  // Not so often that heartbeats would fill nginx's buffers.
   const heartbeat = { intervalMs: 300 };
   app = await serving(express().use('/v1', responsesRouter({ upstream, store: memoryStore(), heartbeat })));
 });
@@ -112,7 +112,7 @@ describeNginx('the recipe for nginx', () => {
     expect([received.includes('"delta":"Well"'), received.includes('response.completed')]).toEqual([true, false]);
   });
 
-  it('[P-10] tells the app that the client has left', async () => {
+  it('[P-10] informs the app that the client has left', async () => {
     fake.reply(FIRST_WORD);
     const answer = await streamed(port);
     // Reading no further closes the connection.

@@ -53,7 +53,7 @@ async function start(name: string): Promise<string> {
 }
 
 describe('docs/middlewares.md', () => {
-  it('[X-01] [X-02] [S-12] has a chat that goes on, is repaired, and is told the time by a tool', async () => {
+  it('[X-01] [X-02] [S-12] has a chat that goes on, is repaired, and gets the time from a tool', async () => {
     const url = await start('middlewares');
     const time = { tool_calls: [{ ...ECHO.tool_calls[0], function: { name: 'time', arguments: '{}' } }] };
     fake.reply({ body: chatCompletion('Hi.') }, { body: chatCompletion(time) }, { body: chatCompletion('Late.') });
@@ -161,8 +161,8 @@ describe('the recipe for guards', () => {
   it('[X-02] keeps an address from the model server, and gives it back, streamed or not', async () => {
     const url = await start('guards');
     const info = jest.spyOn(console, 'info').mockImplementation(() => {});
-    const said = 'I wrote to [EMAIL_1] with AKIAIOSFODNN7EXAMPLE.';
-    fake.reply({ body: chatCompletion(said) }, { body: textStream([...said]) });
+    const answer = 'I wrote to [EMAIL_1] with AKIAIOSFODNN7EXAMPLE.';
+    fake.reply({ body: chatCompletion(answer) }, { body: textStream([...answer]) });
     const { body } = await answerOf(post(url, chat('Write to bob@example.com')));
     const asked = messagesIn(fake);
     const stream = await (await post(url, chat('Write to bob@example.com', { stream: true }))).text();

@@ -29,7 +29,7 @@ describe('the example app', () => {
     ]);
   });
 
-  it('[B-41] searches with SearXNG where it is told of one', async () => {
+  it('[B-41] searches with SearXNG where one is set', async () => {
     const site = await startSite(
       (_, res) => void res.end(JSON.stringify({ results: [{ url: 'https://e.com/', title: 'E' }] })),
     );

@@ -21,7 +21,7 @@ const PDF = Buffer.from('%PDF-1.7 …');
 let fake: FakeUpstream;
 let app: Listening;
 let client: OpenAI;
-let stranger: OpenAI;
+let otherTenant: OpenAI;
 let now = 0;
 
 async function start(options: RouterOptions = {}): Promise<void> {
@@ -34,7 +34,7 @@ async function start(options: RouterOptions = {}): Promise<void> {
   app = await listening(express().use('/v1', ...routers));
   const baseURL = `${app.url}/v1`;
   client = new OpenAI({ baseURL, apiKey: 'alice', maxRetries: 0 });
-  stranger = new OpenAI({ baseURL, apiKey: 'bob', maxRetries: 0 });
+  otherTenant = new OpenAI({ baseURL, apiKey: 'bob', maxRetries: 0 });
 }
 
 afterEach(() => Promise.all([app.close(), fake.close()]));
@@ -149,7 +149,7 @@ describe('an uploaded file in a response', () => {
 
 describe('a file that a request may not have', () => {
   const refusal = { status: 400, code: 'file_not_found', param: 'input[0].content[1].file_id' };
-  /** What is told of it, with the id blotted out. */
+  /** The error for it, with the id blotted out. */
   const refused = (who: OpenAI, id: string, type = 'input_file') =>
     who.responses.create({ model: 'm', input: [{ role: 'user', content: ask(id, type) }] as never }).then(
       () => 'answered',
@@ -164,8 +164,8 @@ describe('a file that a request may not have', () => {
   it('[X-14] is another tenant’s: as unknown as one that never was', async () => {
     const id = await uploaded('Secret', 'a.txt');
     const unknown = `file-${'0'.repeat(32)}`;
-    expect(await refused(stranger, id)).toBe(await refused(stranger, unknown));
-    expect(await refused(stranger, id, 'input_image')).toBe(await refused(client, '../../x', 'input_image'));
+    expect(await refused(otherTenant, id)).toBe(await refused(otherTenant, unknown));
+    expect(await refused(otherTenant, id, 'input_image')).toBe(await refused(client, '../../x', 'input_image'));
     expect(fake.requests).toHaveLength(0);
   });
 
@@ -244,7 +244,7 @@ describe('an uploaded file in a chat completion', () => {
   });
 
   it('[X-14] of another tenant is unknown', async () => {
-    const asking = chat(stranger, await uploaded('a,b', 'a.csv'));
+    const asking = chat(otherTenant, await uploaded('a,b', 'a.csv'));
     await expect(asking).rejects.toMatchObject({
       status: 400,
       code: 'file_not_found',
@@ -280,7 +280,7 @@ describe('uploaded files in the container of code', () => {
 
   it('[X-14] are refused if they are another tenant’s', async () => {
     const id = await uploaded('1,2', 'a.csv');
-    const asking = stranger.responses.create({ model: 'm', tools: tools(id), input: 'Sum.' });
+    const asking = otherTenant.responses.create({ model: 'm', tools: tools(id), input: 'Sum.' });
     await expect(asking).rejects.toMatchObject({ status: 400, code: 'file_not_found', param: 'tools' });
   });
 });

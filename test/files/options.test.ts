@@ -53,7 +53,7 @@ describe('filesRouter', () => {
     expect(create).toThrow(message);
   });
 
-  it('[X-14] tells the host that another handler has read the body', async () => {
+  it('[X-14] reports to the host that another handler has read the body', async () => {
     const faults: unknown[] = [];
     const app = express()
       .use(express.raw({ type: () => true }), filesRouter({ files }))

@@ -93,7 +93,7 @@ describePostgres('postgresFiles', () => {
     expect(await numberIn(`SELECT count(*) FROM ${tablePrefix}files`)).toBe(1);
   });
 
-  it('[X-14] tells a reader that the file was deleted', async () => {
+  it('[X-14] reports to a reader that the file was deleted', async () => {
     const files = postgresFiles({ pool, tablePrefix: freshPrefix() });
     const file = await stored(files, bytes(600_000));
     const reading = await files.read(file);

@@ -19,7 +19,7 @@ async function content(id: string, headers: Readonly<Record<string, string>> = {
   return { status: answer.status, text, range: answer.headers.get('content-range'), headers: answer.headers };
 }
 
-/** How many files below the folder this process has open, where the system tells. */
+/** How many files below the folder this process has open, where the system shows it. */
 function openBelow(folder: string): number {
   if (!existsSync('/proc/self/fd')) return 0;
   const targets = readdirSync('/proc/self/fd').map((name) => linkOf(`/proc/self/fd/${name}`));
@@ -147,7 +147,7 @@ describe('another tenant', () => {
     },
   );
 
-  it('[X-14] that cannot be told from others keeps nothing, and finds nothing', async () => {
+  it('[X-14] that cannot be distinguished from others keeps nothing, and finds nothing', async () => {
     const id = await uploaded();
     const cookie = { cookie: 'session=1', authorization: '' };
     const { status, json } = await post(app.base, [filePart('x'), PURPOSE], cookie);

@@ -181,7 +181,7 @@ describe('the limits of uploads', () => {
     expect((await send(app.base, '/files')).json.data).toEqual([]);
   });
 
-  it('[X-14] give up an upload that rests, and tell its client', async () => {
+  it('[X-14] give up an upload that rests, and report it to its client', async () => {
     await start({ limits: { idleTimeoutMs: 100 } });
     const socket = await opened(200_000_000);
     socket.write(formOf([PURPOSE, filePart('x'.repeat(300_000))], true));

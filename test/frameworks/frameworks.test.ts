@@ -49,21 +49,21 @@ describe.each(frameworks)('examples on $name', (framework) => {
       expect(output_text).toBe('Hello.');
     });
 
-    it('[X-03] sends each delta as soon as the model has said it', async () => {
+    it('[X-03] sends each delta as soon as the model has sent it', async () => {
       const calling = model.nextCall();
       const asked = clientOf('ada').responses.create(WAITING);
       const call = await calling;
-      const heard: string[] = [];
+      const received: string[] = [];
       call.say('one');
       const stream = await asked;
       for await (const event of stream) {
         if (event.type !== 'response.output_text.delta') continue;
-        heard.push(event.delta);
+        received.push(event.delta);
         // The next piece exists only after this one has arrived.
-        if (heard.length < 3) call.say(['two', 'three'][heard.length - 1] ?? '');
+        if (received.length < 3) call.say(['two', 'three'][received.length - 1] ?? '');
         else call.end();
       }
-      expect(heard).toEqual(['one', 'two', 'three']);
+      expect(received).toEqual(['one', 'two', 'three']);
     });
 
     it('[X-03] ends the call of the model when the client leaves a stream', async () => {

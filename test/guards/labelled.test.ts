@@ -59,7 +59,7 @@ it('misses of what is marked only these', () => {
     "EMAIL o'neil@example.com",
     'EMAIL bob (at) example (dot) com',
     'EMAIL postmaster@[192.168.1.10]',
-    // Without a mark that tells them from other numbers.
+    // Without a mark that distinguishes them from other numbers.
     'PHONE 01715550123',
     'PHONE 5550123',
     'PHONE 06.12.34.56.78',

@@ -112,7 +112,7 @@ function shownIn({ responses, chat }: Awaited<ReturnType<typeof asked>>) {
   const events = eventsIn(responses);
   const deltas = events.filter(({ type }) => String(type).endsWith('.delta')).map(({ delta }) => delta);
   const chunks = eventsIn(chat).flatMap(({ choices }) => choices as { delta: Readonly<Record<string, never>> }[]);
-  const said = chunks.map(({ delta }) => {
+  const contents = chunks.map(({ delta }) => {
     const {
       content = '',
       refusal = '',
@@ -122,7 +122,7 @@ function shownIn({ responses, chat }: Awaited<ReturnType<typeof asked>>) {
     const [call] = (calls ?? []) as { function: { arguments: string } }[];
     return `${content}${refusal}${thought}${call?.function.arguments ?? ''}`;
   });
-  return { responses: deltas.join(''), chat: said.join(''), last: JSON.stringify(events.at(-1)) };
+  return { responses: deltas.join(''), chat: contents.join(''), last: JSON.stringify(events.at(-1)) };
 }
 
 async function expectGuarded(kind: Kind, text: string, pieces: readonly string[]): Promise<void> {

@@ -94,7 +94,7 @@ describe('loadChain', () => {
     expect([ends.map(({ status }) => status), seen.most <= 10]).toEqual([Array(10).fill('rejected'), true]);
   });
 
-  it('[F-05] tells those who share a load no longer that a response runs which has ended', async () => {
+  it('[F-05] no longer informs those who share a load that a response runs which has ended', async () => {
     const { store, slow } = slowStore();
     store.put(long('a', { resource: { text: TEXT, status: 'in_progress' } }));
     let isFirst = true;

@@ -41,7 +41,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
         const [reported, { body }] = await Promise.all([completed, json(`${nodes.b}/responses/${id}/cancel`, 'POST')]);
         const kept = (await json(`${nodes.a}/responses/${id}`, 'GET')).body;
         ends.set(kept.status, (ends.get(kept.status) ?? 0) + 1);
-        if (reported && kept.status !== 'completed') return `told completed, kept ${kept.status}`;
+        if (reported && kept.status !== 'completed') return `sent completed, kept ${kept.status}`;
         if (body.status !== kept.status) return `cancel answered ${body.status}, kept ${kept.status}`;
         return undefined;
       });

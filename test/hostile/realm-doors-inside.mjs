@@ -91,7 +91,7 @@ function throwing() {
   return new Proxy(() => {}, new Proxy({}, { get: () => trap }));
 }
 
-function deaf() {
+function ignoring() {
   return new Proxy(() => {}, { get: () => Symbol('any'), getPrototypeOf: () => null, has: () => true });
 }
 
@@ -150,7 +150,7 @@ function hostile() {
     () => {},
     changing(),
     throwing(),
-    deaf(),
+    ignoring(),
     detached(),
     new Liar(8),
     new DataView(new ArrayBuffer(8)),
@@ -161,7 +161,7 @@ function hostile() {
     Promise.reject(changing()),
     new WebAssembly.Module(EMPTY_MODULE),
     { initial: changing(), maximum: throwing() },
-    { fatal: changing(), ignoreBOM: deaf() },
+    { fatal: changing(), ignoreBOM: ignoring() },
     { element: 'anyfunc', initial: 1e12 },
   ];
 }

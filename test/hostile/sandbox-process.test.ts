@@ -48,7 +48,7 @@ describeSandboxed('a process of the sandbox', () => {
       expect(seen).toEqual(['2', '1', none, none, none, expect.stringMatching(/\t1$/)]);
       expect(spaces).toEqual([]);
       expect(/^Max file size +(\d+)/m.exec(limits)?.[1]).toBe('0');
-      tried('facts that the kernel tells', seen.length + 8);
+      tried('facts that the kernel shows', seen.length + 8);
     },
     PATIENCE,
   );
@@ -114,7 +114,7 @@ describeSandboxed('a process of the sandbox that takes too much', () => {
     ['memory', 'const kept = []; for (;;) kept.push(Buffer.alloc(1e7, 1));', {}, { reason: 'memory' }],
     ['time', 'for (;;);', { startMs: 2000 }, { reason: 'timeout' }],
     [
-      'time, deaf to signals',
+      'time, ignoring signals',
       `process.on('SIGTERM', () => {}).on('SIGINT', () => {}); setInterval(() => {}, 1000)`,
       { startMs: 2000 },
       { reason: 'timeout' },

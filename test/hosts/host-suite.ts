@@ -150,7 +150,7 @@ export function hostSuite(host: Host): void {
       expect([head.status, await head.text()]).toEqual([200, '']);
     });
 
-    it(`[X-03] ${host.name} says of a path that the API does not have what the host wants said`, async () => {
+    it(`[X-03] ${host.name} answers a path that the API does not have as the host wants`, async () => {
       const response = await fetch(`${url}/unknown`);
       expect({ status: response.status, text: await response.text() }).toEqual(host.unknownPath);
     });
@@ -174,7 +174,7 @@ export function hostSuite(host: Host): void {
         'unsupported_media_type',
       ],
       ['in an encoding nobody knows', '{}', { 'content-encoding': 'rot13' }, 415, 'unsupported_media_type'],
-      ['said to be gzip', '{}', { 'content-encoding': 'gzip' }, 400, 'invalid_json'],
+      ['declared to be gzip', '{}', { 'content-encoding': 'gzip' }, 400, 'invalid_json'],
       ['that is too large', long, {}, 413, 'request_too_large'],
       [
         'that is too large once it is inflated',

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { CoreOptions, DrainOptions } from 'express-open-responses/core';
 import { listening } from '../support/listening.ts';
 
-/** The header that names the tenant, where a host is told to go by it. */
+/** The header that names the tenant, where a host is set to go by it. */
 export const TENANT = 'x-tenant';
 
 /** How a host starts. */

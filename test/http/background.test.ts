@@ -77,7 +77,7 @@ async function readEvents(response: Response, count: number): Promise<readonly S
   throw new Error(`The stream ended: ${text}`);
 }
 
-/** The response that the first event tells. */
+/** The response in the first event. */
 function responseIn(events: readonly StreamEvent[]): JsonObject {
   const [created] = events;
   return (created?.response ?? {}) as JsonObject;
@@ -271,7 +271,7 @@ function mannerOf(text: string) {
 describe('the events of a response in the background', () => {
   const STREAM = { background: true, stream: true };
 
-  it('[S-18] are told again, all of them or those behind a number, as they were', async () => {
+  it('[S-18] are sent again, all of them or those behind a number, as they were', async () => {
     const app = await start([[textStream('Hello there')]]);
     const first = parseStream(await (await ask(app.url, STREAM)).text());
     const { id } = responseIn(first.events);
@@ -312,7 +312,7 @@ describe('the events of a response in the background', () => {
   });
 
   it.each(['openai', 'open-responses-server', 'vllm-responses', 'tokligence'] as const)(
-    '[S-18] [X-04] are told, and told again, in the manner of %s',
+    '[S-18] [X-04] are sent, and sent again, in the dialect of %s',
     async (dialect) => {
       const app = await start([[textStream('Hello')], [textStream('Hello')]], { dialect });
       const foreground = await (await ask(app.url, { stream: true })).text();
@@ -345,7 +345,7 @@ describe('the events of a response in the background', () => {
     expect(await Promise.all(statuses)).toEqual([400, 200, 200]);
   });
 
-  it('[S-18] are not told on another node, which says so', async () => {
+  it('[S-18] are not available on another node, which reports it', async () => {
     const store = memoryStore();
     const app = await start([[textStream('Hello')]], { store });
     const other = await join({ store });
@@ -450,7 +450,7 @@ describe('the end of a response', () => {
     store.replace({ ...running, resource: { ...running.resource, status: 'cancelled' }, version: 1 }, 0);
   }
 
-  it('[F-10] is not told where another node has cancelled it by then, and leaves nothing in its conversation', async () => {
+  it('[F-10] is not sent where another node has cancelled it by then, and leaves nothing in its conversation', async () => {
     const store = interrupted(cancelElsewhere);
     const app = await start([[textStream('Hello')]], { store });
     const conversation = { scope: 'anonymous', id: 'conv_1', createdAt: 0, metadata: {} };

@@ -7,7 +7,7 @@ import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 /** One event of a stream, as it stood in `data:`. */
 export type StreamEvent = JsonObject & { readonly type: string; readonly sequence_number: number };
 
-/** Everything that one stream said. */
+/** Everything that one stream held. */
 export interface Stream {
   readonly events: readonly StreamEvent[];
   readonly heartbeats: number;
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly ending: 'completed' | 'incomplete' | 'failed' | 'refused';
   /** The code of its error. */
   readonly error: string | null;
-  /** What the assistant said. */
+  /** The assistant's text. */
   readonly text: string;
   /** Whether the response can be retrieved afterwards; what is retrieved is the same. */
   readonly stored: boolean;
@@ -92,7 +92,7 @@ export function typesOf(events: readonly StreamEvent[]): readonly string[] {
   return events.map(({ type }) => type.replace(/^response\./, ''));
 }
 
-/** The response that the last event tells. */
+/** The response in the last event. */
 export function lastResponse({ events }: Stream): JsonObject {
   return (events.at(-1)?.response ?? {}) as JsonObject;
 }
@@ -125,7 +125,7 @@ export function errorIn(body: JsonObject): JsonObject {
 async function ended(url: string, status: number, response: JsonObject): Promise<Outcome> {
   const kept = await send(`${url}/responses/${response.id}`);
   const stored = kept.status === 200;
-  if (stored && !isDeepStrictEqual(kept.body, response)) throw new Error('What was stored is not what was told.');
+  if (stored && !isDeepStrictEqual(kept.body, response)) throw new Error('What was stored is not what was sent.');
   return {
     status,
     ending: response.status as Outcome['ending'],
@@ -141,7 +141,7 @@ function failureIn({ error }: JsonObject): string | null {
   return reason;
 }
 
-/** What the assistant said in a response. */
+/** The assistant's text in a response. */
 export function answerTextIn(response: JsonObject): string {
   const messages = (response.output as readonly JsonObject[]).filter(({ type }) => type === 'message');
   return messages

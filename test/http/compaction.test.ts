@@ -61,7 +61,7 @@ async function compact(
   return post('/responses/compact', { model: 'm', ...body }, headers);
 }
 
-/** What the model was told last, as role and content. */
+/** What the model received last, as role and content. */
 function reported(): readonly unknown[] {
   return app.requested().messages.map(({ role, content }) => ({ role, content }));
 }
@@ -118,7 +118,7 @@ describe('POST /responses/compact', () => {
     expectValidCompaction(body);
   });
 
-  it('[S-14] makes a conversation to go on with: the summary, and what the user said unchanged', async () => {
+  it('[S-14] makes a conversation to go on with: the summary, and the user’s input unchanged', async () => {
     const { body } = await compact();
     const next = await app.create({ input: [...body.output, { role: 'user', content: 'And now?' }] });
     expect([next.status, next.body.status, reported()]).toEqual([
@@ -302,7 +302,7 @@ describe('context_management', () => {
     expect((kept.body.data as readonly JsonObject[]).length).toBe(2);
   });
 
-  it('[S-14] is told on a stream that keeps every law, and the same in JSON', async () => {
+  it('[S-14] is shown on a stream that keeps every law, and the same in JSON', async () => {
     const text = await app.streamed({ input: LONG, ...MANAGED });
     const response = expectWireLaws(readWire(text));
     const reported = eventsOf(text).filter(({ item }) => (item as JsonObject | undefined)?.type === 'compaction');
@@ -365,7 +365,7 @@ describe('context_management, where something comes between', () => {
     ]);
   });
 
-  it('[S-14] an answer is not failed for a count that fails: the host is told', async () => {
+  it('[S-14] an answer is not failed for a count that fails: the host is informed', async () => {
     const count = () => Promise.reject(new Error('No tokenizer.'));
     await restart({ tokens: { count } });
     app.upstream.reply({ body: textStream('Noted.') });
@@ -376,7 +376,7 @@ describe('context_management, where something comes between', () => {
     ]);
   });
 
-  it('[S-14] an answer is not failed for a summary that fails: the host is told', async () => {
+  it('[S-14] an answer is not failed for a summary that fails: the host is informed', async () => {
     app.upstream.reply({ body: textStream('Noted.') }, { status: 400, body: '{"error":{"message":"Too long."}}' });
     const { status, body } = await app.create({ input: LONG, ...MANAGED });
     expect([status, body.status, typesOf({ body }), app.notes]).toEqual([
@@ -437,7 +437,7 @@ describe('compaction_trigger', () => {
     ]);
   });
 
-  it('[S-14] is told of when the summary begins, in an item that is whole at its end', async () => {
+  it('[S-14] is announced when the summary begins, in an item that is whole at its end', async () => {
     const { body: first } = await app.create({ input: 'Remember: slate.' });
     app.upstream.reply({ body: textStream(SUMMARY) });
     const text = await app.streamed({ previous_response_id: first.id, input: [TRIGGER] });

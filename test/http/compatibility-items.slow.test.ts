@@ -72,7 +72,7 @@ const SAMPLES: Readonly<Record<string, readonly JsonObject[]>> = {
   ],
 };
 
-/** Tests of their own show what is said of these: those that are cited, or those of their tools. */
+/** Tests of their own show how these are answered: those that are cited, or those of their tools. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['compaction', 'compaction_trigger', 'item_reference', 'mcp_approval_response'],
 ]);

@@ -30,7 +30,7 @@ const TOOLS: Readonly<Record<string, JsonObject>> = {
   web_search_preview_2025_03_11: { type: 'web_search_preview_2025_03_11' },
 };
 
-/** Tests of its own show what is said of it. */
+/** Tests of its own show how it is answered. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(['tool_search']);
 
 const VALUES: Readonly<Record<string, unknown>> = {

@@ -1,4 +1,4 @@
-/** A conversation that is longer than the model's context: clients are told so in OpenAI's words, whichever server is behind. */
+/** A conversation that is longer than the model's context: clients receive OpenAI's error, whichever server is behind. */
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { ask, askStream, errorIn, lastResponse, parsed, typesOf } from './client.ts';
@@ -39,7 +39,7 @@ it('[F-24] [F-25] is response.failed with that code in mid-stream, which is what
   ]);
 });
 
-it('[F-24] is told in a 200 with an error in it, too', async () => {
+it('[F-24] is recognised in a 200 with an error in it, too', async () => {
   fake.reply({ body: LLAMA });
   const answer = await ask(app.url);
   expect([answer.status, errorIn(parsed(await answer.text())).code]).toEqual([400, 'context_length_exceeded']);

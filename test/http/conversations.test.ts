@@ -155,7 +155,7 @@ describe('conversations', () => {
 });
 
 describe('a response in a conversation', () => {
-  it('[S-17] is told all items, and adds its input and output once it is complete', async () => {
+  it('[S-17] sends the model all items, and adds its input and output once it is complete', async () => {
     const { id } = await client.conversations.create({
       items: [says('user', 'I am Ada.'), says('assistant', 'Hello, Ada!')],
     });

@@ -104,7 +104,7 @@ describe('a router that drains', () => {
     expect([took >= 200, took < 20_000]).toEqual([true, true]);
   });
 
-  it.each([true, false])('answers 503 at the deadline where nothing was said (stream: %s)', async (stream) => {
+  it.each([true, false])('answers 503 at the deadline where there was no output (stream: %s)', async (stream) => {
     await start({ hang: true });
     const { response } = await running({ stream });
     await app.router.drain({ timeoutMs: 50 });
@@ -113,7 +113,7 @@ describe('a router that drains', () => {
     expect(seen).toEqual([503, 'close', SHUTTING_DOWN]);
   });
 
-  it('answers a JSON request at the deadline with what was said', async () => {
+  it('answers a JSON request at the deadline with the output so far', async () => {
     await start(SPOKEN);
     const { response } = await running({});
     await app.router.drain({ timeoutMs: 200 });
@@ -160,7 +160,7 @@ describe('a router that drains', () => {
     expect(order).toEqual(['idle connection closed', 'completed']);
   });
 
-  it('can be told so twice, while it waits and after', async () => {
+  it('can be called twice, while it waits and after', async () => {
     await start({ body: textStream('Hi'), firstByteDelayMs: 200 });
     const { response } = await running({});
     await Promise.all([app.router.drain(), app.router.drain()]);

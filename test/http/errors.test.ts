@@ -1,4 +1,4 @@
-/** What a client is told of an error: OpenAI's envelope with the right status, or the two last events of a stream. */
+/** What a client receives of an error: OpenAI's envelope with the right status, or the two last events of a stream. */
 
 import type { ApiError } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
@@ -191,7 +191,7 @@ describe('an error after the first byte', () => {
     ]);
   });
 
-  it('[B-05] is a failed response with what was said, for a client that asked for JSON', async () => {
+  it('[B-05] is a failed response with the output so far, for a client that asked for JSON', async () => {
     fake.reply({ body: chatChunk({ content: 'Hel' }) });
     const response = await ask(app.url);
     const { status, error, output } = parsed(await response.text());
@@ -211,7 +211,7 @@ describe('an error after the first byte', () => {
     ]);
   });
 
-  it('[B-32] of a request is told to the host with the request’s id, and with nothing that the request holds', async () => {
+  it('[B-32] of a request is reported to the host with the request’s id, and with nothing that the request holds', async () => {
     const infos: unknown[] = [];
     const hooks = { onError: (_: ApiError, info: object) => void infos.push(Object.keys(info)) };
     const hooked = await startApp({ upstream: fake, options: { hooks } });

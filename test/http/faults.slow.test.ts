@@ -426,7 +426,7 @@ describe('an answer that was cut', () => {
   });
 });
 
-/** A server that sends the bytes and, when it is told to, resets the connection. */
+/** A server that sends the bytes and, when the test asks for it, resets the connection. */
 async function startResettingServer(bytes: string) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -457,7 +457,7 @@ function afterFirstBatch(upstream: Upstream, then: () => void): Upstream {
 }
 
 describe('reset_peer', () => {
-  it.each([true, false])('[P-08][B-05] fails the response and keeps what was said (stream: %s)', async (stream) => {
+  it.each([true, false])('[P-08][B-05] fails the response and keeps the output so far (stream: %s)', async (stream) => {
     const server = await startResettingServer(WRITTEN);
     const upstream = afterFirstBatch(chatCompletionsUpstream({ baseURL: server.baseURL }), server.reset);
     const app = await startApp({ options: { upstream } });

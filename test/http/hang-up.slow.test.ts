@@ -90,7 +90,7 @@ describe('a client that hangs up', () => {
     ['a stream before its first token', { hang: true }, { stream: true }, 'asked'],
     ['a JSON request', ENDLESS, {}, 'asked'],
   ])(
-    '[P-10] leaves nothing stored, no error told, and the next client unharmed: %s',
+    '[P-10] leaves nothing stored, no error reported, and the next client unharmed: %s',
     async (_, reply, body, moment) => {
       fake.reply(reply, { body: textStream('Hi') });
       await delayOfRun(0, body, moment);

@@ -120,7 +120,7 @@ describe('a silent stream', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json; charset=utf-8']);
   });
 
-  it('[P-15] keeps every law with beats in any place', async () => {
+  it('[P-15] keeps every law with heartbeats in any place', async () => {
     const words = Array.from({ length: 20 }, (_, index) =>
       chatChunk({ content: `${index} `, reasoning_content: 'Hm.' }),
     );
@@ -134,7 +134,7 @@ describe('a silent stream', () => {
 });
 
 describe('a stream that has ended', () => {
-  it('[P-15] gets no beat after its end, on a connection that is kept', async () => {
+  it('[P-15] gets no heartbeat after its end, on a connection that is kept', async () => {
     await start({ intervalMs: 20 }, { body: textStream('Hello') });
     const socket = connect(Number(new URL(app.url).port), '127.0.0.1').setEncoding('utf8');
     let received = '';
@@ -146,7 +146,7 @@ describe('a stream that has ended', () => {
     socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
     while (!received.endsWith('0\r\n\r\n')) await once(socket, 'data');
     const whole = received;
-    // Another request on it takes longer than several beats.
+    // Another request on it takes longer than several heartbeats.
     fake.reply({ body: textStream('Hi'), delayMs: 200 });
     socket.write(`${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     await once(socket, 'close');
@@ -156,7 +156,7 @@ describe('a stream that has ended', () => {
     ]);
   });
 
-  it('[P-15] has frames that no beat is inside of, however fast they come', async () => {
+  it('[P-15] has frames that no heartbeat is inside of, however fast they come', async () => {
     await start(
       { intervalMs: 1 },
       { body: textStream(Array.from({ length: 200 }, (_, index) => `${index} `)), split: 'byte' },
@@ -173,9 +173,9 @@ describe('a stream that has ended', () => {
   });
 });
 
-describe('a tool that tells its progress', () => {
-  it('[X-15] runs longer than a silent one may, while its client hears heartbeats and the host how far it is', async () => {
-    const told: unknown[] = [];
+describe('a tool that reports its progress', () => {
+  it('[X-15] runs longer than one without progress may, while its client receives heartbeats and the host the progress', async () => {
+    const reported: unknown[] = [];
     const work = functionTools({
       work: {
         async execute(_args: unknown, { onProgress }: ExecuteContext) {
@@ -195,12 +195,12 @@ describe('a tool that tells its progress', () => {
         tools: work,
         heartbeat: { intervalMs: 100 },
         limits: { toolTimeoutMs: 1_000 },
-        hooks: { onToolProgress: (info) => told.push([info.name, info.progress, info.total]) },
+        hooks: { onToolProgress: (info) => reported.push([info.name, info.progress, info.total]) },
       },
     });
     const stream = await askStream(app.url);
     expect(pattern(stream)).toContain('e..');
-    expect([answerTextIn(lastResponse(stream)), told]).toEqual([
+    expect([answerTextIn(lastResponse(stream)), reported]).toEqual([
       'Fine.',
       Array.from({ length: 8 }, (_, at) => ['work', at + 1, 8]),
     ]);

@@ -151,7 +151,7 @@ describe('bodyBytes', () => {
     expect(status).toBe(413);
   });
 
-  it('[P-11] holds for a body that does not tell its length', async () => {
+  it('[P-11] holds for a body that does not declare its length', async () => {
     await start({ bodyBytes: 1000 });
     const post = (body: string) =>
       fetch(`${app.url}/responses`, {
@@ -340,7 +340,7 @@ describe('durationMs', () => {
     expect([before, seen]).toEqual([twice([200, 'completed', null, 2]), [failed, failed]]);
   });
 
-  it('[P-09] is a 504 where nothing was said', async () => {
+  it('[P-09] is a 504 where there was no output', async () => {
     await start({ durationMs: 200 }, { hang: true });
     expect(await both()).toEqual(twice([504, 'refused', 'duration_exceeded', 0]));
   });

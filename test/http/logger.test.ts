@@ -77,7 +77,7 @@ async function deadURL(): Promise<string> {
 }
 
 describe('one line that says what to do', () => {
-  it('tells of a dead model server which address to look at', async () => {
+  it('reports for a dead model server which address to look at', async () => {
     const origin = await deadURL();
     const upstream = chatCompletionsUpstream({
       baseURL: `${origin}/secret-path/v1?key=secret`,
@@ -124,7 +124,7 @@ describe('one line that says what to do', () => {
       { headers: () => ({ authorization: 'Bearer secret-of-function' }) },
       'Check the key that your function headers returns for this client, or set apiKey (or OPENAI_API_KEY, where baseURL is not set) to a key that ORIGIN accepts.',
     ],
-  ])('tells of a refused key whose it is: %s', async (_, options, advice) => {
+  ])('reports whose a refused key is: %s', async (_, options, advice) => {
     fake.reply({ status: 401, body: JSON.stringify({ error: { message: 'Bad key secret-api-key.' } }) });
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0, ...options });
     const status = await asked({ upstream });
@@ -141,7 +141,7 @@ describe('one line that says what to do', () => {
     ]);
   });
 
-  it.each(sqliteDrivers.filter(({ open }) => open))('tells of a full disk: SQLite with $name', async ({ open }) => {
+  it.each(sqliteDrivers.filter(({ open }) => open))('reports a full disk: SQLite with $name', async ({ open }) => {
     const folder = mkdtempSync(join(tmpdir(), 'full-'));
     const database = open?.(join(folder, 'responses.db'));
     if (!database) throw new Error('The driver is absent.');
@@ -169,7 +169,7 @@ describe('one line that says what to do', () => {
     ]);
   });
 
-  it('tells of a fault of unknown origin where it is, and not what it says', async () => {
+  it('reports where a fault of unknown origin is, and not its message', async () => {
     const upstream = { name: 'broken', stream: () => broken() };
     function broken(): never {
       throw new RangeError('the prompt "my secret plan"\n    at forged (line)');
@@ -186,7 +186,7 @@ describe('one line that says what to do', () => {
     expect(JSON.stringify(lines)).not.toMatch(/secret plan|forged/);
   });
 
-  it('tells a model server that says it is not available from one that cannot be reached', async () => {
+  it('distinguishes a model server that reports it is not available from one that cannot be reached', async () => {
     fake.reply({ status: 503, body: JSON.stringify({ error: { message: 'Loading model' } }) });
     await asked({});
     expect(lines.map(([level, message]) => [level, message])).toEqual([
@@ -197,7 +197,7 @@ describe('one line that says what to do', () => {
     ]);
   });
 
-  it('tells of a limit of the host as a warning, since nothing is broken', async () => {
+  it('reports a limit of the host as a warning, since nothing is broken', async () => {
     fake.reply({ body: textStream('x'.repeat(100)) });
     await asked({ limits: { outputBytes: 10 } }, { stream: true });
     expect(lines.map(([level, message]) => [level, message])).toEqual([
@@ -299,9 +299,9 @@ it('logger: false silences what would be warned of', async () => {
 
 it('hooks.onError is called beside the logger, which it does not replace', async () => {
   fake.reply({ status: 500, body: '{}' });
-  const told: string[] = [];
-  await asked({ hooks: { onError: ({ code }) => void told.push(code) } });
-  expect([told, lines.length]).toEqual([['upstream_error'], 1]);
+  const reported: string[] = [];
+  await asked({ hooks: { onError: ({ code }) => void reported.push(code) } });
+  expect([reported, lines.length]).toEqual([['upstream_error'], 1]);
 });
 
 it('hooks of a class keep their object', async () => {

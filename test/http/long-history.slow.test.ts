@@ -1,4 +1,4 @@
-/** What a late turn of a conversation asks of the store, and what of it the model is told. */
+/** What a late turn of a conversation asks of the store, and what the model receives of it. */
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
 import { startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
@@ -32,7 +32,7 @@ function watchedStore() {
 }
 
 describe('a long conversation', () => {
-  it('[Q-04] [S-03] takes no more calls of the store in any turn than in the second, and tells the model all of it', async () => {
+  it('[Q-04] [S-03] takes no more calls of the store in any turn than in the second, and sends the model all of it', async () => {
     const { store, taken } = watchedStore();
     const upstream = await startFakeUpstream({ reply: { body: textStream('Hello') } });
     const app = await startApp({ upstream, options: { store } });

@@ -71,7 +71,7 @@ function rebuiltFromDeltas(events: readonly ResponseStreamEvent[]): Response {
   return rebuilt;
 }
 
-/** The output without its statuses, which no delta tells. */
+/** The output without its statuses, which no delta holds. */
 function contentOf({ output }: Response): unknown {
   return output.map((item) => ({ ...item, status: undefined }));
 }

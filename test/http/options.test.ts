@@ -326,7 +326,7 @@ describe('routers side by side in one app', () => {
     expect(seen).toEqual(['my own', { object: 'list', data: [], models: [] }]);
   });
 
-  it('[P-09] tell a client nothing of what an upstream of the host’s own threw', async () => {
+  it('[P-09] show a client nothing of what an upstream of the host’s own threw', async () => {
     const failing = (after: number) => ({
       name: 'own',
       async *stream() {
@@ -349,7 +349,7 @@ describe('routers side by side in one app', () => {
     expect(reported).toEqual(['server_error: Error: password=hunter2', 'server_error: Error: password=hunter2']);
   });
 
-  it('[X-01] tell the hooks of one turn who, what and how', async () => {
+  it('[X-01] report to the hooks of one turn who, what and how', async () => {
     const reported: unknown[] = [];
     const hooks = {
       onRequest: (info: object) => void reported.push(['onRequest', info]),

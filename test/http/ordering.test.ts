@@ -1,4 +1,4 @@
-/** What is kept, and when: before the client is told of the end, so that it can go on at once. */
+/** What is kept, and when: before the client receives the end, so that it can go on at once. */
 
 import { memoryStore, type ResponseStore, type RouterOptions, type StoredResponse } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
@@ -70,7 +70,7 @@ const STORE_ERROR = {
 };
 
 describe('a response that ends', () => {
-  it('[P-12] tells its end only when the store has it', async () => {
+  it('[P-12] sends its end only when the store has it', async () => {
     const { store, open, putting } = slowStore();
     await start({ store });
     const response = await ask(app.url, { stream: true });
@@ -159,21 +159,24 @@ describe('a store that fails', () => {
     reported.length = 0;
   });
 
-  it.each([true, false])('[P-12] fails the response, with what was said (stream: %s)', async (stream) => {
+  it.each([true, false])('[P-12] fails the response, with the output so far (stream: %s)', async (stream) => {
     await start({ store: failingStore('put'), hooks });
     const response = await ask(app.url, { stream });
     const outcome = await outcomeOf(app.url, response);
     expect(outcome).toEqual({ status: 200, ending: 'failed', error: 'store_error', text: 'Hello', stored: false });
   });
 
-  it.each([true, false])('[P-12] tells the host why, and the client nothing of it (stream: %s)', async (stream) => {
-    await start({ store: failingStore('put'), hooks });
-    const text = await (await ask(app.url, { stream })).text();
-    expect([text.includes('hunter2'), reported]).toEqual([false, [CAUSE]]);
-  });
+  it.each([true, false])(
+    '[P-12] reports why to the host, and nothing of it to the client (stream: %s)',
+    async (stream) => {
+      await start({ store: failingStore('put'), hooks });
+      const text = await (await ask(app.url, { stream })).text();
+      expect([text.includes('hunter2'), reported]).toEqual([false, [CAUSE]]);
+    },
+  );
 
   it.each([true, false])(
-    '[P-12] is told of, and the response completed, where the host says so (stream: %s)',
+    '[P-12] is reported, and the response completed, where the host wants it (stream: %s)',
     async (stream) => {
       await start({ store: failingStore('put'), onStoreError: 'continue', hooks });
       const outcome = await outcomeOf(app.url, await ask(app.url, { stream }));
@@ -187,7 +190,7 @@ describe('a store that fails', () => {
     ['retrieve', 'get', (url) => fetch(`${url}/responses/resp_x`)],
     ['list the input of', 'get', (url) => fetch(`${url}/responses/resp_x/input_items`)],
     ['delete', 'delete', (url) => fetch(`${url}/responses/resp_x`, { method: 'DELETE' })],
-  ])('[P-12] is a 500 that tells nothing, for a client that wants to %s a response', async (_, method, act) => {
+  ])('[P-12] is a 500 that reveals nothing, for a client that wants to %s a response', async (_, method, act) => {
     await start({ store: failingStore(method), hooks });
     const response = await act(app.url);
     expect([response.status, errorIn(parsed(await response.text())), reported]).toEqual([500, STORE_ERROR, [CAUSE]]);

@@ -79,13 +79,13 @@ describeShared('recorded usage', () => {
     ['Mistral', 'v06-cached-names-api.mistral.ai-bcbf174b', [64, 32, 6, 0, 70], undefined],
     ['Inception', 'v06-cached-names-api.inceptionlabs.ai-2a15a8de', [8, 4, 43, 33, 51], undefined],
     [
-      'Gemini tells thoughts in the total only',
+      'Gemini reports thoughts in the total only',
       'v01-thought-signature-generativelanguage.googleapis.com-baec08c5',
       [66, 0, 34, 28, 100],
       undefined,
     ],
     [
-      'Gemini behind a gateway tells them beside the total',
+      'Gemini behind a gateway reports them beside the total',
       'v01-reasoning-details-ai-gateway.vercel.sh-07c3db97',
       [40, 0, 126, 112, 166],
       0.001592,
@@ -151,7 +151,7 @@ describe('usage', () => {
     expect(await countsOf(answered(more))).toEqual(counts);
   });
 
-  it('[V-06] tells cache writes and cost under every name', async () => {
+  it('[V-06] reads cache writes and cost under every name', async () => {
     const spelled: readonly JsonObject[] = [
       { prompt_tokens_details: { cache_write_tokens: 6 }, cost: 0.25 },
       { cache_creation_input_tokens: 6, cost: { total_cost: 0.25 } },
@@ -179,7 +179,7 @@ describe('hooks.onResponse', () => {
       .replaceAll('"model":"fake-model"', `"model":"${model}","service_tier":"flex"`),
   });
 
-  it('[V-06] [V-08] is told the last model and its usage as it came, and the cost of all calls', async () => {
+  it('[V-06] [V-08] receives the last model and its usage as it came, and the cost of all calls', async () => {
     fake.reply(priced(call, 0.5, 'first'), priced(textStream('Fog.'), 0.25, 'second'));
     const { response } = await askForStream(url);
     expect([response.model, response.service_tier]).toEqual(['second', 'flex']);

@@ -407,7 +407,7 @@ describe('calls and their outputs', () => {
     ]);
   });
 
-  it('[D-17] takes hosted calls back, and tells the model of them and their results', async () => {
+  it('[D-17] takes hosted calls back, and sends the model them and their results', async () => {
     const input = [
       { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'x', tools: [] },
       { type: 'mcp_call', id: 'mcp_1', server_label: 'x', name: 'echo', arguments: '{"a":1}', output: 'one' },

@@ -79,7 +79,7 @@ async function outcome(body: JsonObject = {}): Promise<readonly unknown[]> {
   return [response.status, details?.reason ?? null, answerTextIn(response), fake.requests.length, runs];
 }
 
-/** What the model was told of its calls, in its last request. */
+/** The results of its calls in the last request to the model. */
 function toolMessages(): readonly unknown[] {
   const { messages } = (fake.requests.at(-1)?.body ?? {}) as { messages: readonly JsonObject[] };
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => content);

@@ -34,7 +34,7 @@ function imageIn({ output }: WireResponse): Item | undefined {
 }
 
 /** The first messages that the model was sent last, between the user's first and `On.`. */
-function lastTold({ fake }: ToolsApp): readonly unknown[] {
+function lastSent({ fake }: ToolsApp): readonly unknown[] {
   const { messages } = chatBody(fake.requests.at(-1) as never);
   return messages.slice(
     1,
@@ -66,33 +66,33 @@ const SHOWN = [
 ];
 
 describe('the next response', () => {
-  it('[X-13] tells the model of the call and shows it the image, by previous_response_id', () =>
+  it('[X-13] sends the model the call and the image, by previous_response_id', () =>
     withImages(async (app) => {
       const first = await drawOnce(app, 'A cat.');
       await talkOnce(app, { ...ASKING, previous_response_id: first.id, input: 'On.' });
-      expect(lastTold(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
+      expect(lastSent(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
     }));
 
-  it('[X-13] tells it the same of the whole history, stored or not', () =>
+  it('[X-13] sends it the same of the whole history, stored or not', () =>
     withImages(async (app) => {
       const first = await drawOnce(app, 'A cat.', { store: false });
       await talkOnce(app, { ...ASKING, input: [{ role: 'user', content: 'Go.' }, ...first.output, ON] });
-      expect(lastTold(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
+      expect(lastSent(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
     }));
 
   it('[X-13] shows it the image alone where the request has no such tool', () =>
     withImages(async (app) => {
       const first = await drawOnce(app, 'A cat.');
       await talkOnce(app, { tools: [], previous_response_id: first.id, input: 'On.' });
-      expect(lastTold(app)).toEqual(SHOWN);
+      expect(lastSent(app)).toEqual(SHOWN);
     }));
 
   it('[X-13] shows it an image that a model made itself as before, tool or not', () =>
     withImages(async (app) => {
       const own = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: PNG };
-      const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Done.' }] };
-      await talkOnce(app, { ...ASKING, input: [{ role: 'user', content: 'Go.' }, own, said, ON] });
-      expect(lastTold(app)).toEqual(SHOWN);
+      const answer = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Done.' }] };
+      await talkOnce(app, { ...ASKING, input: [{ role: 'user', content: 'Go.' }, own, answer, ON] });
+      expect(lastSent(app)).toEqual(SHOWN);
     }));
 
   it('[X-13] shows a model that reads only text no image', () =>
@@ -100,18 +100,18 @@ describe('the next response', () => {
       async (app) => {
         const first = await drawOnce(app, 'A cat.');
         await talkOnce(app, { ...ASKING, previous_response_id: first.id, input: 'On.' });
-        const [call, result, , said] = calledWith('A cat.', imageIn(first)?.id);
-        expect(lastTold(app)).toEqual([call, result, said]);
+        const [call, result, , answer] = calledWith('A cat.', imageIn(first)?.id);
+        expect(lastSent(app)).toEqual([call, result, answer]);
       },
       { modelSeesImages: false },
     ));
 
-  it('[X-13] tells it that an image was not made', () =>
+  it('[X-13] informs it that an image was not made', () =>
     withImages(async (app) => {
       app.images.answer(json({}, 503));
       const first = await drawOnce(app, 'A cat.');
       await talkOnce(app, { ...ASKING, previous_response_id: first.id, input: 'On.' });
-      expect(lastTold(app)[1]).toMatchObject({ role: 'tool', content: 'No image was made.' });
+      expect(lastSent(app)[1]).toMatchObject({ role: 'tool', content: 'No image was made.' });
     }));
 
   it('[X-13] finds the stored image where the client sends an item back without it', () =>
@@ -119,7 +119,7 @@ describe('the next response', () => {
       const first = await drawOnce(app, 'A cat.');
       const output = first.output.map((item) => ('result' in item ? { ...item, result: null } : item));
       await talkOnce(app, { ...ASKING, input: [{ role: 'user', content: 'Go.' }, ...output, ON] });
-      expect(lastTold(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
+      expect(lastSent(app)).toEqual(calledWith('A cat.', imageIn(first)?.id));
     }));
 });
 

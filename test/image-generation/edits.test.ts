@@ -45,14 +45,14 @@ function formIn({ headers, body }: ImageRequest): JsonObject {
   );
 }
 
-/** What the model was told of its call, and what the server of images was asked, by a request. */
+/** What the model received of its call, and what the server of images was asked, by a request. */
 async function asked(app: ToolsApp & { readonly images: ImagesServer }, body: JsonObject, call = edit) {
   app.fake.reply(call, says('Done.'));
   const { status, text } = await post(app.url, { ...ASKING, ...body });
   if (status !== 200) throw new Error(text);
-  const told = toolTexts(chatBody(app.fake.requests.at(-1) as never)).call_0;
+  const sentToModel = toolTexts(chatBody(app.fake.requests.at(-1) as never)).call_0;
   const request = app.images.requests.at(-1);
-  return { told, path: request?.path, form: request && formIn(request), response: JSON.parse(text) };
+  return { sentToModel, path: request?.path, form: request && formIn(request), response: JSON.parse(text) };
 }
 
 const FORM = { prompt: 'Darker.', response_format: 'b64_json', image: 'image/png newer picture' };
@@ -144,9 +144,9 @@ describe('a change', () => {
       { ...showing(OLD), ...withAction('auto', { input_image_mask: { file_id: 'file_1' } }) },
       'The mask must be a data URL of an image.',
     ],
-  ])('[X-13] %s is not made, and the model is told', (_, body: JsonObject, told) =>
+  ])('[X-13] %s is not made, and the model is informed', (_, body: JsonObject, sentToModel) =>
     withImages(async (app) => {
-      expect(await asked(app, body)).toMatchObject({ told, path: undefined });
+      expect(await asked(app, body)).toMatchObject({ sentToModel, path: undefined });
     }),
   );
 
@@ -154,7 +154,9 @@ describe('a change', () => {
     withImages(
       async (app) => {
         const body = { ...showing(OLD), ...withAction('edit') };
-        expect(await asked(app, body, draws('Darker.'))).toMatchObject({ told: 'Images cannot be changed here.' });
+        expect(await asked(app, body, draws('Darker.'))).toMatchObject({
+          sentToModel: 'Images cannot be changed here.',
+        });
         const [tool] = (chatBody(app.fake.requests[0] as never).tools ?? []) as readonly { function: JsonObject }[];
         expect(JSON.stringify(tool?.function)).not.toContain('edit');
       },

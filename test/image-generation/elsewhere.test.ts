@@ -45,7 +45,7 @@ describe('chat completions', () => {
 });
 
 describe('chat completions', () => {
-  it('[X-13] show no image that exceeds the limit of an answer, and the model is told', async () => {
+  it('[X-13] show no image that exceeds the limit of an answer, and the model is informed', async () => {
     const tools = imageGeneration({ baseURL: images.url });
     const app = await startChatApp({ tools, limits: { outputBytes: 10_000 } });
     try {
@@ -136,7 +136,7 @@ describe('dialects', () => {
 });
 
 describe('hooks.onToolCall', () => {
-  it('[X-13] is told of each image', () =>
+  it('[X-13] is called for each image', () =>
     withTools({ tools: imageGeneration({ baseURL: images.url }) }, async ({ url, fake, toolCalls }) => {
       images.answer(json({ data: [{ b64_json: PNG }] }), json({}, 503));
       fake.reply(draws('A cat.'), draws('A dog.'), says('Done.'));

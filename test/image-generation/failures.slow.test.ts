@@ -25,8 +25,8 @@ const cut: ImageAnswer = (response) => {
   setImmediate(() => response.destroy());
 };
 
-/** What the server answers, and what the model is told. */
-const TABLE: readonly (readonly [name: string, answer: ImageAnswer, told: string])[] = [
+/** What the server answers, and what the model receives. */
+const TABLE: readonly (readonly [name: string, answer: ImageAnswer, sentToModel: string])[] = [
   [
     'a key that it does not know',
     error({ message: `Incorrect API key provided: ${KEY}.`, code: 'invalid_api_key' }, 401),
@@ -120,7 +120,7 @@ const TABLE: readonly (readonly [name: string, answer: ImageAnswer, told: string
 ];
 
 describe('a server of images that answers with', () => {
-  it.each(TABLE)('[X-13] %s fails the item, and the model is told', (_, answer, told) =>
+  it.each(TABLE)('[X-13] %s fails the item, and the model receives the reason', (_, answer, sentToModel) =>
     withImages(
       async (app) => {
         app.images.answer(answer);
@@ -133,9 +133,9 @@ describe('a server of images that answers with', () => {
             { type: 'image_generation_call', status: 'failed', result: null, revised_prompt: 'A cat.' },
             { type: 'message' },
           ],
-          { call_0: told },
+          { call_0: sentToModel },
         ]);
-        expect(app.toolCalls).toMatchObject([{ error: told }]);
+        expect(app.toolCalls).toMatchObject([{ error: sentToModel }]);
         expect(JSON.stringify([requested, answered])).not.toContain(KEY);
       },
       { imageBytes: 1_000 },
@@ -259,7 +259,7 @@ describe('a server of images', () => {
 
 describe('a model that calls the tool wrongly', () => {
   it.each(['{}', '{"prompt":""}', '{"prompt":7}', '{"prompt":"x","n":9}', '[]', 'null', '{"prompt":'])(
-    '[X-13] is told so, and no image is made: %s',
+    '[X-13] is refused, and no image is made: %s',
     (args) =>
       withImages(async (app) => {
         const call = {
@@ -268,8 +268,8 @@ describe('a model that calls the tool wrongly', () => {
         app.fake.reply(call, says('Sorry.'));
         const { output } = JSON.parse((await post(app.url, ASKING)).text);
         expect([output[0].status, app.images.requests.length]).toEqual(['failed', 0]);
-        const told = Object.values(toolTexts(chatBody(app.fake.requests.at(-1) as never)));
-        expect(told).toEqual([expect.stringContaining('input_validation_error')]);
+        const sentToModel = Object.values(toolTexts(chatBody(app.fake.requests.at(-1) as never)));
+        expect(sentToModel).toEqual([expect.stringContaining('input_validation_error')]);
       }),
   );
 

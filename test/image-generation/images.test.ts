@@ -117,7 +117,7 @@ describe('a request that asks for images', () => {
       ]);
     }));
 
-  it('[X-13] tells a model that reads only text that there is an image', () =>
+  it('[X-13] informs a model that reads only text that there is an image', () =>
     withImages(
       async (app) => {
         const { requested } = await play(app, [draws('A cat.'), says('Done.')], ASKING);

@@ -20,7 +20,7 @@ const completed = (more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-/** What the response's events tell of unfinished images. */
+/** What the response's events hold of unfinished images. */
 function shown(list: readonly JsonObject[]): readonly JsonObject[] {
   return list.filter(({ type }) => type === 'response.image_generation_call.partial_image');
 }

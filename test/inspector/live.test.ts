@@ -1,4 +1,4 @@
-/** Open pages hear of changes while they happen, and cost nothing while there are none. */
+/** Open pages receive changes while they happen, and cost nothing while there are none. */
 import { textStream } from '../../src/testing/index.ts';
 import { type InspectedApp, startInspected } from './inspected-app.ts';
 
@@ -10,7 +10,7 @@ beforeEach(async () => {
 
 afterEach(() => app.close());
 
-/** Reads the versions that the page is told. */
+/** Reads the versions that the page receives. */
 async function openPage() {
   const leaving = new AbortController();
   const response = await fetch(`${app.origin}/inspect/api/live`, { signal: leaving.signal });
@@ -23,7 +23,7 @@ async function openPage() {
   };
 }
 
-it('[X-10] tells an open page of a response before it has ended', async () => {
+it('[X-10] shows an open page a response before it has ended', async () => {
   const page = await openPage();
   expect([page.status, page.type, await page.next()]).toEqual([
     200,

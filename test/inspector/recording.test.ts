@@ -396,7 +396,7 @@ describe('the ring', () => {
 });
 
 describe('conversations', () => {
-  it('[X-10] are trees, whose branches are told apart, and tenants never share one', async () => {
+  it('[X-10] are trees, whose branches are distinguished, and tenants never share one', async () => {
     const { post, seen } = await start({}, { scope: ({ headers }) => String(headers['x-tenant'] ?? 'a') });
     const { id } = JSON.parse(await post({ model: 'fake-model', input: 'root' }));
     const next = JSON.parse(await post({ model: 'fake-model', input: 'main', previous_response_id: id }));

@@ -122,13 +122,13 @@ describe('a request over streamable HTTP', () => {
     const closed = once(stream as ServerResponse, 'close');
     await transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
     await closed;
-    // The SDK tries to resume it, and is told before it reaches the server that there is nothing to resume.
+    // The SDK tries to resume it, and learns before it reaches the server that there is nothing to resume.
     await until(() => requested.includes('GET'));
     await transport.send({ jsonrpc: '2.0', method: 'notifications/x' });
     expect([messages, seen, broken()]).toEqual([[], ['POST', 'POST', 'POST'], 0]);
   });
 
-  it('lets go of its socket when it is cancelled before the server has said anything', async () => {
+  it('lets go of its socket when it is cancelled before the server has sent anything', async () => {
     const responses: ServerResponse[] = [];
     const { transport, seen, broken } = await connect((response) => {
       responses.push(response);

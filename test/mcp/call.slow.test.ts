@@ -66,7 +66,7 @@ describe('a call', () => {
   });
 
   it.each(['stdio', 'streamable-http', 'resumable', 'sse'])(
-    '[T-05] that is given up over %s tells the server, and leaves the connection to the others',
+    '[T-05] that is given up over %s is reported to the server, and leaves the connection to the others',
     async (transport) => {
       const { server, config } = await serverOver(transport);
       const tools = openTools({ a: config });

@@ -62,7 +62,7 @@ describe('close', () => {
     expect(await listing).toEqual([]);
   });
 
-  it('[T-01] kills a process that does not end, having told its callers before', async () => {
+  it('[T-01] kills a process that does not end, after it has informed its callers', async () => {
     const tools = openTools({ a: stdioServer('--stubborn') });
     const pid = await pidOf(tools);
     const slow = failureOf(callTool(tools, 'a/slow'));

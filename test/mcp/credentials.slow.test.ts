@@ -142,16 +142,16 @@ describe('the credentials of a user', () => {
   it.each<[string, McpServerConfig<User>]>([
     ['shared by all', {}],
     ['of a user', { authorization: bearer }],
-  ])('[X-15] %s are refused with a challenge that the host hears of', async (_name, config) => {
+  ])('[X-15] %s are refused with a challenge that the host receives', async (_name, config) => {
     const server = await startServer();
     const metadata = 'https://mcp.example/.well-known/oauth-protected-resource/mcp';
     const header = `Bearer error="invalid_token", resource_metadata="${metadata}", scope="files:read"`;
     server.refuseWhere = () => true;
     server.challenge = header;
-    const told: UnauthorizedInfo[] = [];
-    const { names } = open({ url: server.url, ...config }, { onUnauthorized: (info) => told.push(info) });
+    const reported: UnauthorizedInfo[] = [];
+    const { names } = open({ url: server.url, ...config }, { onUnauthorized: (info) => reported.push(info) });
     await names('one');
-    expect(told[0]).toEqual({
+    expect(reported[0]).toEqual({
       status: 401,
       wwwAuthenticate: header,
       resourceMetadataUrl: metadata,

@@ -29,7 +29,7 @@ const describeNewest = describeWhere(!isOlder, 'MCP_SDK=v1 takes @modelcontextpr
 const describeOlder = describeWhere(isOlder, 'only with MCP_SDK=v1');
 
 describeNewest('a server of 2026-07-28', () => {
-  it.each(['stdio', 'HTTP'])('[X-15] over %s lists and runs its tools, and its era is told', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] over %s lists and runs its tools, and its era is reported', async (transport) => {
     const config = transport === 'stdio' ? modernStdio() : { url: (await startModern()).url };
     const tools = openTools({ a: config });
     expect([
@@ -47,7 +47,7 @@ describeNewest('a server of 2026-07-28', () => {
     ]);
   });
 
-  it('[X-15] is told to the hooks of its calls', async () => {
+  it('[X-15] is reported to the hooks of its calls', async () => {
     const tools = openTools({ a: modernStdio() });
     const { toolCalls } = await played({ tools }, [calls(['c', 'echo', '{"text":"hello"}']), says('Done.')]);
     expect(toolCalls).toMatchObject([
@@ -71,7 +71,7 @@ describeNewest('a server of 2026-07-28', () => {
     expect(await callTool(tools, 'a/echo', { text: 'hello' })).toEqual({ content: 'hello' });
   });
 
-  it.each(['stdio', 'HTTP'])('[X-15] over %s is told when nobody waits for a call any more', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] over %s is informed when nobody waits for a call any more', async (transport) => {
     const server = await startModern();
     const tools = openTools({ a: transport === 'stdio' ? modernStdio() : { url: server.url } });
     await tools.list(never());
@@ -89,7 +89,7 @@ describeNewest('a server of 2026-07-28', () => {
     ]);
   });
 
-  it('[X-15] tells of changes, also after its stream broke', async () => {
+  it('[X-15] reports changes, also after its stream broke', async () => {
     const server = await startModern();
     const tools = openTools({ a: { url: server.url } });
     await tools.list(never());

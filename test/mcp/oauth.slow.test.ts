@@ -57,14 +57,15 @@ const request = (scope: string) => ({ scope, requestId: 'req', request: {} });
 describe('a server behind OAuth', () => {
   it('[X-15] is reached with the tokens that the provider gets', async () => {
     const { server, authorization } = await startProtected();
-    const told: UnauthorizedInfo[] = [];
+    const reported: UnauthorizedInfo[] = [];
     const authProvider = new Provider({ clientId: 'us', clientSecret: SECRET, expectedIssuer: authorization.origin });
-    const tools = openTools({ a: { url: server.url, authProvider } }, { onUnauthorized: (info) => told.push(info) });
-    expect([(await tools.list(never())).length, authorization.issued.length, told[0]?.resourceMetadataUrl]).toEqual([
-      18,
-      1,
-      `${authorization.origin}/resource`,
-    ]);
+    const tools = openTools(
+      { a: { url: server.url, authProvider } },
+      { onUnauthorized: (info) => reported.push(info) },
+    );
+    expect([(await tools.list(never())).length, authorization.issued.length, reported[0]?.resourceMetadataUrl]).toEqual(
+      [18, 1, `${authorization.origin}/resource`],
+    );
   });
 
   it('[X-15] is reached with a new token when the old one has expired', async () => {

@@ -1,4 +1,4 @@
-/** What remote servers do to hosts that connect to them, and what requests try with them: the process lives, and tells nothing. */
+/** What remote servers do to hosts that connect to them, and what requests try with them: the process lives, and reveals nothing. */
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { type ConnectionWatch, watchConnections } from '../egress/site.ts';
@@ -83,7 +83,7 @@ describeRemote('URLs that requests may not name', () => {
     expect([error, attempted()]).toEqual([expect.objectContaining(unreachable), []]);
   });
 
-  it('[F-20] tells a stranger the same of every host that cannot be reached, and the host what it was', async () => {
+  it('[F-20] reports the same to untrusted clients of every host that cannot be reached, and the cause to the host', async () => {
     const server = await startRemote();
     const gone = await startRemote();
     await gone.close();
@@ -179,7 +179,7 @@ describeRemote('URLs that requests may not name', () => {
 });
 
 describeRemote('the secrets of a request', () => {
-  it('[B-15] [B-32] are not told by an error, whatever the server answers', async () => {
+  it('[B-15] [B-32] are not revealed by an error, whatever the server answers', async () => {
     const server = await startRemote();
     const query = encodeURIComponent('hunter2-in-the-query?&');
     const part = 'hunter2-in-the-path';
@@ -200,7 +200,7 @@ describeRemote('the secrets of a request', () => {
     unseen(errors);
   });
 
-  it('[B-32] are not told by tools, results, errors of calls and warnings', async () => {
+  it('[B-32] are not revealed by tools, results, errors of calls and warnings', async () => {
     const warnings: string[] = [];
     const server = await startRemote();
     const remote = remoteFor([server], { onWarning: (message) => void warnings.push(message) });

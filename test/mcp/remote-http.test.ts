@@ -1,4 +1,4 @@
-/** What the sockets of a remote connection tell, and what they do once they are closed. */
+/** What the sockets of a remote connection reveal, and what they do once they are closed. */
 import { egressGuard } from '../../src/egress/index.ts';
 import { remoteHttp } from '../../src/mcp/remote/remote-http.ts';
 import { startSite } from '../egress/site.ts';
@@ -24,7 +24,7 @@ describe('remoteHttp', () => {
     expect((await pool.fetch(url)).status).toBe(405);
   });
 
-  it('[T-09] tells a failed connection in words, without the address', async () => {
+  it('[T-09] describes a failed connection in words, without the address', async () => {
     const { http, pool, url } = await opened();
     const error = await failureOf(pool.fetch(url));
     expect([error, error.cause, http.refusal]).toEqual([

@@ -31,7 +31,7 @@ export async function startTlsSite(answer: RequestListener): Promise<Site> {
   return site;
 }
 
-/** A server over streamable HTTP that answers each method as told; `undefined` says nothing. */
+/** A server over streamable HTTP that answers each method as given; `undefined` sends nothing. */
 export function startScripted(answer: (method: string, params: JsonObject) => unknown): Promise<Site> {
   return startTlsSite(async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end();

@@ -31,7 +31,7 @@ function formsOf(result: object) {
   };
 }
 
-const said = (text: string) => ({
+const asText = (text: string) => ({
   chat: [{ role: 'tool', content: text }],
   anthropic: [{ type: 'text', text }],
   client: text,
@@ -54,37 +54,37 @@ const embedded = (resource: object) => ({ type: 'resource', resource: { uri: 'fi
 
 describe('the forms of a result', () => {
   it.each<[string, object, unknown]>([
-    ['text', { content: [{ type: 'text', text: 'Hello.' }] }, said('Hello.')],
-    ['texts', { content: ['a', 'b'].map((text) => ({ type: 'text', text })) }, said('a\nb')],
+    ['text', { content: [{ type: 'text', text: 'Hello.' }] }, asText('Hello.')],
+    ['texts', { content: ['a', 'b'].map((text) => ({ type: 'text', text })) }, asText('a\nb')],
     ['an image', { content: [image] }, seen()],
     ['an image and text', { content: [image, { type: 'text', text: 'A dot.' }] }, seen('A dot.')],
     [
       'an image of an odd format',
       { content: [{ ...image, mimeType: 'image/bmp' }] },
-      said('[image image/bmp, 70 bytes]'),
+      asText('[image image/bmp, 70 bytes]'),
     ],
     [
       'audio',
       { content: [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }] },
-      said('[audio audio/wav, 3 bytes]'),
+      asText('[audio audio/wav, 3 bytes]'),
     ],
-    ['an embedded text', { content: [embedded({ text: 'Notes.' })] }, said('[resource file:///a]\nNotes.')],
+    ['an embedded text', { content: [embedded({ text: 'Notes.' })] }, asText('[resource file:///a]\nNotes.')],
     ['an embedded image', { content: [embedded({ mimeType: 'image/png', blob: PIXEL })] }, seen()],
     [
       'other embedded bytes',
       { content: [embedded({ mimeType: 'application/zip', blob: 'AAAA' })] },
-      said('[resource file:///a, application/zip, 3 bytes]'),
+      asText('[resource file:///a, application/zip, 3 bytes]'),
     ],
     [
       'a link',
       { content: [{ type: 'resource_link', name: 'Notes', uri: 'file:///n' }] },
-      said('[resource link Notes, file:///n]'),
+      asText('[resource link Notes, file:///n]'),
     ],
-    ['structured content', { content: [], structuredContent: { degrees: 21 } }, said('{"degrees":21}')],
+    ['structured content', { content: [], structuredContent: { degrees: 21 } }, asText('{"degrees":21}')],
     [
       'structured content that a text repeats',
       { content: [{ type: 'text', text: '{"degrees":21}' }], structuredContent: { degrees: 21 } },
-      said('{"degrees":21}'),
+      asText('{"degrees":21}'),
     ],
     [
       'an image and structured content',
@@ -92,11 +92,11 @@ describe('the forms of a result', () => {
       seen('{"of":"a dot"}'),
     ],
     ['nothing', { content: [] }, { chat: [{ role: 'tool', content: '' }], anthropic: undefined, client: '' }],
-    ['another kind', { content: [{ type: 'hologram' }] }, said('[hologram left out]')],
+    ['another kind', { content: [{ type: 'hologram' }] }, asText('[hologram left out]')],
     [
       'a failure',
       { content: [{ type: 'text', text: 'No.' }], isError: true },
-      { ...said('No.'), client: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: 'No.' }] } },
+      { ...asText('No.'), client: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: 'No.' }] } },
     ],
   ])('[T-08] are defined for %s', (_name, result, forms) => {
     expect(formsOf(result)).toEqual(forms);

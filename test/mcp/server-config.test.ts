@@ -1,4 +1,4 @@
-/** The config of MCP servers: what clients' `mcpServers` files hold, and how its faults are told. */
+/** The config of MCP servers: what clients' `mcpServers` files hold, and how its faults are reported. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is the syntax of the config
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -227,7 +227,7 @@ describe('a faulty config', () => {
     ['two authorizations', { url: 'http://h/', auth: 'hunter2hunter2', headers: { Authorization: 'hunter2hunter2' } }],
     ['a badly encoded password', { url: 'http://u:hunter2hunter2%zz@h/' }],
     ['a secret of the wrong type', { command: 'x', env: ['hunter2hunter2'] }],
-  ])('[A-35] of %s is told without quoting it', (_name, config) => {
+  ])('[A-35] of %s is reported without quoting it', (_name, config) => {
     const message = fault({ a: config });
     expect(message).toEqual(expect.stringMatching(/^mcpTools: server 'a'/));
     expect(message).not.toContain('hunter2');
@@ -238,7 +238,7 @@ describe('a faulty config', () => {
     expect(fault(servers)).toBe("mcpTools: there is more than one server 'a'");
   });
 
-  it('of servers that are no object is told without quoting them', () => {
+  it('of servers that are no object is reported without quoting them', () => {
     expect(fault([{ url: 'http://h/?k=hunter2hunter2' }])).toBe(
       'mcpTools: servers must be an object of servers by label',
     );

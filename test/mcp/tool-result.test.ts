@@ -79,7 +79,7 @@ describe('toToolResult', () => {
     ['as the one result, a list', written('{"a":1}', 'two', '3'), { result: [{ a: 1 }, 'two', 3] }],
     ['as the one value, by any name', written('What to read.'), { content: 'What to read.' }],
     ['as a picture', [image], { result: { ...image, annotations: null } }],
-  ])('[F-23] tells the model once what blocks say %s', (_how, blocks, structuredContent) => {
+  ])('[F-23] sends the model once what blocks hold %s', (_how, blocks, structuredContent) => {
     expect(toToolResult({ content: blocks, structuredContent }, same)).toEqual(toToolResult({ content: blocks }, same));
   });
 
@@ -130,7 +130,7 @@ describe('a result of a tool with an output schema', () => {
   const promised = (result: object, of: object = schema) =>
     toToolResult(
       { ...result },
-      { redact: (said) => said.replaceAll('secret', '***'), output: { schema: { ...of }, check: wrongIn } },
+      { redact: (text) => text.replaceAll('secret', '***'), output: { schema: { ...of }, check: wrongIn } },
     );
 
   it('[T-08] is as it is where it keeps the promise, or failed', () => {
@@ -167,7 +167,7 @@ describe('a result of a tool with an output schema', () => {
     });
   });
 
-  it('[T-08] is told in few words without secrets, whatever the schema holds', () => {
+  it('[T-08] is reported in few words without secrets, whatever the schema holds', () => {
     const { content } = promised(
       { content: [], structuredContent: { degrees: 1 } },
       { properties: { degrees: { enum: [`secret${'x'.repeat(100_000)}`] } } },

@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const said = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] });
+const asUser = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] });
 const answered = (...content: readonly unknown[]) => ({ messages: [USER, { role: 'assistant', content }, USER] });
-const image = (source: unknown) => said({ type: 'image', source });
-const document = (source: unknown) => said({ type: 'document', source });
+const image = (source: unknown) => asUser({ type: 'image', source });
+const document = (source: unknown) => asUser({ type: 'document', source });
 const tool = (fields: JsonObject) => ({ tools: [{ name: 'look', input_schema: { type: 'object' }, ...fields }] });
 const use = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
 const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Seen.' };
@@ -54,24 +54,24 @@ const FAULTS: readonly (readonly [name: string, body: JsonObject | string, messa
     { messages: [{ role: 'user', content: '' }] },
     'messages.0: all messages must have non-empty content',
   ],
-  ['an empty list of blocks', said(), 'messages.0: all messages must have non-empty content'],
+  ['an empty list of blocks', asUser(), 'messages.0: all messages must have non-empty content'],
   ['an empty answer in the middle', answered(), 'messages.1: all messages must have non-empty content'],
-  ['a block as text', said('Hi.'), 'messages.0.content.0: Input should be a valid dictionary'],
-  ['a block of null', said(null), 'messages.0.content.0: Input should be a valid dictionary'],
+  ['a block as text', asUser('Hi.'), 'messages.0.content.0: Input should be a valid dictionary'],
+  ['a block of null', asUser(null), 'messages.0.content.0: Input should be a valid dictionary'],
   [
     'a block without type',
-    said({ text: 'Hi.' }),
+    asUser({ text: 'Hi.' }),
     "messages.0.content.0: Unable to extract tag using discriminator 'type'",
   ],
   [
     'an unknown block',
-    said({ type: 'video' }),
+    asUser({ type: 'video' }),
     "messages.0.content.0: Input tag 'video' found using 'type' does not match",
   ],
-  ['a block of a prototype', said({ type: 'constructor' }), "messages.0.content.0: Input tag 'constructor' found"],
-  ['a text without text', said({ type: 'text' }), 'messages.0.content.0.text.text: Field required'],
-  ['an empty text', said({ type: 'text', text: '' }), 'messages: text content blocks must be non-empty'],
-  ['an image without source', said({ type: 'image' }), 'messages.0.content.0.image.source: Field required'],
+  ['a block of a prototype', asUser({ type: 'constructor' }), "messages.0.content.0: Input tag 'constructor' found"],
+  ['a text without text', asUser({ type: 'text' }), 'messages.0.content.0.text.text: Field required'],
+  ['an empty text', asUser({ type: 'text', text: '' }), 'messages: text content blocks must be non-empty'],
+  ['an image without source', asUser({ type: 'image' }), 'messages.0.content.0.image.source: Field required'],
   ['an unknown source', image({ type: 'ftp' }), "messages.0.content.0.image.source: Input tag 'ftp'"],
   [
     'an image without data',
@@ -89,10 +89,10 @@ const FAULTS: readonly (readonly [name: string, body: JsonObject | string, messa
     document({ type: 'base64', media_type: 'text/html', data: 'AAAA' }),
     "document.source.base64.media_type: Input should be 'application/pdf'",
   ],
-  ['a call of the user', said(use), 'messages.0: `tool_use` blocks can only be in `assistant` messages'],
+  ['a call of the user', asUser(use), 'messages.0: `tool_use` blocks can only be in `assistant` messages'],
   [
     'a thought of the user',
-    said({ type: 'thinking', thinking: 'Hm.', signature: '' }),
+    asUser({ type: 'thinking', thinking: 'Hm.', signature: '' }),
     '`thinking` blocks can only be',
   ],
   ['a result of the model', answered(result), 'messages.1: `tool_result` blocks can only be in `user` messages'],
@@ -103,7 +103,7 @@ const FAULTS: readonly (readonly [name: string, body: JsonObject | string, messa
   ],
   [
     'a result without call',
-    said(result),
+    asUser(result),
     'messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1',
   ],
   [
@@ -178,7 +178,7 @@ const FAULTS: readonly (readonly [name: string, body: JsonObject | string, messa
   ['an MCP server without URL', { mcp_servers: [{ name: 'a' }] }, 'mcp_servers.0.url: Field required'],
   ['a tool whose type is an object', { tools: [{ type: ODD }] }, 'tools.0.type: Input should be a valid string'],
   ['a tool whose name is one', tool({ name: ODD }), 'tools.0.custom.name: Input should be a valid string'],
-  ['a block whose type is one', said({ type: ODD }), 'messages.0.content.0: Input tag'],
+  ['a block whose type is one', asUser({ type: ODD }), 'messages.0.content.0: Input tag'],
   [
     'a role that is one',
     { messages: [{ role: ODD, content: 'a' }] },
@@ -226,14 +226,14 @@ it('[X-12] [F-02] a million blocks, and 33 MiB, are too large', async () => {
     type: 'request_too_large',
     message: 'messages: at most 100000 messages and content blocks are accepted',
   });
-  const long = await askJson(app.url, said({ type: 'text', text: 'a'.repeat(33 * 2 ** 20) }));
+  const long = await askJson(app.url, asUser({ type: 'text', text: 'a'.repeat(33 * 2 ** 20) }));
   expect([long.status, long.body.error.type]).toEqual([413, 'request_too_large']);
 }, 60_000);
 
 it('[X-12] 31 MiB reach the model whole', async () => {
   app.fake.reply({ body: textStream('Long.') });
   const text = 'a'.repeat(31 * 2 ** 20);
-  expect((await askJson(app.url, said({ type: 'text', text }))).status).toBe(200);
+  expect((await askJson(app.url, asUser({ type: 'text', text }))).status).toBe(200);
   const [message] = lastBody(app).messages as readonly { readonly content?: string }[];
   expect(message?.content?.length).toBe(text.length);
 }, 60_000);

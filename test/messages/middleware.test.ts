@@ -22,7 +22,7 @@ import { ask, askJson, eventsIn, lastBody, USER } from './messages-app.ts';
 const weather = functionTools({ weather: { execute: () => 'Sunny.' } });
 const use = (id: string, name = 'look') => ({ type: 'tool_use', id, name, input: {} });
 const result = (id: string, content = 'Seen.') => ({ type: 'tool_result', tool_use_id: id, content });
-const said = (...content: readonly JsonObject[]) => ({ role: 'user', content });
+const asUser = (...content: readonly JsonObject[]) => ({ role: 'user', content });
 const spoke = (...content: readonly JsonObject[]) => ({ role: 'assistant', content });
 
 let closing: (() => Promise<unknown>)[] = [];
@@ -51,38 +51,38 @@ describe('validateMessages', () => {
   };
 
   it.each([
-    ['nothing', [USER, spoke(use('a')), said(result('a'), { type: 'text', text: 'And?' })], undefined, []],
+    ['nothing', [USER, spoke(use('a')), asUser(result('a'), { type: 'text', text: 'And?' })], undefined, []],
     [
       'a result that is missing',
-      [USER, spoke(use('a'), use('b')), said(result('b'))],
-      [USER.role, spoke(use('a'), use('b')), said(result('a', '(no output was recorded)'), result('b'))],
+      [USER, spoke(use('a'), use('b')), asUser(result('b'))],
+      [USER.role, spoke(use('a'), use('b')), asUser(result('a', '(no output was recorded)'), result('b'))],
       ['missing_output 1'],
     ],
     [
       'all of them at the end',
       [USER, spoke(use('a'))],
-      [USER.role, spoke(use('a')), said(result('a', '(no output was recorded)'))],
+      [USER.role, spoke(use('a')), asUser(result('a', '(no output was recorded)'))],
       ['missing_output 1'],
     ],
     [
       'a result without call',
-      [USER, spoke({ type: 'text', text: 'Hi.' }), said(result('x'), { type: 'text', text: 'And?' })],
-      [USER.role, spoke({ type: 'text', text: 'Hi.' }), said({ type: 'text', text: 'And?' })],
+      [USER, spoke({ type: 'text', text: 'Hi.' }), asUser(result('x'), { type: 'text', text: 'And?' })],
+      [USER.role, spoke({ type: 'text', text: 'Hi.' }), asUser({ type: 'text', text: 'And?' })],
       ['orphan_output 2'],
     ],
     [
       'a result before its call',
-      [said({ type: 'text', text: 'Go.' }, result('a', 'Early.')), spoke(use('a')), said(result('a'))],
-      [said({ type: 'text', text: 'Go.' }), spoke(use('a')), said(result('a'))],
+      [asUser({ type: 'text', text: 'Go.' }, result('a', 'Early.')), spoke(use('a')), asUser(result('a'))],
+      [asUser({ type: 'text', text: 'Go.' }), spoke(use('a')), asUser(result('a'))],
       ['orphan_output 0'],
     ],
     [
       'two calls with one id',
-      [USER, spoke(use('a'), use('a')), said(result('a', 'One.'), result('a', 'Two.'))],
+      [USER, spoke(use('a'), use('a')), asUser(result('a', 'One.'), result('a', 'Two.'))],
       [
         USER.role,
         spoke(use('a'), use('toolu_1_again_1')),
-        said(result('a', 'One.'), result('toolu_1_again_1', 'Two.')),
+        asUser(result('a', 'One.'), result('toolu_1_again_1', 'Two.')),
       ],
       ['missing_id 1'],
     ],
@@ -91,34 +91,34 @@ describe('validateMessages', () => {
       [
         USER,
         spoke(use('a')),
-        said({ type: 'text', text: 'Wait.' }),
+        asUser({ type: 'text', text: 'Wait.' }),
         spoke({ type: 'text', text: 'Yes.' }),
-        said(result('a')),
+        asUser(result('a')),
       ],
       [
         USER.role,
         spoke(use('a')),
-        said(result('a'), { type: 'text', text: 'Wait.' }),
+        asUser(result('a'), { type: 'text', text: 'Wait.' }),
         spoke({ type: 'text', text: 'Yes.' }),
       ],
       ['misplaced_output 4', 'empty_message 4'],
     ],
     [
       'messages of one role',
-      [USER, spoke({ type: 'text', text: 'A' }), spoke(use('a')), said(result('a'))],
-      [USER.role, spoke({ type: 'text', text: 'A' }, use('a')), said(result('a'))],
+      [USER, spoke({ type: 'text', text: 'A' }), spoke(use('a')), asUser(result('a'))],
+      [USER.role, spoke({ type: 'text', text: 'A' }, use('a')), asUser(result('a'))],
       ['split_message 2'],
     ],
     [
       'a call without name, id or input',
-      [USER, spoke({ ...use(''), input: '{}' }, use('b', '')), said()],
-      [USER.role, spoke(use('toolu_1_0')), said(result('toolu_1_0', '(no output was recorded)'))],
+      [USER, spoke({ ...use(''), input: '{}' }, use('b', '')), asUser()],
+      [USER.role, spoke(use('toolu_1_0')), asUser(result('toolu_1_0', '(no output was recorded)'))],
       ['missing_id 1', 'bad_arguments 1', 'empty_name 1', 'missing_output 1'],
     ],
     ['what is no message', [4, USER], [USER.role], ['not_a_message 0']],
   ])('[X-12] [X-02] repairs %s', async (_name, given, expected, codes) => {
     const { messages, seen } = await repaired(given);
-    const wanted = expected?.map((each) => (typeof each === 'string' ? said({ type: 'text', text: 'Go.' }) : each));
+    const wanted = expected?.map((each) => (typeof each === 'string' ? asUser({ type: 'text', text: 'Go.' }) : each));
     expect({ messages, seen }).toEqual({ messages: wanted ?? given, seen: codes });
   });
 
@@ -141,7 +141,7 @@ describe('validateMessages', () => {
     );
     const message = fc.oneof(
       fc.array(block, { maxLength: 4 }).map((content) => spoke(...content)),
-      fc.array(answer, { maxLength: 4 }).map((content) => said(...content)),
+      fc.array(answer, { maxLength: 4 }).map((content) => asUser(...content)),
     );
     fc.assert(
       fc.property(fc.array(message, { maxLength: 6 }), (messages) => {

@@ -140,7 +140,7 @@ describe('a failure', () => {
     }
   });
 
-  it('[X-12] [F-11] tells the client no secret, before the stream and in it', async () => {
+  it('[X-12] [F-11] shows the client no secret, before the stream and in it', async () => {
     await start();
     const error = messagesError('api_error', `The key ${KEY} is bad.`);
     app.fake.reply({ status: 500, body: JSON.stringify(error) });
@@ -163,7 +163,7 @@ describe('a failure', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('[X-12] that falls silent is timed out, and pinged until then', async () => {
+  it('[X-12] that stops sending is timed out, and pinged until then', async () => {
     await start({ limits: { idleTimeoutMs: 300 }, heartbeat: { intervalMs: 50 } });
     reply(STREAM, { stallAfterBytes: 700 });
     const types = (await askEvents(app.url)).map(({ type }) => type);

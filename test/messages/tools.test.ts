@@ -97,8 +97,8 @@ describe("the host's own tools", () => {
     });
     expect(content.map(({ type }) => type)).toEqual(['tool_use', 'redacted_thinking']);
     await answerWith(content);
-    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
-    expect(told.map((each) => each.content)).toEqual(['Sunny in Bonn.', 'Theirs.']);
+    const sentToModel = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    expect(sentToModel.map((each) => each.content)).toEqual(['Sunny in Bonn.', 'Theirs.']);
   });
 
   it('[X-12] are of the tenant: what was sealed for another is left out', async () => {
@@ -158,9 +158,9 @@ describe('hosted tools that the client asks for', () => {
     ]);
     app.fake.reply(says('Done.'));
     await askJson(app.url, { tools, messages: [USER, { role: 'assistant', content }, USER] });
-    const [, asked, told] = lastBody(app).messages;
+    const [, asked, sentToModel] = lastBody(app).messages;
     expect(asked).toMatchObject({ tool_calls: [{ function: { name: 'web_search', arguments: '{"query":"tea"}' } }] });
-    expect(told?.content).toContain('What the page 1 of the demo says of tea.');
+    expect(sentToModel?.content).toContain('What the page 1 of the demo says of tea.');
   });
 
   it('[X-12] [B-41] search as often as each may, on the sites that each may use', async () => {
@@ -271,8 +271,8 @@ describe('MCP servers that the client names', () => {
     expect(JSON.stringify(content)).not.toContain('Sunny');
     app.fake.reply(says('Done.'));
     await askJson(app.url, { mcp_servers: [server], messages: [USER, { role: 'assistant', content }, USER] });
-    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
-    expect(told.map((each) => each.content)).toEqual(['Read.', 'Read only.']);
+    const sentToModel = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    expect(sentToModel.map((each) => each.content)).toEqual(['Read.', 'Read only.']);
   });
 
   it.each([

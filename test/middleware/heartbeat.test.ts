@@ -1,4 +1,4 @@
-/** When a foreign event stream is filled with beats, and when never. */
+/** When a foreign event stream is filled with heartbeats, and when never. */
 
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -31,7 +31,7 @@ async function readTo(answer: Response, until: (text: string) => void = () => {}
 }
 
 /**
- * What a client gets whose handler says `before`, then nothing until the client has seen a beat (or, where there must
+ * What a client gets whose handler says `before`, then nothing until the client has seen a heartbeat (or, where there must
  * be none, until long after), then `after`.
  */
 async function heartbeatSent(
@@ -72,7 +72,7 @@ describe('heartbeat', () => {
     'an identity encoding': (res) => res.writeHead(200, { ...SSE, 'content-encoding': 'identity' }),
   };
   for (const [name, head] of Object.entries(heads))
-    it(`[A-20] [P-15] beats before the first byte of a stream that begins by ${name}`, async () => {
+    it(`[A-20] [P-15] sends heartbeats before the first byte of a stream that begins by ${name}`, async () => {
       const text = await heartbeatSent(head, (res) => res.end('data: x\n\n'));
       expect(text).toMatch(/^(: heartbeat\n\n)+data: x\n\n$/);
     });
@@ -85,7 +85,7 @@ describe('heartbeat', () => {
     'no write': [''],
   };
   for (const [name, pieces] of Object.entries(between))
-    it(`[A-20] [P-15] beats between two events behind ${name}`, async () => {
+    it(`[A-20] [P-15] sends heartbeats between two events behind ${name}`, async () => {
       const text = await heartbeatSent(
         (res) => {
           res.writeHead(200, SSE);
@@ -127,11 +127,11 @@ describe('heartbeat', () => {
     ],
   };
   for (const [name, [before, after, text]] of Object.entries(silent))
-    it(`[A-20] [P-15] never beats ${name}`, async () => {
+    it(`[A-20] [P-15] sends no heartbeats ${name}`, async () => {
       expect(await heartbeatSent(before, after, { heartbeats: false })).toBe(text);
     });
 
-  it('[P-15] puts the beat off with every write', async () => {
+  it('[P-15] postpones the heartbeat with every write', async () => {
     const handler: Step = async (req, res) => {
       if (req.method !== 'POST') return res.end('other');
       res.writeHead(200, SSE);

@@ -54,7 +54,7 @@ function post(url: string, body: JsonObject, { path, ...init }: RequestInit & { 
   return fetch(`${url}${place}`, { method: 'POST', body: JSON.stringify(body), ...init, headers });
 }
 
-/** A store that tells what was put into it. */
+/** A store that shows what was put into it. */
 export interface WatchedStore extends ResponseStore {
   readonly puts: readonly StoredResponse[];
 }
@@ -103,7 +103,7 @@ export function responseStream(text: string, id?: string): string {
   return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
 }
 
-/** What the assistant said in what was kept. */
+/** The assistant's text in what was kept. */
 export function textIn({ output }: Pick<StoredResponse, 'output'>): string {
   // The cast: what is kept of an answer are items.
   const messages = output as readonly { readonly content?: readonly { readonly text?: string }[] }[];

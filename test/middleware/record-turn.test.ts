@@ -162,7 +162,7 @@ describe('recordTurn', () => {
     'that never answers': () => new Promise(() => {}),
   };
   for (const [name, put] of Object.entries(failing))
-    it(`[X-02] harms no answer where there is a store ${name}, and tells the host`, async () => {
+    it(`[X-02] harms no answer where there is a store ${name}, and informs the host`, async () => {
       const reported: unknown[] = [];
       const hooks = { onError: (error: ApiError, info: object) => void reported.push([error.code, Object.keys(info)]) };
       const store = { name: 'bad', get: () => undefined, delete: () => false, put };
@@ -463,7 +463,7 @@ describe('a handler that changes the request on its way to the model server', ()
     expect((await keptBehind(change)).map(textIn)).toEqual([TEXT]);
   });
 
-  it('[F-06] is told of by the client’s own id where the store fails and it deletes that', async () => {
+  it('[F-06] is reported by the client’s own id where the store fails and it deletes that', async () => {
     const reported: string[] = [];
     const hooks = { onError: (_: ApiError, { requestId }: { requestId: string }) => void reported.push(requestId) };
     const store = watchedStore(() => Promise.reject(new Error('full')));

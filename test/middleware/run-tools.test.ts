@@ -50,7 +50,7 @@ const wire = (...made: readonly (typeof LOOK)[]) =>
 const callsJson = (...made: readonly (typeof LOOK)[]) => chatCompletion({ tool_calls: wire(...made) });
 const tool = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content });
 
-/** What the client was told: the assistant's words, its calls and why it ended, in whatever form. */
+/** What the client received: the assistant's words, its calls and why it ended, in whatever form. */
 async function reportedIn(answer: Response) {
   const text = await answer.text();
   if (answer.status !== 200) return { status: answer.status, text };
@@ -307,7 +307,7 @@ describe('runTools', () => {
     });
   });
 
-  it('[P-09] tells of a refusal in a later round in the envelope, or in the stream that has begun', async () => {
+  it('[P-09] reports a refusal in a later round in the envelope, or in the stream that has begun', async () => {
     const limited: Answer = (res) => res.writeHead(429, JSON_TYPE).end('{"error":{"message":"Too many."}}');
     const codes: string[] = [];
     const hooks = { onError: (error: ApiError) => void codes.push(error.code) };
@@ -393,7 +393,7 @@ describe('runTools', () => {
     }
   });
 
-  it('[P-10] tells a handler that its answer was taken whole', async () => {
+  it('[P-10] informs a handler that its answer was taken whole', async () => {
     const ended: unknown[] = [];
     const answer: Answer = (res) => {
       res.once('finish', () => ended.push('finish'));

@@ -103,7 +103,7 @@ async function points() {
 }
 
 describe('tracedUpstream', () => {
-  it('[X-09] [B-45] tells a call of the model as a span and in the metrics of the conventions', async () => {
+  it('[X-09] [B-45] records a call of the model as a span and in the metrics of the conventions', async () => {
     fake.reply({ body: HELLO.replace('data: [DONE]', `${chatChunk({}, { choices: [], ...USAGE })}data: [DONE]`) });
     app = await startApp({ options: { upstream: traced() } });
     await ask('responses', { model: 'm', input: 'secret-input', temperature: 0.5, max_output_tokens: 99 });
@@ -158,7 +158,7 @@ describe('tracedUpstream', () => {
     expect(upstream.servers?.().map(({ name }) => name)).toEqual(['one', 'two']);
   });
 
-  it('[X-09] [X-11] tells each attempt with the server that is asked, and what failed before, for all rounds of a turn', async () => {
+  it('[X-09] [X-11] records each attempt with the server that is asked, and what failed before, for all rounds of a turn', async () => {
     fake.reply({ status: 503, body: '{"error":{"code":"overloaded"}}' }, { body: HELLO });
     const rounds = { ...balanced([requested(), requested()], { by: 'round-robin' }) };
     const upstream = tracedUpstream(withFailover([{ upstream: rounds, name: 'eu' }]), telemetry);
@@ -181,7 +181,7 @@ describe('tracedUpstream', () => {
     ]);
   });
 
-  it('[X-09] [X-12] tells of messages that are passed through, and leaves them as they are', async () => {
+  it('[X-09] [X-12] records messages that are passed through, and leaves them as they are', async () => {
     const bytes = messagesStream([textBlock(0, 'secret')], { stop: 'max_tokens' });
     fake.reply({ body: bytes, headers: { 'content-type': 'text/event-stream' } });
     const inner = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
@@ -202,7 +202,7 @@ describe('tracedUpstream', () => {
     expect(spans()).toEqual([{ name: 'chat m', failed: false, attributes }]);
   });
 
-  it('[X-09] tells what the model server refused, by its code', async () => {
+  it('[X-09] records what the model server refused, by its code', async () => {
     fake.reply({ status: 429, body: '{"error":{"message":"secret","code":"rate_limit_exceeded"}}' });
     app = await startApp({ options: { upstream: traced() } });
     await ask('responses', { model: 'm', input: 'Hi' });
@@ -227,7 +227,7 @@ describe('tracedUpstream', () => {
     expect(spans()).toEqual([{ name: 'chat m', failed: false, attributes: MODEL }]);
   });
 
-  it.each([true, false])('[X-09] tells calls of the chat router (stream: %s)', async (stream) => {
+  it.each([true, false])('[X-09] records calls of the chat router (stream: %s)', async (stream) => {
     fake.reply({
       body: stream
         ? HELLO.replace('data: [DONE]', `${chatChunk({}, { choices: [], ...USAGE })}data: [DONE]`)
@@ -275,7 +275,7 @@ describe('tracedUpstream', () => {
     ]);
   });
 
-  it('[X-09] tells the first words alone, and ends where nobody reads on', async () => {
+  it('[X-09] records the first words alone, and ends where nobody reads on', async () => {
     let closed = false;
     const inner: Upstream = {
       name: 'own',
@@ -328,7 +328,7 @@ describe('tracedTools', () => {
     { body: textStream('Done') },
   ];
 
-  it('[X-09] tells a call as a span, in which the tool runs', async () => {
+  it('[X-09] records a call as a span, in which the tool runs', async () => {
     fake.reply(...calls('secret-text'));
     app = await startApp({ options: { upstream: requested(), tools: [echo()] } });
     await ask('responses', { model: 'm', input: 'Hi' });
@@ -342,7 +342,7 @@ describe('tracedTools', () => {
     ]);
   });
 
-  it('[X-09] tells that one failed, and not what it said', async () => {
+  it('[X-09] records that one failed, and not its message', async () => {
     fake.reply(...calls('fail'));
     app = await startApp({ options: { upstream: requested(), tools: [echo()] } });
     await ask('responses', { model: 'm', input: 'Hi' });

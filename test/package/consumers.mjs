@@ -188,7 +188,7 @@ function resolutionsOf(version) {
     ['cjs', 'node16', 'node16'],
     ['cjs', 'nodenext', 'nodenext'],
     ['cjs', bundled, 'bundler'],
-    // The resolution of `module: commonjs` where nothing else is said; TypeScript 7 has it no more.
+    // The resolution of `module: commonjs` where nothing else is set; TypeScript 7 has it no more.
     ...(version === '7' ? [] : [['cjs', 'commonjs', 'node10']]),
   ];
   return all.map(([format, module, moduleResolution]) => ({ version, format, module, moduleResolution }));

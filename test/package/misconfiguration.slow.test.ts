@@ -129,7 +129,7 @@ describe('the model server', () => {
     ['/elsewhere?key=secret', 'another path of its own'],
     ['http://', 'no URL'],
   ])(
-    '[F-31] that redirects is told to the host with where it leads, the host of it alone: %s',
+    '[F-31] that redirects is reported to the host with where it leads, the host of it alone: %s',
     async (location, to) => {
       fake.reply({ status: 307, headers: { location }, body: '' });
       const cause = `The model server redirects to ${to} (status 307): baseURL must be where its API is.`;
@@ -137,7 +137,7 @@ describe('the model server', () => {
     },
   );
 
-  it('[F-31] is not asked with a header of the host’s function that no header takes, and the host is told which', async () => {
+  it('[F-31] is not asked with a header of the host’s function that no header takes, and the host is informed which', async () => {
     const headers = () => ({ 'x-tenant-key': `${SECRET}\n` });
     const { status, cause = '' } = await requested({ baseURL: fake.baseURL, headers });
     expect([status, cause.includes("'x-tenant-key'"), cause.includes(SECRET), fake.requests.length]).toEqual([
@@ -227,7 +227,7 @@ describe('where nothing says which model server is meant', () => {
     ['OPENAI_API_KEY', '{}', { OPENAI_API_KEY: 'sk-proj-1' }, 0],
     ['OPENAI_BASE_URL', '{}', { OPENAI_BASE_URL: 'http://localhost:8000/v1' }, 0],
     ['a URL', "{ baseURL: 'https://api.openai.com/v1' }", {}, 0],
-  ])('[F-31] it is said once that prompts go to OpenAI: %s', (_, options, env, times) => {
+  ])('[F-31] it is reported once that prompts go to OpenAI: %s', (_, options, env, times) => {
     const code = `import { chatCompletionsUpstream } from ${JSON.stringify(`${dist}/esm/index.js`)};
       for (const _ of [1, 2]) chatCompletionsUpstream(${options});`;
     const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...rest } = process.env;
@@ -273,8 +273,8 @@ describe('a package that is missing', () => {
 
   it('[F-31] [X-14] is named by the function that needs it: @aws-sdk/client-s3', () => {
     const create = "s3Files({ client: { send() {} }, bucket: 'b' })";
-    const said = stderrOf(`(await import('express-open-responses/files')).${create}`, process.env, folder);
-    expect(said).toContain("Error: s3Files needs the package '@aws-sdk/client-s3', which is not installed.");
+    const printed = stderrOf(`(await import('express-open-responses/files')).${create}`, process.env, folder);
+    expect(printed).toContain("Error: s3Files needs the package '@aws-sdk/client-s3', which is not installed.");
   });
 
   it.each([

@@ -11,13 +11,13 @@ const SCRIPT = `
   const isLoaded = (name) => Object.keys(require.cache).some((file) => file.split(/[\\\\/]/).includes(name));
   const loaded = () => ['undici', 'zod'].filter(isLoaded);
   const { chatCompletionsUpstream, memoryStore, responsesRouter } = require('express-open-responses');
-  const told = [loaded()];
+  const seen = [loaded()];
   const own = { name: 'own', async *stream() {} };
   responsesRouter({ upstream: own, store: memoryStore() });
-  told.push(loaded());
+  seen.push(loaded());
   chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:1/v1' });
-  told.push(loaded());
-  console.log(JSON.stringify(told));
+  seen.push(loaded());
+  console.log(JSON.stringify(seen));
 `;
 
 describe('a fresh process', () => {

@@ -16,7 +16,7 @@ function turnOf(tenant: string, given: Partial<Running> = {}): Running {
   return { tenant, signal: stop.signal, abort, disconnect: undefined, isPatient: false, ...given };
 }
 
-/** Begins turns of these tenants, all of which must wait; `order` tells who has been given a place so far. */
+/** Begins turns of these tenants, all of which must wait; `order` holds who has been given a place so far. */
 function waitingFor(turns: Activity, tenants: readonly string[]) {
   const order: string[] = [];
   const begun = tenants.map((tenant) => {

@@ -1,10 +1,10 @@
-/** Values against schemas: what is wrong with them is said, and neither a model nor a stranger can make that take long. */
+/** Values against schemas: what is wrong with them is reported, and no untrusted value can make that take long. */
 import { plainlyWrongIn, wrongIn } from '../../src/protocol/json/check-value.ts';
 
 const wrong = (args: Readonly<Record<string, unknown>>, schema: Readonly<Record<string, unknown>>) =>
   wrongIn(args, JSON.stringify(args), schema);
 
-/** What is said, and whether it was said within a second of CPU. */
+/** What is reported, and whether it was reported within a second of CPU. */
 function timed(args: Readonly<Record<string, unknown>>, schema: Readonly<Record<string, unknown>>) {
   const began = process.cpuUsage();
   const written = wrong(args, schema);
@@ -60,7 +60,7 @@ describe('checking arguments', () => {
 const plainlyWrong = (value: unknown, schema: Readonly<Record<string, unknown>>) =>
   plainlyWrongIn(value, JSON.stringify(value), schema);
 
-describe('checking a value by the schema of a stranger', () => {
+describe('checking a value by an untrusted schema', () => {
   const rows = {
     type: 'object',
     properties: { rows: { type: 'array', maxItems: 3, items: { properties: { n: { minimum: 1 } }, required: ['n'] } } },

@@ -1,4 +1,4 @@
-/** The default of the option `scope`: what tells tenants apart where the host has not said. */
+/** The default of the option `scope`: what distinguishes tenants where the host does not. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ describe('the default scope', () => {
     expect([scopeOf({ authorization: 'Bearer a' }), withCookie, scopeOf({})]).toEqual([digest, digest, 'anonymous']);
   });
 
-  it('[F-08] tells apart every key, in every header, and combinations of them', () => {
+  it('[F-08] distinguishes every key, in every header, and combinations of them', () => {
     const requests = [
       {},
       { authorization: 'a' },

@@ -101,7 +101,7 @@ describe('createResponses', () => {
     expect(await shortOf(responsesApi({ limits: { bodyBytes } }).handle(requested))).toEqual(expected);
   });
 
-  it('[X-03][P-11] reads nothing of a body that is said to be too large', async () => {
+  it('[X-03][P-11] reads nothing of a body that is declared to be too large', async () => {
     let reads = 0;
     async function* bytes() {
       reads += 1;
@@ -153,7 +153,7 @@ describe('createResponses', () => {
     expect(aborted).toEqual([499, 'request_aborted']);
   });
 
-  it('[X-03][B-43] refuses what the host refuses, in the envelope and told to the hook', async () => {
+  it('[X-03][B-43] refuses what the host refuses, in the envelope and reported to the hook', async () => {
     const reported: unknown[] = [];
     const api = responsesApi({ hooks: { onError: (error) => void reported.push(error) } });
     const error = new ApiError('invalid_api_key', 'Who are you?', { status: 401, type: 'invalid_request_error' });

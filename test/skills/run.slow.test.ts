@@ -12,7 +12,7 @@ print(sys.argv[1:], doubled(open('data.csv').read()), __name__)
 if len(sys.argv) > 2: raise ValueError('too many')
 `;
 
-it('[A-38] reads its arguments, its files and its helpers, and its failure is told', async () => {
+it('[A-38] reads its arguments, its files and its helpers, and its failure is reported', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'skills-'));
   mkdirSync(join(directory, 'csv', 'scripts'), { recursive: true });
   const files = {
@@ -36,10 +36,10 @@ it('[A-38] reads its arguments, its files and its helpers, and its failure is to
       },
       new AbortController().signal,
     );
-  const told = [String((await run('é"\\')).content), String((await run('a', 'b')).content)];
+  const sentToModel = [String((await run('é"\\')).content), String((await run('a', 'b')).content)];
   await runtime.close();
   rmSync(directory, { recursive: true });
-  expect(told[0]).toBe("['é\"\\\\'] 1,2;1,2; __main__\n");
-  expect(told[1]).toMatch(/^\['a', 'b'\] .*\n\nThe script failed:\n/);
-  expect(told[1]).toContain('ValueError: too many');
+  expect(sentToModel[0]).toBe("['é\"\\\\'] 1,2;1,2; __main__\n");
+  expect(sentToModel[1]).toMatch(/^\['a', 'b'\] .*\n\nThe script failed:\n/);
+  expect(sentToModel[1]).toContain('ValueError: too many');
 });

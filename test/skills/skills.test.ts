@@ -1,4 +1,4 @@
-/** Skills as tools: what the model is told of them, and that it reads nothing else. */
+/** Skills as tools: what the model receives of them, and that it reads nothing else. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -188,7 +188,7 @@ describe('[A-38] a skill with a runtime', () => {
     expect(runtime.made).toEqual([]);
   });
 
-  it('is told of only there', async () => {
+  it('is announced only there', async () => {
     const [[plain], [running]] = await Promise.all([
       skills({ directory }).list(signal),
       skills({ directory, runtime: fakeRuntime() }).list(signal),

@@ -16,7 +16,7 @@ function isFine({ status, code }: Answer): boolean {
   return status === 200 && code === undefined;
 }
 
-/** Clients that each go on with a chain of their own, in turn on either process, until they are told to stop. */
+/** Clients that each go on with a chain of their own, in turn on either process, until they are stopped. */
 function startLoad(apps: readonly AppProcess[]) {
   const answers: Answer[] = [];
   const last: (Answer | undefined)[] = Array.from({ length: CLIENTS }, () => undefined);

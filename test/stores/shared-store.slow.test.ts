@@ -46,7 +46,7 @@ function suite(start: () => Promise<Service>): void {
       const ended = await Promise.all(Array.from({ length: CHAINS }, (_, name) => chain(name)));
       const written = (name: number) =>
         `You wrote "Chain ${name} ends." Before that you wrote "Chain ${name} goes on."`;
-      // 3 + 4 + 3 words of the user's, and what the demo model said to the first two.
+      // 3 + 4 + 3 words of the user's, and the demo model's answers to the first two.
       const words = 10 + 10 + 18;
       expect(ended).toEqual(
         Array.from({ length: CHAINS }, (_, name) => [200, `Hello from the demo model. ${written(name)}`, words]),

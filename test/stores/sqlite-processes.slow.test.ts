@@ -30,7 +30,7 @@ async function killInTheMiddle(child: ChildProcess): Promise<number> {
   return acknowledged;
 }
 
-/** The exit code of a process that was told to go, with what it complained of. */
+/** The exit code of a process that was ended, with what it complained of. */
 async function outcome(child: ChildProcess): Promise<string> {
   let complaint = '';
   child.stderr?.on('data', (text) => {

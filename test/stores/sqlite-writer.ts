@@ -1,4 +1,4 @@
-/** A process that puts responses into SQLite files and tells of each when it was acknowledged; run by the tests. */
+/** A process that puts responses into SQLite files and reports each when it was acknowledged; run by the tests. */
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { sqliteDrivers } from './sqlite-drivers.ts';
 import { storedResponse } from './stored.ts';

@@ -2,7 +2,7 @@
 import type { StoredResponse } from '../../src/ports/store.ts';
 import { type StoreContract, type StoreUnderTest, storeContract } from '../../src/testing/index.ts';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until the test moves it on. */
 export function stoppedClock() {
   let time = Date.UTC(2026, 0, 1);
   return {

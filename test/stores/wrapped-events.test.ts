@@ -46,12 +46,12 @@ describe('a store as a router wraps it', () => {
 
   it('says of an event log whether other processes see it, as the log does, encrypted too', () => {
     const { events, ...store } = memoryStore();
-    const said = [false, true].map((isShared) => {
+    const shared = [false, true].map((isShared) => {
       const host = { ...store, events: { ...events, isShared } };
       const keys = [{ id: 'k', key: new Uint8Array(32) }];
       return [eventsOf(wrapped(host)).isShared, eventsOf(wrapped(encryptedStore(host, { keys }))).isShared];
     });
-    expect(said).toEqual([
+    expect(shared).toEqual([
       [false, false],
       [true, true],
     ]);

@@ -42,7 +42,7 @@ const CITATIONS: Citations = {
     tool_search: [DEFERRED, 'is found by the client’s own search'],
     mcp: [REMOTE, 'has its tools listed first, offered and run'],
     image_generation: ['image-generation/images.test.ts', 'has the image made in one response'],
-    file_search: [FILE_SEARCHES, 'tells the model passages below their marks'],
+    file_search: [FILE_SEARCHES, 'sends the model passages below their marks'],
     web_search: [SEARCHES, 'has the model’s search run in one response'],
     web_search_2025_08_26: [SEARCHES, 'web_search_2025_08_26'],
     web_search_preview: [SEARCHES, 'web_search_preview'],

@@ -1,6 +1,6 @@
 /**
  * No pattern of `src` comes in unseen: each stands in `patterns.txt`, which `UPDATE_PATTERNS=1` writes anew. Whether what
- * stands there is fit for text of strangers is checked by `test/hostile/patterns.test.ts`: run it after an update.
+ * stands there is fit for untrusted text is checked by `test/hostile/patterns.test.ts`: run it after an update.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const LIST = join(import.meta.dirname, 'patterns.txt');
 const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
   'src/protocol/chat-completions/log-probs.ts',
-  // Of an encoding's own pattern, over text of strangers: it runs in a thread with a deadline.
+  // Of an encoding's own pattern, over untrusted text: it runs in a thread with a deadline.
   'src/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.
   'src/turn/data/text-field.ts',

@@ -1,7 +1,7 @@
 /** The hosted tools that are items of their own, all in one conversation: this server runs two, and the client answers two. */
 import { imageGeneration } from 'express-open-responses/image-generation';
 import { type ImagesServer, KEY, startImages } from '../image-generation/images-server.ts';
-import { PAGES, searching, TOLD } from '../web-search/support.ts';
+import { PAGES, SENT_RESULTS, searching } from '../web-search/support.ts';
 
 /** The tools of the client's request. */
 export const FOUR_TOOLS = [
@@ -46,7 +46,7 @@ export const CLIENT_OUTPUTS = [
 
 /** The results of all four that the model receives, in order. */
 export const FOUR_RESULTS = [
-  TOLD,
+  SENT_RESULTS,
   'The image was made and shown to the user.',
   'a.md\n\n[exit code 0]',
   'The patch was applied.',

@@ -4,6 +4,6 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 
 export const PIXEL: string;
 export const LARGE: number;
-/** Is told of what the server does, and may hold its lists back. */
+/** Receives what the server does, and may hold its lists back. */
 export type ServerEvents = EventEmitter & { hold?: Promise<void> };
 export function toolServer(events: ServerEvents, exit?: () => void): Server;

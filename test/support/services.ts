@@ -115,12 +115,12 @@ async function launch(spec: ServiceSpec): Promise<ChildProcess> {
   const written: string[] = [];
   const late = setTimeout(() => child.kill('SIGKILL'), STARTS_WITHIN_MS);
   await new Promise<void>((resolve, reject) => {
-    function hear(line: string): void {
+    function receive(line: string): void {
       written.push(line);
       if (line.includes(spec.ready)) resolve();
     }
 
-    for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', hear);
+    for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', receive);
     child.once('error', reject);
     child.once('exit', () => reject(new Error(`${spec.program} ended: ${written.join('\n')}`)));
   }).finally(() => clearTimeout(late));

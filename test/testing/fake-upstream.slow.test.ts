@@ -96,7 +96,7 @@ describe('startFakeUpstream', () => {
     ]);
   });
 
-  it('lists the models that it is told', async () => {
+  it('lists the models that it is given', async () => {
     const other = await startFakeUpstream({ models: ['a', 'b'] });
     const { data } = (await (await fetch(`${other.baseURL}/models?limit=2`)).json()) as { data: { id: string }[] };
     await other.close();
@@ -152,7 +152,7 @@ describe('startFakeUpstream', () => {
     expect([response.headers.get('content-type'), await response.text()]).toEqual([type, body]);
   });
 
-  it('sends the status and the headers that it is told, over its own guess', async () => {
+  it('sends the status and the headers that it is given, over its own guess', async () => {
     fake.reply({
       status: 429,
       headers: { 'Content-Type': 'application/problem+json', 'retry-after': '7' },
@@ -223,7 +223,7 @@ describe('the faults of a fake reply', () => {
     expect([response.status, Buffer.concat(pieces).toString(), ended]).toEqual([200, text, 'broken']);
   });
 
-  it('[P-10] stalls after so many bytes, keeps the connection open, and tells when the client leaves', async () => {
+  it('[P-10] stalls after so many bytes, keeps the connection open, and reports when the client leaves', async () => {
     fake.reply({ body: 'abcdef', stallAfterBytes: 4 });
     const client = new AbortController();
     const reader = (await post(undefined, client.signal)).body?.getReader();
@@ -324,7 +324,7 @@ describe('the connections of a fake upstream', () => {
     expect([headers.get('connection'), headers.get('keep-alive')]).toEqual(['keep-alive', null]);
   });
 
-  it('tells that the client did not leave where the reply ended otherwise', async () => {
+  it('reports that the client did not leave where the reply ended otherwise', async () => {
     const notLeft = 'The fake upstream ended its reply itself; the client did not leave before.';
     fake.reply({ body: 'whole' }, { body: 'cut', cutAfterBytes: 1 }, { reset: 'before-headers' }, { hang: true });
     await postedText();

@@ -146,7 +146,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
     }),
   ],
   [
-    'puts after it said so',
+    'puts after it reported the end',
     '[P-12] finds a response as soon as it is put',
     (store) => ({ put: (response) => void setImmediate(() => store.put(response)) }),
   ],
@@ -456,7 +456,7 @@ describe('storeContract', () => {
     expect(await failures(() => ({ chain: undefined }))).toEqual([]);
   });
 
-  it('[X-05] asks nothing of conversations where it is told that there are none', () => {
+  it('[X-05] asks nothing of conversations where the test declares that there are none', () => {
     const names: string[] = [];
     const describe = (name: string, body: () => void) => {
       names.push(name);
@@ -466,7 +466,7 @@ describe('storeContract', () => {
     expect(names).toEqual(['response store contract', 'event log contract']);
   });
 
-  it('[X-05] tells a store without conversations how to say so', async () => {
+  it('[X-05] shows the maker of a store without conversations how to declare that', async () => {
     const errors: unknown[] = [];
     const cases: Promise<unknown>[] = [];
     storeContract({

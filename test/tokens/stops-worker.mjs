@@ -1,4 +1,4 @@
-/** In the place of the tokenizer's thread: answers how many texts it was told to let go, and no other. */
+/** In the place of the tokenizer's thread: answers how many texts it was asked to let go, and no other. */
 import { parentPort } from 'node:worker_threads';
 
 let stops = 0;

@@ -1,4 +1,4 @@
-/** Calls that take long: what keeps them alive, and what the host hears of them. */
+/** Calls that take long: what keeps them alive, and what the host receives of them. */
 import { jest } from '@jest/globals';
 import type { ToolCall, ToolProgress, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
 import { progressReporter } from '../../src/tools/call-reports.ts';
@@ -9,9 +9,9 @@ const limits = { toolTimeoutMs: 1_000, toolMaxMs: 5_000, toolOutputBytes: 1_000 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** Runs a call; the test tells its progress and its result. */
+/** Runs a call; the test reports its progress and its result. */
 function begun(more: Partial<typeof limits> = {}) {
-  const told: ToolProgress[] = [];
+  const reported: ToolProgress[] = [];
   let call: ToolCall | undefined;
   let settle: (result: ToolResult) => void = () => {};
   const provider: ToolProvider = {
@@ -30,10 +30,10 @@ function begun(more: Partial<typeof limits> = {}) {
     request: {},
     limits: { ...limits, ...more },
     signal: new AbortController().signal,
-    onProgress: (progress) => told.push(progress),
+    onProgress: (progress) => reported.push(progress),
   });
   const step = (progress: number) => call?.onProgress?.({ progress });
-  return { outcome, told, step, settle: (content: string) => settle({ content }) };
+  return { outcome, reported, step, settle: (content: string) => settle({ content }) };
 }
 
 describe('a call that takes long', () => {
@@ -74,41 +74,41 @@ describe('a call that takes long', () => {
     expect(await outcome).toEqual({ output: 'done', failed: false });
   });
 
-  it('[X-15] tells nothing once it has ended, and leaves no timer', async () => {
-    const { outcome, told, step, settle } = begun();
+  it('[X-15] reports nothing once it has ended, and leaves no timer', async () => {
+    const { outcome, reported, step, settle } = begun();
     settle('done');
     await outcome;
     step(1);
-    expect([told, jest.getTimerCount()]).toEqual([[], 0]);
+    expect([reported, jest.getTimerCount()]).toEqual([[], 0]);
   });
 });
 
 describe('the progress of a call', () => {
-  it('[X-15] is told ten times a second at most', () => {
-    const told: ToolProgress[] = [];
-    const tell = progressReporter((progress) => told.push(progress));
+  it('[X-15] is reported ten times a second at most', () => {
+    const reported: ToolProgress[] = [];
+    const report = progressReporter((progress) => reported.push(progress));
     for (let step = 0; step < 100_000; step += 1) {
       if (step % 1_000 === 0) jest.advanceTimersByTime(10);
-      tell({ progress: step });
+      report({ progress: step });
     }
-    expect(told.map(({ progress }) => progress)).toEqual([
+    expect(reported.map(({ progress }) => progress)).toEqual([
       0,
       ...Array.from({ length: 9 }, (_, nth) => (nth + 1) * 10_000),
     ]);
   });
 
   it.each([[undefined], [null], ['half'], [{}], [{ progress: '1' }], [{ progress: Number.NaN }]])(
-    '[X-15] that is none is not told: %j',
+    '[X-15] that is none is not reported: %j',
     (progress) => {
-      const tell = jest.fn();
-      progressReporter(tell)(progress);
-      expect(tell).not.toHaveBeenCalled();
+      const report = jest.fn();
+      progressReporter(report)(progress);
+      expect(report).not.toHaveBeenCalled();
     },
   );
 
   it('[X-15] has a bounded message and numbers', () => {
-    const tell = jest.fn();
-    progressReporter(tell)({ progress: 1, total: 'many', message: 'x'.repeat(1_000_000), other: 'secret' });
-    expect(tell).toHaveBeenCalledWith({ progress: 1, message: 'x'.repeat(1_024) });
+    const report = jest.fn();
+    progressReporter(report)({ progress: 1, total: 'many', message: 'x'.repeat(1_000_000), other: 'secret' });
+    expect(report).toHaveBeenCalledWith({ progress: 1, message: 'x'.repeat(1_024) });
   });
 });

@@ -167,7 +167,7 @@ describe('a turn with calls of both', () => {
 });
 
 describe('names that meet', () => {
-  /** What each side saw of the names in a script of one round; what the host is told is told once for each of three answers. */
+  /** What each side saw of the names in a script of one round; the host is informed once for each of three answers. */
   async function names(round: FakeAnswer, options: Parameters<typeof played>[0], body: JsonObject = {}, rounds = 2) {
     const { response, requested, notes, toolCalls } = await played(
       options,
@@ -180,7 +180,7 @@ describe('names that meet', () => {
     return {
       offered: requested[0]?.tools?.map((tool) => tool.function.name),
       calls: response.output.flatMap((item) => ('name' in item ? [[item.type, labelOf(item), item.name]] : [])),
-      // What the model is told of its own calls in the next round.
+      // What the model receives of its own calls in the next round.
       replayed: made?.map((call) => call.function.name),
       notes: [...new Set(notes.map(({ message }) => message))],
       ran: [...new Set(toolCalls.map(({ server, name }) => `${server}/${name}`))],

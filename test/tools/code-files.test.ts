@@ -1,4 +1,4 @@
-/** The files of a conversation: what they are called, and what of them the model is told. */
+/** The files of a conversation: what they are called, and what the model receives of them. */
 import fc from 'fast-check';
 import { codeFiles, withNamedFiles } from '../../src/tools/code-files.ts';
 

@@ -111,7 +111,7 @@ describe('a model server that does not stream', () => {
 });
 
 describe('a turn that is ended while a tool runs', () => {
-  /** Runs with a tool that never answers; `end` is told when it runs. */
+  /** Runs with a tool that never answers; `end` is called when it runs. */
   async function endedBy(
     options: object,
     end: (app: { readonly drain: () => Promise<void>; readonly fake: FakeUpstream }) => void,

@@ -28,13 +28,13 @@ function answered(value: unknown): Promise<ToolResult> {
   return functionTools({ answer: { execute: () => value } }).call(callOf('answer'), SIGNAL);
 }
 
-/** A function that tells its arguments. */
-const tell = (args: unknown) => ({ args });
+/** A function that returns its arguments. */
+const echo = (args: unknown) => ({ args });
 
 describe('the list of functions', () => {
   it('[T-10] has each with its name, description and JSON Schema, under the default server', () => {
     const tools: Tools = {
-      weather: { description: 'Tells the weather.', parameters: SCHEMA, execute: tell },
+      weather: { description: 'Tells the weather.', parameters: SCHEMA, execute: echo },
       now: { execute: () => 'noon' },
     };
     expect({ name: functionTools(tools).name, tools: listed(tools) }).toEqual({
@@ -61,7 +61,7 @@ describe('the list of functions', () => {
       since: z.string().transform((text) => new Date(text)),
     });
     const [tool] = listed({
-      weather: functionTool({ parameters, execute: tell }),
+      weather: functionTool({ parameters, execute: echo }),
     }) as readonly ToolDefinitionLike[];
     expect(tool?.parameters).toEqual({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -88,7 +88,7 @@ interface ToolDefinitionLike {
 
 describe('a function', () => {
   it('[T-10] gets the arguments as they are where it has a JSON Schema or none', async () => {
-    const tools = functionTools({ schema: { parameters: SCHEMA, execute: tell }, none: { execute: tell } });
+    const tools = functionTools({ schema: { parameters: SCHEMA, execute: echo }, none: { execute: echo } });
     const args = { city: 'Rome', more: [1] };
     expect([await tools.call(callOf('schema', args), SIGNAL), await tools.call(callOf('none', args), SIGNAL)]).toEqual([
       { content: JSON.stringify({ args }) },

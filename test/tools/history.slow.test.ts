@@ -14,7 +14,7 @@ const AGAIN = { type: 'message', role: 'user', content: 'And now?' };
 /** A turn with a call that succeeds, one that fails in a second round, and an answer. */
 const SCRIPT = [calls(['call_a', 'look_up', '{"q":1}']), calls(['call_b', 'fall']), says('Done.')];
 
-/** What the model is told of that turn in the next one. */
+/** What the model receives of that turn in the next one. */
 function replay(idA: string, idB: string): readonly JsonObject[] {
   const call = (id: string, name: string, args: string) => ({
     role: 'assistant',

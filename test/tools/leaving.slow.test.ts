@@ -89,7 +89,7 @@ describe('a client that leaves while a tool runs', () => {
     });
   });
 
-  it('[P-10] does not hear of a tool that fails because of it', async () => {
+  it('[P-10] is not informed of a tool that fails because of it', async () => {
     const began = deferred<AbortSignal>();
     const tools = providerOf('slow', ['wait'], (_, signal) => {
       began.resolve(signal);

@@ -359,7 +359,7 @@ describe('parallel calls', () => {
 });
 
 describe('a call that fails', () => {
-  /** The failed item, what its events were, and what the model was told. */
+  /** The failed item, what its events were, and what the model received. */
   async function failure(call: FakeAnswer, options: Parameters<typeof played>[0] = OPTIONS) {
     const { response, events, requested } = await played(options, [call, says('I could not.')]);
     const item = response.output[1];
@@ -394,7 +394,7 @@ describe('a call that fails', () => {
       calls(['a', 'weather', '{"city":7}']),
       'input_validation_error: Instance type "number" is invalid. Expected "string". (path=#/city)',
     ],
-  ])('%s is told to the model, which answers all the same', async (_, call, message) => {
+  ])('%s is reported to the model, which answers all the same', async (_, call, message) => {
     const { item, ...rest } = await failure(call);
     expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', output: null });
     expect(reported(item)).toBe(message);

@@ -1,4 +1,4 @@
-/** Which tools the model is offered, under which names, and what clients are told of them. */
+/** Which tools the model is offered, under which names, and what clients receive of them. */
 import { createHash } from 'node:crypto';
 import type { ProvidedTool, ToolProvider } from '../../src/ports/tool-provider.ts';
 import type { Toolset } from '../../src/ports/toolset.ts';

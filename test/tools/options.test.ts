@@ -159,7 +159,7 @@ describe('the result of a call', () => {
   const IMAGE = 'data:image/png;base64,iVBORw0KGgo=';
   const image = { type: 'input_image', image_url: IMAGE, detail: 'low' };
 
-  /** What the client and the model are told of a result with this content. */
+  /** What the client and the model receive of a result with this content. */
   async function resultOf(content: Parameters<typeof saying>[0], isError = false) {
     const tools = providerOf('eye', ['look'], () => Promise.resolve({ content, isError }));
     const { response, requested } = await played({ tools }, [calls(['a', 'look']), DONE]);

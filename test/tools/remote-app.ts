@@ -1,4 +1,4 @@
-/** An app whose requests may bring MCP servers, and on record all that it says, keeps and is heard to do. */
+/** An app whose requests may bring MCP servers, and a record of all that it sends, keeps and reports. */
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { type ApprovalInfo, type Hooks, memoryStore, type RemoteServers, type RouterOptions } from '../../src/index.ts';
@@ -25,7 +25,7 @@ export interface RemoteApp extends App {
   readonly fake: FakeUpstream;
   readonly approvals: readonly ApprovalInfo[];
   /**
-   * All bytes to clients, all requests to the model server, and all that was put into the store, told to hooks, warned
+   * All bytes to clients, all requests to the model server, and all that was put into the store, reported to hooks, warned
    * of and written to the console, errors with their causes.
    */
   everything(): string;

@@ -324,7 +324,7 @@ describe('a tool choice', () => {
       { type: 'mcp', server_label: 'a', name: 'write' },
       { type: 'function', function: { name: 'write' } },
     ],
-  ])('[S-05] %s is told to the model', async (_, choice, reported) => {
+  ])('[S-05] %s is sent to the model', async (_, choice, reported) => {
     const { remoteMcp } = fakeRemote();
     const { requested } = await played({ remoteMcp }, [says('Hi.')], { tools, tool_choice: choice });
     expect((requested[0] as JsonObject).tool_choice).toEqual(reported);

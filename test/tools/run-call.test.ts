@@ -1,4 +1,4 @@
-/** One call of a tool: what reaches its provider, what the model is told, and what bounds it. */
+/** One call of a tool: what reaches its provider, what the model receives, and what bounds it. */
 import { getEventListeners } from 'node:events';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
 import type { ToolCallResult } from '../../src/protocol/items.ts';
@@ -105,7 +105,7 @@ describe('a call of a tool', () => {
     ['content that is an object', { content: { text: 'a' } }],
     ['parts that are null', { content: [null] }],
     ['parts that are text', { content: ['a', 'b'] }],
-  ])('[T-08, P-14] fails where a provider answers with %s, which the model could not be told', async (_, result) => {
+  ])('[T-08, P-14] fails where a provider answers with %s, which could not be sent to the model', async (_, result) => {
     const outcome = await runCall(
       offered(() => Promise.resolve(result)),
       '{}',
@@ -161,9 +161,9 @@ describe('arguments', () => {
   });
 
   it('[T-06, T-09] are checked by its server alone where the request names the server: a pattern may take for ever', async () => {
-    const strangers = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } };
+    const untrusted = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } };
     const reported = {
-      ...offered(async () => ({ content: 'Ran.' }), { parameters: strangers }),
+      ...offered(async () => ({ content: 'Ran.' }), { parameters: untrusted }),
       url: 'https://a.example/',
     };
     const text = JSON.stringify({ text: `${'a'.repeat(22)}!` });
@@ -200,7 +200,7 @@ describe('a call that fails', () => {
       'Not a city.',
     ],
     ['rejects with what is no error', () => Promise.reject('offline'), 'offline'],
-  ])('[T-06, B-14] is told in words where its provider %s', async (_, run, output) => {
+  ])('[T-06, B-14] is described in words where its provider %s', async (_, run, output) => {
     const error = { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: output }] };
     expect(await runCall(offered(run), '{}', contextOf())).toEqual({ output, failed: true, error });
   });

@@ -43,9 +43,9 @@ export interface ChatBody extends JsonObject {
 export interface ToolsApp extends App {
   readonly fake: FakeUpstream;
   readonly notes: readonly Note[];
-  /** What `hooks.onToolCall` was told. */
+  /** What `hooks.onToolCall` received. */
   readonly toolCalls: readonly ToolCallInfo[];
-  /** What `hooks.onApproval` was told. */
+  /** What `hooks.onApproval` received. */
   readonly approvals: readonly ApprovalInfo[];
 }
 
@@ -124,8 +124,8 @@ export async function play(
   same(withoutIdentity(json.answer), withoutIdentity(response), 'JSON and SSE agree');
   same(accumulatedOutput(events), response.output, 'openai-node builds the final output from the events');
   const client = await counted(app, script, rounds, () => askOpenai(app.url, body));
-  same(client.answer.final, client.answer.reported, 'openai-node gives the final response as it was told');
-  // The cast: what the last event told is a response.
+  same(client.answer.final, client.answer.reported, 'openai-node gives the final response as it was sent');
+  // The cast: the last event holds a response.
   same(
     withoutIdentity(client.answer.reported as WireResponse),
     withoutIdentity(response),

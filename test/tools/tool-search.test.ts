@@ -67,7 +67,7 @@ describe('deferred tools', () => {
     expect({
       offers: offers({ requested }),
       shape: shape(response),
-      said: toolTexts(requested[2] as ChatBody),
+      texts: toolTexts(requested[2] as ChatBody),
     }).toEqual({
       offers: ['tool_search list', 'tool_search list page_read', 'tool_search list page_read'],
       shape: [
@@ -77,7 +77,7 @@ describe('deferred tools', () => {
         'mcp_call page.read completed',
         'message completed',
       ],
-      said: { call_s: FOUND, call_r: 'docs ran page.read.' },
+      texts: { call_s: FOUND, call_r: 'docs ran page.read.' },
     });
     expect(response.output.slice(0, 3)).toEqual([
       {
@@ -228,7 +228,7 @@ describe('deferred tools', () => {
     ],
     ['more than all', '{"query":"page write mail","limit":999999}', '{"found":["write","page_read","send"]}'],
     ['fewer than one', '{"query":"mail","limit":-1}', '{"found":["send"]}'],
-  ])('[T-06] tell the model what became of a search for %s', async (_, query, expected) => {
+  ])('[T-06] report to the model what became of a search for %s', async (_, query, expected) => {
     const { response, requested } = await played(OPTIONS, [calls(['c', 'tool_search', query]), says('So.')]);
     expect(toolTexts(requested[1] as ChatBody)).toEqual({ c: expected });
     expect(shape(response)).toEqual([

@@ -41,7 +41,7 @@ function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readon
   return wholeTurn(model, { ...PLAN, ...plan });
 }
 
-/** What is said between the opening and the end. */
+/** The events between the opening and the end. */
 function lines(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly string[] {
   return turn(model, plan).slice(2, -1).map(line);
 }

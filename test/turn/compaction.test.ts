@@ -7,7 +7,7 @@ const DONE: TurnInput = { type: 'compacted', encrypted: 'sealed', usage: NO_USAG
 const ITEM = { id: `cmp_${SEED}0000`, type: 'compaction', encrypted_content: 'sealed' };
 
 describe('a compaction', () => {
-  it('[S-14] is announced empty, said to be under way, and whole at its end', () => {
+  it('[S-14] is announced empty, reported as running, and whole at its end', () => {
     const events = wholeTurn([BEGUN, DONE]).slice(2, -1);
     expect([events.map(({ type }) => type), endOf([BEGUN, DONE]).output]).toEqual([
       ['item-start', 'call-state', 'item-end'],
@@ -20,7 +20,7 @@ describe('a compaction', () => {
     expect(types.slice(2)).toEqual(['item-start', 'call-state', 'call-state', 'item-end']);
   });
 
-  it('[S-14] is announced whole where nobody heard of its beginning', () => {
+  it('[S-14] is announced whole where nobody saw its beginning', () => {
     expect([wholeTurn([DONE]).length, endOf([DONE]).output]).toEqual([5, [ITEM]]);
   });
 });

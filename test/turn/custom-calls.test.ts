@@ -30,7 +30,7 @@ function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readon
   return wholeTurn(model, { ...PLAN, ...plan });
 }
 
-/** What is told of arguments: deltas as they are, the end as `name = whole`. */
+/** The events of arguments: deltas as they are, the end as `name = whole`. */
 function reported(model: readonly TurnInput[]): readonly string[] {
   return turn(model).flatMap((event) => {
     if (event.type === 'arguments-delta') return [`${event.call} ${event.text}`];

@@ -1,4 +1,4 @@
-/** What the machine makes of the start of a message: an item of its own, with its phase, once anything is said in it. */
+/** What the machine makes of the start of a message: an item of its own, with its phase, once it has any content. */
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { endOf } from './whole-turn.ts';
 

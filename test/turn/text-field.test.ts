@@ -98,7 +98,7 @@ describe('readField', () => {
     ['{"input', 'head'],
     ['', 'head'],
     [' \n {', 'head'],
-  ])('[S-06] tells nothing of %j, cut or not', (text, phase) => {
+  ])('[S-06] emits nothing of %j, cut or not', (text, phase) => {
     expect([read([text]), read(text.split(''))].map(({ reported, phase }) => [reported.join(''), phase])).toEqual([
       ['', phase],
       ['', phase],

@@ -101,7 +101,7 @@ const chatSays = (...deltas: readonly JsonObject[]) => checked(expectChatRequest
 
 const TOOLS = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
 
-/** Asks a side, and goes on from the response before; answers the id and the types of what was said. */
+/** Asks a side, and goes on from the response before; answers the id and the types of the output. */
 async function ask({ app }: Side, input: unknown, previous?: string) {
   const effort = { reasoning: { effort: 'low' } };
   const chained = previous ? { previous_response_id: previous } : {};

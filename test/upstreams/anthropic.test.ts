@@ -124,7 +124,7 @@ describe('the end of an answer', () => {
     ['model_context_window_exceeded', ['incomplete', 'max_output_tokens', [['message', 'incomplete']]]],
     ['refusal', ['incomplete', 'content_filter', [['message', 'incomplete']]]],
     ['of_the_future', ['completed', undefined, [['message', 'completed']]]],
-  ])('[X-07] [S-11] is told where the model stopped for %s', async (stop, expected) => {
+  ])('[X-07] [S-11] is reported where the model stopped for %s', async (stop, expected) => {
     await start();
     app.fake.reply(streamOf(messagesStream([textBlock(0, 'Hello')], { stop })));
     expect(answered((await askForStream(app.url)).response)).toEqual(expected);
@@ -145,7 +145,7 @@ describe('the end of an answer', () => {
     expect(output[0]).not.toHaveProperty('encrypted_content');
   });
 
-  it('[X-07] [P-08] may lack its last event where the reason was told', async () => {
+  it('[X-07] [P-08] may lack its last event where the reason was given', async () => {
     await start();
     const whole = messageStart() + textBlock(0, 'Hello') + messageEnd();
     app.fake.reply(streamOf(whole.replace(messagesEvent({ type: 'message_stop' }), 'data: [DONE]\n\n')));
@@ -160,7 +160,7 @@ describe('the end of an answer', () => {
     expect([status, error?.reason]).toEqual(['failed', 'upstream_truncated']);
   });
 
-  it('[X-07] [S-10] [F-26] tells usage with the cache in it', async () => {
+  it('[X-07] [S-10] [F-26] reports usage with the cache in it', async () => {
     await start();
     const input = { input_tokens: 5, cache_read_input_tokens: 70, cache_creation_input_tokens: 25 };
     const more = { ...input, output_tokens_details: { thinking_tokens: 4 } };
@@ -341,7 +341,7 @@ describe('an error', () => {
     [429, 'rate_limit_error', 429, 'rate_limit_exceeded'],
     [500, 'api_error', 500, 'upstream_error'],
     [529, 'overloaded_error', 503, 'upstream_unavailable'],
-  ])('[X-07] [P-09] of status %d is told in the envelope: %s', async (status, type, reported, code) => {
+  ])('[X-07] [P-09] of status %d is reported in the envelope: %s', async (status, type, reported, code) => {
     expect(await refused(reply(status, type))).toMatchObject({ status: reported, code, message: 'No.', after: '7' });
   });
 
@@ -351,7 +351,7 @@ describe('an error', () => {
     expect([(await askForJson(app.url)).status, app.fake.requests.length]).toEqual(['completed', 2]);
   });
 
-  it('[X-07] [P-09] in a stream is told after what was said, with its code', async () => {
+  it('[X-07] [P-09] in a stream is reported after the output, with its code', async () => {
     await start();
     const error = messagesEvent(messagesError('overloaded_error', 'Overloaded'));
     app.fake.reply(streamOf(messageStart() + textBlock(0, 'Hel') + error));
@@ -369,13 +369,13 @@ describe('an error', () => {
     ]);
   });
 
-  it('[X-07] [P-09] before anything was said has its status', async () => {
+  it('[X-07] [P-09] before any output has its status', async () => {
     await start();
     app.fake.reply(streamOf(messagesEvent(messagesError('overloaded_error', 'Overloaded'))));
     expect((await post(app.url, {})).status).toBe(503);
   });
 
-  it('[X-07] [P-08] is told where an answer is no message', async () => {
+  it('[X-07] [P-08] is reported where an answer is no message', async () => {
     await start();
     app.fake.reply({ body: '{"hello":"there"}' });
     expect((await post(app.url, {})).status).toBe(502);
@@ -386,7 +386,7 @@ describeShared('a recorded refusal of Anthropic', () => {
   it.each([
     ['anthropic-401-completion-invalid-api-key-1', 401, 'authentication_error', 'invalid_api_key', 'invalid x-api-key'],
     ['anthropic-404-client-error-1', 404, 'not_found_error', 'not_found', 'model: there-is-no-such-model'],
-  ])('[X-07] [P-09] [Q-03] is told: %s', async (name, status, type, code, message) => {
+  ])('[X-07] [P-09] [Q-03] is reported: %s', async (name, status, type, code, message) => {
     await start();
     app.fake.reply({ status, body: readSharedBytes(`corpus/errors/${name}.json`) });
     const { text, ...answer } = await post(app.url, {});

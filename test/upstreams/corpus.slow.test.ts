@@ -139,7 +139,7 @@ function toldByDeltas(item: WireItem): unknown {
   return reported({ ...rest, action });
 }
 
-/** What the model said, as far as it came. */
+/** The model's output, as far as it came. */
 async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly ModelEvent[]> {
   const decoder = messagesDecoder(() => {});
   const events: ModelEvent[] = [];

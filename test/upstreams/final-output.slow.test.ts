@@ -72,7 +72,7 @@ const FORCED_CALL = responsesStream([textItem(0, ...FORCED)], ended(call('{"at":
 
 describe('the final object', () => {
   it.each<FakeAnswer['split']>(['whole', 'byte', [7, 300, 301, 1000]])(
-    '[X-07] [P-08] has the call that the stream told as text, in pieces too: %j',
+    '[X-07] [P-08] has the call that the stream gave as text, in pieces too: %j',
     async (split) => {
       expect(await reported(FORCED_CALL, split)).toEqual([
         'completed',

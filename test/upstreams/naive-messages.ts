@@ -84,7 +84,7 @@ function read(content: readonly Block[], stop: string, usage: Json): MessagesRea
 
 const CUT_OFF = ['max_tokens', 'pause_turn', 'refusal'];
 
-/** Texts are one until the model thinks, calls or looks into the web; what else its own server ran is not told. */
+/** Texts are one until the model thinks, calls or looks into the web; what else its own server ran is left out. */
 function segmentsOf(content: readonly Block[], status: string): readonly Segment[] {
   const segments: Segment[] = [];
   for (const block of content) {

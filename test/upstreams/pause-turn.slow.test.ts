@@ -1,4 +1,4 @@
-/** A turn that Anthropic pauses goes on by itself: asked again with what was said, and told as one response. */
+/** A turn that Anthropic pauses goes on by itself: called again with the output so far, and shown as one response. */
 
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
@@ -122,7 +122,7 @@ describeShared('a recorded pause', () => {
   }, 60_000);
 });
 
-/** All that the model said up to its pause, and what is kept of it. */
+/** The model's output up to its pause, and what is kept of it. */
 async function decoded(chunks: Iterable<Buffer>) {
   const decoder = messagesDecoder(() => {}, 1e6);
   const events: ModelEvent[] = [];
@@ -153,9 +153,9 @@ function blocksIn(text: string): readonly JsonObject[] {
   );
 }
 
-// Written as the wire has it: its documentation says that what was said goes back as it is, with the container.
+// Written as the wire has it: its documentation requires that the output goes back as it is, with the container.
 describe('a turn that pauses', () => {
-  it('[V-15] may pause again, and goes back with all that was said so far', async () => {
+  it('[V-15] may pause again, and goes back with all output so far', async () => {
     await start();
     app.fake.reply(
       streamOf(messagesStream([textBlock(0, 'One. '), use(1, 'srvtoolu_1', 'a')], { ...PAUSED, output: 5 })),
@@ -317,14 +317,14 @@ describe('a turn that pauses', () => {
     expect([status, bodies().length]).toEqual(['incomplete', 1]);
   });
 
-  it('[V-15] is incomplete where more was said than a response may hold, shown or not', async () => {
+  it('[V-15] is incomplete where there was more output than a response may hold, shown or not', async () => {
     await start({ limits: { outputBytes: 2000 } });
     const run = (index: number) => block(index, { type: 'bash_code_execution_tool_result', content: 'x'.repeat(500) });
     app.fake.reply(streamOf(messagesStream([0, 1, 2, 3].map(run), PAUSED)));
     expect([(await askForJson(app.url)).status, bodies().length]).toEqual(['incomplete', 1]);
   });
 
-  it('[V-15] fails with what was said where the server refuses to go on', async () => {
+  it('[V-15] fails with the output so far where the server refuses to go on', async () => {
     await start();
     const error = JSON.stringify(messagesError('invalid_request_error', 'No more.'));
     app.fake.reply(streamOf(messagesStream([textBlock(0, 'On')], PAUSED)), { status: 400, body: error });

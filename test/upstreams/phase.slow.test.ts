@@ -154,13 +154,13 @@ describe('a message with a phase', () => {
     expect(JSON.stringify(response)).not.toContain('phase');
   });
 
-  it('[V-05] is no item where nothing is said in it', async () => {
+  it('[V-05] is no item where it has no content', async () => {
     const empty = { id: 'msg_0', type: 'message', role: 'assistant', content: [], phase: 'commentary' };
     fake.reply(eventStream(responsesStream([item(0, empty, {}), written(1, 'Done.', { phase: 'final_answer' })])));
     expect(messagesIn((await askForStream(app.url)).response.output)).toEqual([['final_answer', 'Done.']]);
   });
 
-  it('[V-05] keeps a phase that is told only when the message is whole and nothing of it was shown', async () => {
+  it('[V-05] keeps a phase that comes only when the message is whole and nothing of it was shown', async () => {
     const content = [{ type: 'output_text', text: 'Done.' }];
     const whole = { id: 'msg_0', type: 'message', role: 'assistant', content, phase: 'final_answer' };
     fake.reply(

@@ -78,7 +78,7 @@ describe('the end of a thought', () => {
     expect(played([seals('x'.repeat(200)), FINISH], { outputBytes: 100 }).error?.code).toBe('output_too_large');
   });
 
-  it('[X-07] [Q-06] keeps every law among whatever else is said, however it is batched', () => {
+  it('[X-07] [Q-06] keeps every law among any other output, however it is batched', () => {
     const event: fc.Arbitrary<ModelEvent> = fc.oneof(
       fc.record({ type: fc.constant('reasoning-end' as const), state: fc.string({ minLength: 1 }) }),
       fc.record({ type: fc.constant('reasoning-delta' as const), text: fc.string() }),

@@ -14,7 +14,7 @@ export function responseStart(): string {
   return ['created', 'in_progress'].map((name) => responsesEvent({ type: `response.${name}`, response })).join('');
 }
 
-/** An item from its start to its end, with what is said in between. */
+/** An item from its start to its end, with the events in between. */
 export function item(
   output_index: number,
   whole: JsonObject,

@@ -218,7 +218,7 @@ const USED: ModelEvent = {
 const STOP: ModelEvent = { type: 'finish', reason: 'stop' };
 
 describe('the answer of another server', () => {
-  it('[X-07] [S-08] is told delta by delta: reasoning, words with probabilities and sources, refusals and calls', () => {
+  it('[X-07] [S-08] is passed on delta by delta: reasoning, words with probabilities and sources, refusals and calls', () => {
     const logprobs = [{ token: 'Hi', logprob: -1, bytes: [72, 105], top_logprobs: [] }];
     const thought = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'secret' };
     const citation = { type: 'url_citation', url: 'u', title: 't', start_index: 0, end_index: 2 };
@@ -262,7 +262,7 @@ describe('the answer of another server', () => {
     });
   });
 
-  it('[X-07] is told whole where it came without deltas, in a stream or as JSON', () => {
+  it('[X-07] is passed on whole where it came without deltas, in a stream or as JSON', () => {
     const output = [
       { type: 'reasoning', id: 'r', content: [{ type: 'reasoning_text', text: 'Hm' }], summary: [] },
       {
@@ -312,7 +312,7 @@ describe('the answer of another server', () => {
     expect(() => decoded(responseEnd('failed', { error: null }))).toThrow('ended the response as failed');
   });
 
-  it('[X-07] [B-41] tells what the server looked for in the web, and notes what has no item here', () => {
+  it('[X-07] [B-41] reports what the server looked for in the web, and notes what has no item here', () => {
     const search = {
       id: 'ws_1',
       type: 'web_search_call',

@@ -103,7 +103,7 @@ describe('responsesUpstream', () => {
     },
   );
 
-  it('[V-14] tells a second refusal to the client, and asks no third time', async () => {
+  it('[V-14] reports a second refusal to the client, and asks no third time', async () => {
     await start(responsesUpstream, [{ body: THOUGHT }, REFUSED, REFUSED, YES]);
     const { id } = await askJson(app.url);
     const answer = await ask(app.url, { previous_response_id: id, input: 'Sure?' });
@@ -114,7 +114,7 @@ describe('responsesUpstream', () => {
     ]);
   });
 
-  it('[V-14] does not ask again where no thought was sent, for another refusal, or once something was said', async () => {
+  it('[V-14] does not ask again where no thought was sent, for another refusal, or after any output', async () => {
     const written = responseStart() + textItem(0, 'Hm').split('\n\n').slice(0, 2).join('\n\n').concat('\n\n');
     const other = { status: 400, body: JSON.stringify({ error: { ...error, code: 'invalid_value' } }) };
     const broken = { body: written + responsesEvent({ ...error, type: 'error', sequence_number: 9 }) };
@@ -180,7 +180,7 @@ describe('anthropicUpstream', () => {
     expect(notes).toEqual(['state_rejected', 'setting_dropped']);
   });
 
-  it('[V-14] tells a second refusal to the client, and asks no third time', async () => {
+  it('[V-14] reports a second refusal to the client, and asks no third time', async () => {
     const refused = refusal('messages.1.content.0: Invalid `signature` in `thinking` block');
     await start(anthropicUpstream, [THOUGHT, refused, refused, YES]);
     expect([await goOn(), bodies().length]).toMatchObject([{ error: { type: 'invalid_request_error' } }, 3]);

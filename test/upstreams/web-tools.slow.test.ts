@@ -77,7 +77,7 @@ function sent(): readonly MessagesRequest[] {
   return app.fake.requests.map(({ body }) => expectMessagesRequest(body));
 }
 
-/** What is said of searches, without ids and numbers. */
+/** The events of searches, without ids and numbers. */
 function searchEvents(events: readonly WireEvent[]): readonly unknown[] {
   return events.flatMap((event): readonly unknown[] => {
     if ('item' in event && event.item.type === 'web_search_call') return [[event.type, event.item.status]];
@@ -118,7 +118,7 @@ describe('a search by the model server', () => {
     ]);
   });
 
-  it('[X-07] [P-02] is told as OpenAI tells it, from beginning to end', async () => {
+  it('[X-07] [P-02] is reported as OpenAI reports it, from beginning to end', async () => {
     await start();
     app.fake.reply(SEARCHED);
     const { events, response } = await askForStream(app.url);
@@ -216,7 +216,7 @@ describe('a search by the model server', () => {
       [useFrames(0, used('1'), { caller: { type: 'code_execution_20260120' } }), block(1, answer('1', []))],
       [{ status: 'completed', action, blocks: undefined }],
     ],
-  ])('[X-07] [P-08] is told as what it was: one %s', async (_what, frames, expected) => {
+  ])('[X-07] [P-08] is reported as what it was: one %s', async (_what, frames, expected) => {
     await start();
     const shown = await searched(streamOf(messagesStream([...frames, textBlock(9, 'So.')])));
     expect(shown).toEqual(expected.map((item) => ({ type: 'web_search_call', ...(item as JsonObject) })));

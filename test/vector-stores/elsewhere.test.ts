@@ -107,9 +107,9 @@ describe('a search in files', () => {
         fake.reply(searches(), says('Done.'));
         const include = ['file_search_call.results'];
         const { json } = await post(`${url}/responses`, { input: 'Whom?', tools: [TOOL], include });
-        const told = JSON.stringify(fake.requests.map(chatBody).at(-1));
+        const sentToModel = JSON.stringify(fake.requests.map(chatBody).at(-1));
         const shown = JSON.stringify(json);
-        expect([told, shown].map((text) => [text.includes('cats.md'), text.includes('anna@')])).toEqual([
+        expect([sentToModel, shown].map((text) => [text.includes('cats.md'), text.includes('anna@')])).toEqual([
           [true, false],
           [true, false],
         ]);

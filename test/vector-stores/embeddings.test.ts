@@ -50,7 +50,7 @@ describe('an embeddings server', () => {
     expect(server.asked.map(({ input }) => input.length)).toEqual([2, 1, 1]);
   });
 
-  it('[X-14] may answer in another order, which it tells', async () => {
+  it('[X-14] may answer in another order, which it declares', async () => {
     server.answerWith(({ input }, res) => {
       const data = input.map((text, index) => ({ index, embedding: embeddingOf(text) }));
       sendJson(res, { data: data.toReversed() });

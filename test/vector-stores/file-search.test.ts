@@ -1,4 +1,4 @@
-/** The tool `file_search` over real HTTP: its calls, what the model is told, citations and later turns. */
+/** The tool `file_search` over real HTTP: its calls, what the model receives, citations and later turns. */
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { calls, chatBody, says } from '../tools/support.ts';
 import { CATS, filledStore, refusalOf, startVectorsApp, type VectorsApp } from './vectors-app.ts';
@@ -25,14 +25,14 @@ function asking(more: JsonObject = {}) {
   return { model: 'm', input: 'What do cats do?', tools: [tool as never] };
 }
 
-/** What the model was told by tools, in its last request. */
-function told(): readonly unknown[] {
+/** The results of tools in the last request to the model. */
+function sentToModel(): readonly unknown[] {
   const last = app.fake.requests.map(chatBody).at(-1);
   return (last?.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => content);
 }
 
 describe('a search in files', () => {
-  it('[X-14] tells the model passages below their marks, and the client which files the answer cites', async () => {
+  it('[X-14] sends the model passages below their marks, and the client which files the answer cites', async () => {
     app.fake.reply(searches('cats purr'), says(`They purr ${markOf(cats, 'cats.md')}.`));
     const response = await app.client.responses.create({ ...asking(), include: [...INCLUDE] });
     const [call, message] = response.output;
@@ -48,7 +48,7 @@ describe('a search in files', () => {
         { text: 'They purr.', annotations: [{ type: 'file_citation', file_id: cats, filename: 'cats.md', index: 9 }] },
       ],
     });
-    expect(told()).toEqual([`${markOf(cats, 'cats.md')}\n${CATS}`]);
+    expect(sentToModel()).toEqual([`${markOf(cats, 'cats.md')}\n${CATS}`]);
   });
 
   it('[X-14] has the events of OpenAI, and citations before the text is done', async () => {
@@ -88,13 +88,13 @@ describe('a search in files', () => {
     ).toEqual([undefined, undefined, 1]);
   });
 
-  it('[X-14] is told again in later turns, which may cite it', async () => {
+  it('[X-14] is sent again in later turns, which may cite it', async () => {
     const { client, fake } = app;
     const cited = says(`Purr${markOf(cats, 'cats.md')}`);
     fake.reply(searches('cats'), says('Yes.'), cited, cited);
     const first = await client.responses.create(asking());
     const next = await client.responses.create({ ...asking(), previous_response_id: first.id });
-    const byId = told();
+    const byId = sentToModel();
     const history = [
       { role: 'user', content: 'What do cats do?' },
       ...first.output,
@@ -103,7 +103,7 @@ describe('a search in files', () => {
     // The cast: the output of a turn is input for the next.
     const whole = await client.responses.create({ ...asking(), input: history as never });
     const mark = markOf(cats, 'cats.md');
-    expect([byId, told()]).toEqual([[`${mark}\n${CATS}`], [`${mark}\n${CATS}`]]);
+    expect([byId, sentToModel()]).toEqual([[`${mark}\n${CATS}`], [`${mark}\n${CATS}`]]);
     for (const { output } of [next, whole])
       expect(output).toMatchObject([{ content: [{ text: 'Purr', annotations: [{ file_id: cats }] }] }]);
   });
@@ -112,12 +112,15 @@ describe('a search in files', () => {
     app.fake.reply(searches('cats'), says('None.'));
     const filters = { type: 'eq', key: 'kind', value: 'dog' };
     const none = await app.client.responses.create({ ...asking({ filters }), include: [...INCLUDE] });
-    expect([told(), none.output[0]]).toMatchObject([['Nothing was found.'], { status: 'completed', results: [] }]);
+    expect([sentToModel(), none.output[0]]).toMatchObject([
+      ['Nothing was found.'],
+      { status: 'completed', results: [] },
+    ]);
     await app.embeddings.close();
     app.fake.reply(searches('cats'), says('It failed.'));
     const failed = await app.client.responses.create({ ...asking(), include: [...INCLUDE] });
     const why = expect.stringContaining('The embeddings server could not be reached');
-    expect([told(), failed.output[0]]).toMatchObject([[why], { status: 'failed', results: [{ text: why }] }]);
+    expect([sentToModel(), failed.output[0]]).toMatchObject([[why], { status: 'failed', results: [{ text: why }] }]);
   });
 
   it.each([

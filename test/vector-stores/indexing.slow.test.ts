@@ -66,7 +66,7 @@ describe('indexing', () => {
     expect(last_error).toEqual({ code: 'invalid_file', message: 'The document is encrypted.' });
   });
 
-  it('[X-14] waits for an embeddings server that is down, and tells the host', async () => {
+  it('[X-14] waits for an embeddings server that is down, and informs the host', async () => {
     const errors: string[] = [];
     const hooks = { onError: ({ code }: ApiError) => void errors.push(code) };
     const app = await started({ hooks });

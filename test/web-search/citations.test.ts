@@ -10,7 +10,7 @@ const CITED = [
 ];
 
 describe('the answer after a search', () => {
-  it('[B-41] has citations of the pages that it links to, told before its text is done', async () => {
+  it('[B-41] has citations of the pages that it links to, reported before its text is done', async () => {
     const { tools } = searching();
     const { response, events } = await played({ tools }, [searches('pages'), says(ANSWER)], ASKING);
     const [, message] = response.output;

@@ -12,7 +12,7 @@ import { chatBody, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
 import { messagesStream, textBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { startSocketApp } from '../websocket/support.ts';
-import { ASKING, INCLUDING, PAGES, searches, searching, TOLD } from './support.ts';
+import { ASKING, INCLUDING, PAGES, SENT_RESULTS, searches, searching } from './support.ts';
 
 const OWN = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };
 const ITEM = {
@@ -37,8 +37,8 @@ describe('chat completions', () => {
         expect(requested.map((body) => body.tools?.map(({ function: { name } }) => name))).toEqual(
           Array(2).fill(['look', 'web_search', 'open_page']),
         );
-        const told = requested.at(-1)?.messages.filter(({ role }) => role === 'tool');
-        expect([told?.map(({ content }) => content), asked[0]?.allowedDomains]).toEqual([
+        const sentToModel = requested.at(-1)?.messages.filter(({ role }) => role === 'tool');
+        expect([sentToModel?.map(({ content }) => content), asked[0]?.allowedDomains]).toEqual([
           ['[One](https://one.example.com/a)\nThe first page.'],
           ['example.com'],
         ]);
@@ -75,13 +75,13 @@ describe('WebSocket', () => {
       const events = await talk.ask({ ...INCLUDING, store: false });
       const first = events.at(-1)?.response as JsonObject;
       await talk.ask({ ...ASKING, store: false, previous_response_id: first.id });
-      const told = app.fake.requests
+      const sentToModel = app.fake.requests
         .map(chatBody)
         .at(-1)
         ?.messages.filter(({ role }) => role === 'tool');
-      expect([first.output, told?.map(({ content }) => content)]).toMatchObject([
+      expect([first.output, sentToModel?.map(({ content }) => content)]).toMatchObject([
         [ITEM, { content: [{ annotations: [{ title: 'One' }] }] }],
-        [TOLD],
+        [SENT_RESULTS],
       ]);
       expect(events.map(({ type }) => type)).toContain('response.web_search_call.searching');
     } finally {
@@ -111,7 +111,7 @@ describe('the background', () => {
 });
 
 describe('anthropicUpstream', () => {
-  it('[B-41] tells its model of searches, in the same response and in the next', async () => {
+  it('[B-41] sends its model the searches, in the same response and in the next', async () => {
     const app = await startMessagesApp({}, { tools: searching().tools, scope: () => 'everyone' });
     const search = (id: string, query: string) =>
       streamOf(messagesStream([toolBlock(0, id, 'web_search', JSON.stringify({ query }))], { stop: 'tool_use' }));
@@ -150,7 +150,7 @@ describe('dialects', () => {
 });
 
 describe('hooks.onToolCall', () => {
-  it('[B-41] is told of each search', () =>
+  it('[B-41] is called for each search', () =>
     withTools(
       { tools: searching(({ query }) => (query === 'bad' ? 'none' : PAGES)).tools },
       async ({ url, fake, toolCalls }) => {

@@ -204,7 +204,7 @@ describe('an engine that fails', () => {
     ['never answers', () => {}, 'did not answer within 200 ms'],
     ['never ends', endless, 'answered with more than 4194304 bytes'],
     ['answers with a list', [], 'did not answer with a JSON object'],
-  ])('[B-41] is told to the model without its address or key where it %s', async (_, answer, expected) => {
+  ])('[B-41] is reported to the model without its address or key where it %s', async (_, answer, expected) => {
     const timeoutMs = expected.includes('200') ? 200 : 10_000;
     const { found } = await searched((baseURL) => tavily({ apiKey: KEY, baseURL, timeoutMs }), answer);
     expect(found).toEqual(expect.stringContaining(`The search engine Tavily ${expected}`));

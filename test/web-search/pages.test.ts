@@ -1,4 +1,4 @@
-/** Pages that the model opens: which may be opened, and what of them the model is told. */
+/** Pages that the model opens: which may be opened, and what the model receives of them. */
 
 import { existsSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
@@ -54,7 +54,7 @@ const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-w
 const isBuilt = existsSync(WORKER);
 
 describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` makes')('open_page', () => {
-  it('[B-41] tells the model the article of a page, a line for each block', async () => {
+  it('[B-41] sends the model the article of a page, a line for each block', async () => {
     const item = await opened(as('text/html; charset=utf-8', ARTICLE));
     expect(item).toMatchObject({
       status: 'completed',
@@ -123,7 +123,7 @@ describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` m
       'The request does not allow pages of this domain.',
     ],
     ['without an address', as('text/plain', 'x'), { path: 'http://' }, 'The address is not a URL.'],
-  ])('[B-41] does not open a page %s, and tells the model', async (_, answer, opening, message) => {
+  ])('[B-41] does not open a page %s, and informs the model', async (_, answer, opening, message) => {
     const item = await opened(answer, opening);
     expect([item.status, textOf(item)]).toEqual(['failed', message]);
   });

@@ -15,12 +15,12 @@ import {
   typesOf,
   withTools,
 } from '../tools/support.ts';
-import { ASKING, INCLUDING, PAGES, searches, searching, TOLD } from './support.ts';
+import { ASKING, INCLUDING, PAGES, SENT_RESULTS, searches, searching } from './support.ts';
 
 const SOURCES = PAGES.map(({ url }) => ({ type: 'url', url }));
 
-/** What the model was told of calls, the last time it was asked. */
-function lastTold({ fake }: ToolsApp): readonly unknown[] {
+/** The results of calls in the last request to the model. */
+function lastSent({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
 }
@@ -32,7 +32,7 @@ async function responseTo({ url }: ToolsApp, body: JsonObject): Promise<WireResp
 }
 
 describe('a request with web_search', () => {
-  it('[B-41] has the model’s search run in one response, told in OpenAI’s order', async () => {
+  it('[B-41] has the model’s search run in one response, reported in OpenAI’s order', async () => {
     const { tools } = searching();
     const script = [searches('pages'), says('Found.')];
     const { response, events, requested, notes } = await played({ tools }, script, INCLUDING);
@@ -55,7 +55,7 @@ describe('a request with web_search', () => {
     expect(requested[0]?.tools?.map((tool) => tool.function.name)).toEqual(['web_search', 'open_page']);
     expect([response.tools, requested[1] && toolTexts(requested[1]), notes]).toEqual([
       ASKING.tools,
-      { call_0: TOLD },
+      { call_0: SENT_RESULTS },
       [],
     ]);
   });
@@ -95,7 +95,7 @@ describe('a request with web_search', () => {
     expect(requested[0]?.tools).toBeUndefined();
   });
 
-  it('[B-41] tells the model of a failed search, and goes on', async () => {
+  it('[B-41] informs the model of a failed search, and goes on', async () => {
     const { tools } = searching(() => Promise.reject(new Error('The search engine is down.')));
     const script = [searches('pages'), says('I cannot search.')];
     const { response, events, requested } = await played({ tools }, script, INCLUDING);
@@ -190,16 +190,16 @@ describe('a later turn', () => {
       'with the items that the client was shown',
       (first: WireResponse) => ({ input: [...first.output, { role: 'user', content: 'On.' }] }),
     ],
-  ])('[B-41] tells the model the results again: %s', async (_, continued) => {
+  ])('[B-41] sends the model the results again: %s', async (_, continued) => {
     await withTools({ tools: searching().tools }, async (app) => {
       app.fake.reply(searches('pages'), says('Found.'), says('Again.'));
       const first = await responseTo(app, { input: 'Search.', ...ASKING });
       await responseTo(app, { input: 'On.', ...ASKING, ...continued(first) });
-      expect(lastTold(app)).toEqual([TOLD]);
+      expect(lastSent(app)).toEqual([SENT_RESULTS]);
     });
   });
 
-  it('[B-41] tells them of a conversation, and shows them in its items only to who includes them', async () => {
+  it('[B-41] sends the model those of a conversation, and shows them in its items only to who includes them', async () => {
     await withTools({ tools: searching().tools, store: memoryStore() }, async (app) => {
       app.fake.reply(searches('pages'), says('Found.'), says('Again.'));
       const client = openaiClient(app.url);
@@ -207,8 +207,8 @@ describe('a later turn', () => {
       await responseTo(app, { input: 'Search.', ...ASKING, conversation });
       await responseTo(app, { input: 'On.', ...ASKING, conversation });
       const { data } = await client.conversations.items.list(conversation);
-      expect([lastTold(app), data.find(({ type }) => type === 'web_search_call')]).toEqual([
-        [TOLD],
+      expect([lastSent(app), data.find(({ type }) => type === 'web_search_call')]).toEqual([
+        [SENT_RESULTS],
         expect.not.objectContaining({ results: expect.anything() }),
       ]);
     });
@@ -222,7 +222,7 @@ describe('a later turn', () => {
         ...ASKING,
         input: [{ role: 'user', content: 'Search.' }, item, { role: 'user', content: 'On.' }],
       });
-      expect(lastTold(app)).toEqual(['(The results were not kept.)']);
+      expect(lastSent(app)).toEqual(['(The results were not kept.)']);
     });
   });
 });

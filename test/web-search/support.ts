@@ -16,8 +16,8 @@ export const PAGES: readonly WebResult[] = [
   { url: 'https://two.example.org/b/', title: 'Two', text: 'The second page.' },
 ];
 
-/** What the model is told of them. */
-export const TOLD =
+/** What the model receives of them. */
+export const SENT_RESULTS =
   '[One](https://one.example.com/a)\nThe first page.\n\n[Two](https://two.example.org/b/)\nThe second page.';
 
 /** An engine that answers every search with these, and remembers what it was asked. */

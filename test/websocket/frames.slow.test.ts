@@ -83,7 +83,7 @@ describe('the frames', () => {
     expect(numbers).toEqual([...once, ...once]);
   });
 
-  it('[S-15] tell the truth about a model server that breaks off', async () => {
+  it('[S-15] report a model server that breaks off', async () => {
     app.fake.reply({ body: chatChunk({ content: 'Hel' }), cutAfterBytes: 10_000 });
     const talk = await app.connect();
     const sent = await talk.ask();
@@ -92,7 +92,7 @@ describe('the frames', () => {
     expect([textOf(sent), types, outcomeOf(sent)]).toEqual(['Hel', ['error', 'response.failed'], 'failed']);
   });
 
-  it('[S-15] [P-15] fill silence with pings, and the event that every fourth beat is', async () => {
+  it('[S-15] [P-15] fill pauses with pings, and the event that every fourth heartbeat is', async () => {
     app.fake.reply({ body: chatChunk({ content: 'Hel' }), stallAfterBytes: 10_000 });
     const talk = await app.connect();
     let pings = 0;

@@ -23,10 +23,10 @@ it.each([true, false])('[X-13] hosted tools are run, and answered in the next tu
     const asked = { tools: FOUR_TOOLS, store };
     const first = await talk.ask(asked);
     const second = await talk.ask({ ...asked, input: CLIENT_OUTPUTS, previous_response_id: finalOf(first).id });
-    const told = app.fake.requests.slice(2).map((request) => Object.values(toolTexts(chatBody(request))));
+    const sentToModel = app.fake.requests.slice(2).map((request) => Object.values(toolTexts(chatBody(request))));
     // The cast: what comes are the stream's events.
     const responses = [first, second].map((events) => expectWireLaws(events as never));
-    expect([responses.map(shape), told, images.requests.length]).toEqual([
+    expect([responses.map(shape), sentToModel, images.requests.length]).toEqual([
       [FOUR_CALLS, ['message completed']],
       [FOUR_RESULTS],
       1,

@@ -1,4 +1,4 @@
-/** Opens and closes many connections to an app in this process, and tells what they leave behind; run by `leaks.slow.test.ts`. */
+/** Opens and closes many connections to an app in this process, and reports what they leave behind; run by `leaks.slow.test.ts`. */
 import { EventEmitter, once } from 'node:events';
 import { Socket } from 'node:net';
 import { queryObjects } from 'node:v8';

@@ -61,7 +61,7 @@ describe('a client that shows no life', () => {
     expect((await talk.closed).code).toBe(1006);
   });
 
-  it('[S-15] is told from one that answers pings and else says nothing', async () => {
+  it('[S-15] is distinguished from one that answers pings and else sends nothing', async () => {
     // Client and server share a process, which a busy machine may stop for longer than two short pings.
     app = await startSocketApp({ pingMs: 400 });
     const talk = await app.connect();
@@ -69,7 +69,7 @@ describe('a client that shows no life', () => {
     expect(outcomeOf(await talk.ask())).toBe('completed');
   });
 
-  it('[S-15] is told from one that only asks for our signs of life', async () => {
+  it('[S-15] is distinguished from one that only asks for our signs of life', async () => {
     app = await startSocketApp({ pingMs: 200 });
     const talk = await app.connect({ autoPong: false });
     const asking = setInterval(() => talk.socket.ping('you?'), 20);
@@ -249,7 +249,7 @@ describe('a WebSocket that drains', () => {
     expect([took >= 900, took < 20_000]).toEqual([true, true]);
   });
 
-  it('[S-15] may be told so twice, and after close', async () => {
+  it('[S-15] may be called twice, and after close', async () => {
     app = await startSocketApp();
     await Promise.all([app.attached.drain(), app.attached.close()]);
     await app.attached.drain();

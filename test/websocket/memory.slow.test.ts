@@ -141,7 +141,7 @@ describe('the memory of a connection', () => {
 });
 
 describe('a connection', () => {
-  it('[S-15] tells each turn everything said before, wherever that is kept', async () => {
+  it('[S-15] sends each turn the whole conversation before, wherever that is kept', async () => {
     const app = await startSocketApp();
     const talk = await app.connect();
     let id: string | undefined;

@@ -27,7 +27,7 @@ export interface SocketApp extends App {
   readonly fake: FakeUpstream;
   /** `ws://…/v1/responses`. */
   readonly socketUrl: string;
-  /** The codes of the errors that the hook was told. */
+  /** The codes of the errors that the hook received. */
   readonly errors: readonly string[];
   connect(options?: ClientOptions): Promise<Talk>;
   /** What an upgrade is refused with. */
@@ -196,7 +196,7 @@ export function finalOf(messages: readonly Message[]): JsonObject & { readonly i
   return messages.at(-1)?.response as ReturnType<typeof finalOf>;
 }
 
-/** What the assistant said. */
+/** The assistant's text. */
 export function textOf(messages: readonly Message[]): string {
   return messages.map(({ type, delta }) => (type === 'response.output_text.delta' ? delta : '')).join('');
 }

@@ -1,4 +1,4 @@
-/** Who is let in, under which path and scope, and what the others are told. */
+/** Who is let in, under which path and scope, and what the others receive. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -92,7 +92,7 @@ describe('authorize', () => {
     ['throws', () => Promise.reject(new Error('The secret database is down.'))],
     ['refuses with no status', () => ({ status: 200, message: 'Fine.' })],
     ['answers as a predicate would', (() => false) as never],
-  ])('[S-15] that %s is a 500 that tells nothing', async (_, authorize) => {
+  ])('[S-15] that %s is a 500 that reveals nothing', async (_, authorize) => {
     app = await startSocketApp({ authorize });
     const message = 'The server had an error while processing the request.';
     expect(await app.refusal()).toEqual(refusedWith(500, message, 'server_error', 'server_error'));

@@ -5,7 +5,7 @@ import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
+import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
 /** Receives the events of blocks and adds model events to `events`. Ignores what it cannot read. */

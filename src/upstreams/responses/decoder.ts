@@ -8,7 +8,7 @@ import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
-import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
+import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
 import { stateOf } from './input.ts';
 

@@ -38,7 +38,7 @@ function whole(text: string, given?: Partial<EndpointRequest>, limits = {}): Sto
   return reader.turn();
 }
 
-/** What was said and asked, without ids of ours and times. */
+/** The output and the input, without ids of ours and times. */
 function written(turn: StoredResponse | undefined): unknown {
   const { input, output, resource = {} } = turn ?? {};
   const bare = (items: StoredResponse['input'] = []) => items.map(({ id, ...item }) => item);

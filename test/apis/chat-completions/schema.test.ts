@@ -1,4 +1,4 @@
-/** What of a request's body is checked; how each fault is told is tested over HTTP. */
+/** What of a request's body is checked; how each fault is reported is tested over HTTP. */
 import { validateChat } from '../../../src/apis/chat-completions/schema.ts';
 
 const BODY = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] };

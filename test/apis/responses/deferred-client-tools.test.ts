@@ -138,8 +138,8 @@ describe('a deferred tool of the client', () => {
     expect(offered()).toEqual([['tool_search'], ['tool_search', 'get_weather', 'mail__send']]);
   });
 
-  it('[X-13] of a namespace is told to the model by the name under which it is offered, now and later', async () => {
-    const told = () =>
+  it('[X-13] of a namespace is sent to the model by the name under which it is offered, now and later', async () => {
+    const sentToModel = () =>
       app.upstream.requests.map(({ body }) => ((body as JsonObject).messages as readonly JsonObject[])[2]);
     const search = calling('tool_search', { query: 'letter' });
     app.upstream.reply(search, ANSWER, ANSWER, search, ANSWER);
@@ -151,7 +151,7 @@ describe('a deferred tool of the client', () => {
       await app.create({ input, tools, previous_response_id: body.id });
     }
     const named = expect.objectContaining({ content: '{"found":["mail__send"]}' });
-    expect(told()).toEqual([undefined, named, named, undefined, named]);
+    expect(sentToModel()).toEqual([undefined, named, named, undefined, named]);
   });
 
   it('[X-13] is offered at once without a search, or where tool_choice names it', async () => {

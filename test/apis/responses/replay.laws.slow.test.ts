@@ -118,7 +118,7 @@ function isCall({ type }: Item): boolean {
   return type === 'function_call' || type === 'mcp_call';
 }
 
-/** What the model is told of a call that was cut off. */
+/** What the model receives of a call that was cut off. */
 const NOT_RUN = '(no output was recorded)';
 
 /** What the items answer to which call, in the order of the calls. */

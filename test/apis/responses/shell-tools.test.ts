@@ -66,7 +66,7 @@ const OUTPUTS = [
   { type: 'local_shell_call_output', id: 'call_local_shell', output: 'a.md' },
   { type: 'apply_patch_call_output', call_id: 'call_apply_patch', status: 'failed', output: 'Line 3 differs.' },
 ];
-/** What the model is told of all that. */
+/** What the model receives of all that. */
 const REPLAYED = [
   ['shell', { commands: ['ls', 'pwd'], timeout_ms: 1000 }],
   ['local_shell', { command: ['ls', '-l'], env: { A: '1' }, working_directory: '/tmp' }],
@@ -125,7 +125,7 @@ describe('a tool with a call type of its own', () => {
     expect([withoutIds(response.output), withoutIdentity(whole)]).toEqual([ITEMS, withoutIdentity(response)]);
   });
 
-  it('[X-13] has its outputs told to the model, whether the conversation is sent whole or continued', async () => {
+  it('[X-13] has its outputs sent to the model, whether the conversation is sent whole or continued', async () => {
     const { id, output } = await calling({ tools: TOOLS }, CALLS);
     await app.create({ input: [QUESTION, ...output, ...OUTPUTS], tools: TOOLS });
     const whole = replayed();

@@ -1,4 +1,4 @@
-/** @openai/agents with its session that lets the server compact what was said. */
+/** @openai/agents with its session that lets the server compact the conversation. */
 import { Agent, OpenAIProvider, OpenAIResponsesCompactionSession, Runner } from '@openai/agents';
 import OpenAI from 'openai7';
 import { textStream } from '../../../src/testing/index.ts';

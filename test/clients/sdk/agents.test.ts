@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { type Connection, itServes } from './it-serves.ts';
 import { type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
-/** What the app gives the runner so that it knows what was said. */
+/** What the app gives the runner so that it knows the conversation. */
 interface Memory {
   readonly session?: Session;
   readonly previousResponseId?: string;
@@ -73,7 +73,7 @@ async function run(wanted: Wanted, { input, ...memory }: Memory, connection: Con
   // The cast: agents of both kinds of output are run alike.
   const agent = agentOf(wanted) as Agent;
   const options = { ...memory, signal };
-  // With a session, a list would need a callback that says how to join it to what was said.
+  // With a session, a list would need a callback that says how to join it to the conversation.
   const given = memory.session ? textIn(input) : input;
   if (!stream) return runnerOf(connection).run(agent, given, options);
   const result = await runnerOf(connection).run(agent, given, { ...options, stream: true });

@@ -4,7 +4,7 @@ import { startExample } from '../../examples/support.ts';
 import { transcript } from '../tools/transcript.ts';
 import { CUT, REFUSED, type Received, STALLED, scenarios, type Wanted } from './scenarios.ts';
 
-/** How an app uses the client: resolves with what it heard, and rejects with what the client throws. */
+/** How an app uses the client: resolves with what it received, and rejects with what the client throws. */
 export type Use = (wanted: Wanted, connection: Connection) => Promise<Received>;
 
 /** How the client reaches the example. */
@@ -14,7 +14,7 @@ export interface Connection {
   readonly stream: boolean;
   /** Aborted when the app loses interest. */
   readonly signal: AbortSignal;
-  /** Told of each piece of text as it comes, where the client streams. */
+  /** Receives each piece of text as it comes, where the client streams. */
   readonly received: (text: string) => void;
 }
 

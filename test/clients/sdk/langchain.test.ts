@@ -36,7 +36,7 @@ async function ask(runnable: Runnable, messages: readonly BaseMessage[], connect
     if (chunk.text !== '') received(chunk.text);
     whole = whole?.concat(chunk) ?? chunk;
   }
-  if (!whole) throw new Error('Nothing was said.');
+  if (!whole) throw new Error('There was no answer.');
   return whole;
 }
 

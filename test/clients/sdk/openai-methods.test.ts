@@ -31,7 +31,7 @@ async function refusal(call: Promise<unknown>): Promise<unknown> {
   return thrown instanceof Error && 'status' in thrown && thrown.status;
 }
 
-/** Whether the model was told this in its last request. */
+/** Whether the last request to the model holds this. */
 function reported(text: string): boolean {
   return JSON.stringify(app.requested().messages).includes(text);
 }

@@ -73,7 +73,7 @@ function useOf(Client: typeof OpenAI) {
       while (next.length > 0) {
         input = [...input, ...next];
         const response = await ask(client, { ...bodyOf(wanted), input }, connection);
-        // The cast: what was said goes back as it came, as OpenAI's guides show.
+        // The cast: the output goes back as it came, as OpenAI's guides show.
         input = [...input, ...(response.output as Input)];
         thoughts += thoughtsIn(response);
         next = outputsFor(response);

@@ -81,7 +81,7 @@ async function use(wanted: Wanted, connection: Connection): Promise<Received> {
     let text = '';
     while (next.length > 0) {
       input = [...input, ...next];
-      // The cast: what was said goes back as it came, which the client's types do not know.
+      // The cast: the output goes back as it came, which the client's types do not know.
       const response = await ask(client, { ...requestOf(wanted), input: input as never }, connection);
       input = [...input, ...(response.output as unknown as Input)];
       thoughts += thoughtsIn(response);

@@ -61,7 +61,7 @@ function called(id: string, name: string, args: unknown) {
   return calls([id, name, JSON.stringify(args)]);
 }
 
-/** What the tools answered, as the model was told in its last request. */
+/** What the tools answered, as in the last request to the model. */
 function lastTexts({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
@@ -111,7 +111,7 @@ describe.each([true, false])('@openai/agents, streamed: %s', (stream) => {
       expect(app.notes).toEqual([]);
     }));
 
-  it('[X-13] hears of a patch that does not fit, and of a file that is not there', () =>
+  it('[X-13] learns of a patch that does not fit, and of a file that is not there', () =>
     withTools({}, async (app) => {
       // The SDK prints what failed.
       jest.spyOn(console, 'error').mockImplementation(() => {});

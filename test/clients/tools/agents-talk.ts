@@ -11,7 +11,7 @@ export interface AgentsWay {
   readonly endpoint: 'responses' | 'chat';
   readonly stream: boolean;
   readonly memory: AgentsMemory;
-  /** Whether the server may keep what was said; the client leaves that to the server by default. */
+  /** Whether the server may keep the conversation; the client leaves that to the server by default. */
   readonly store?: false;
 }
 
@@ -74,7 +74,7 @@ function clockTool({ clock }: Talk) {
     description,
     parameters: z.object({ zone: z.string() }),
     execute: clock,
-    // By default the model is told of the failure, and nobody else.
+    // By default the model is informed of the failure, and nobody else.
     errorFunction: null,
   });
 }

@@ -39,7 +39,7 @@ export interface AiWay {
   readonly byId?: true;
 }
 
-/** A part of what was said and done, by the model and by tools. */
+/** A part of what was written and done, by the model and by tools. */
 export interface Part {
   readonly type: string;
   readonly toolName?: string;

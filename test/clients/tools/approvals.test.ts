@@ -23,7 +23,7 @@ type Conversation = (url: string, approve: boolean) => Promise<readonly string[]
 const FIRST = 'Write to Ann.';
 const SECOND = 'And now?';
 
-/** What a client that brings everything tells the model the last time. */
+/** What a client that brings everything sends the model the last time. */
 const ALL = ['user', 'assistant', 'tool', 'assistant', 'user'];
 /** The same of one that loses the calls that the server ran. */
 const WITHOUT_CALLS = ['user', 'assistant', 'user'];
@@ -76,7 +76,7 @@ describe.each(versions)('$version', ({ Client }) => {
           const requested = continuing === 'history' ? { input: history, store: false } : { input, ...previous };
           const response = await asks[ask](client, { model: 'fake-model', ...requested });
           previous = { previous_response_id: response.id };
-          // The cast: what was said goes back as it came.
+          // The cast: the output goes back as it came.
           history = [...history, ...(response.output as OpenAI.Responses.ResponseInput)];
           return response;
         };
@@ -197,7 +197,7 @@ async function answerOf(model: ChatOpenAI, message: HumanMessage, options: objec
   const chunks = [];
   for await (const chunk of await model.stream([message], options)) chunks.push(chunk);
   const [first, ...others] = chunks;
-  if (!first) throw new Error('Nothing was said.');
+  if (!first) throw new Error('There was no answer.');
   return others.reduce((whole, chunk) => whole.concat(chunk), first);
 }
 

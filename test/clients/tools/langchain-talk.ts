@@ -63,6 +63,6 @@ async function ask(
   if (!stream) return model.invoke([...messages], options);
   let whole: AIMessageChunk | undefined;
   for await (const chunk of await model.stream([...messages], options)) whole = whole?.concat(chunk) ?? chunk;
-  if (!whole) throw new Error('Nothing was said.');
+  if (!whole) throw new Error('There was no answer.');
   return whole;
 }

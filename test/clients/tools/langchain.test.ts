@@ -34,7 +34,7 @@ describe.each([
   );
 
   // It writes the server's calls as function calls of its own, which have no outputs.
-  it('[S-12] in the v1 format cannot continue by history, and is told of it', async () => {
+  it('[S-12] in the v1 format cannot continue by history, and gets an error', async () => {
     const converse = langchainTalk({ stream, fields: { ...RESPONSES, outputVersion: 'v1' } });
     await expect(hold(converse, scenarioOf('alone'))).rejects.toThrow(
       /^400 No tool output found for function call mcpl_\w+\.$/,

@@ -32,7 +32,7 @@ async function createdInStream(client: OpenAI, body: Body): Promise<Response> {
   throw new Error('The response was not completed.');
 }
 
-/** What an app brings along with a new input: the id of the response before, or all that was said. */
+/** What an app brings along with a new input: the id of the response before, or the whole conversation. */
 export type Continuing = 'previous_response_id' | 'history';
 
 /** Answers calls of the app's own tool until there are none; `seen` is given every response. */
@@ -73,7 +73,7 @@ function newMemory(continuing: Continuing) {
     },
     keep({ id, output }: Response): void {
       previous = id;
-      // The cast: what was said goes back as it came, as OpenAI's guides show.
+      // The cast: the output goes back as it came, as OpenAI's guides show.
       history = [...history, ...(output as Input)];
     },
   };

@@ -48,7 +48,7 @@ const ways: readonly Way[] = [
   {
     name: 'the full history',
     first: { store: false },
-    // The cast: what was said goes back as it came, as OpenAI's guides show.
+    // The cast: the output goes back as it came, as OpenAI's guides show.
     body: (requested, { output }, answer) => ({ store: false, input: [...requested, ...(output as Input), answer] }),
   },
   {

@@ -35,7 +35,7 @@ export const everything: Requested = {
   failing: growing([LOST], SUNK, NO_THANKS),
 };
 
-/** Everything comes back, but without the ids that tell which calls were made side by side. */
+/** Everything comes back, but without the ids that show which calls were made side by side. */
 export const apart: Requested = { ...everything, together: growing([FIRST], [...rome(1), ...clock(2)], THANKS) };
 
 /** The same from a client that puts items in the order in which they were done: its own call needs no waiting. */

@@ -1,4 +1,4 @@
-/** A chat request as lines that a test can compare: who said what, with calls numbered in the order in which they appear. */
+/** A chat request as lines that a test can compare: the role and text of each message, with calls numbered in the order in which they appear. */
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
 /** What a transcript reads of a message. */

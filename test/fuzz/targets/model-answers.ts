@@ -92,7 +92,7 @@ function identityless(stream: string): unknown {
 
 const DIALECTS = ['open-responses-server', 'vllm-responses', 'tokligence'] as const;
 
-/** The same answers, told in the spelling of other servers. */
+/** The same answers in the spelling of other servers. */
 const dialects: Target<{ readonly dialect: string; readonly stream: boolean; readonly body: ByteText }> = {
   name: 'dialects',
   weight: 8,

@@ -59,8 +59,8 @@ const eventStreams: Target<Input> = {
     if (typeof inPieces === 'string' || typeof whole === 'string') return;
     sameEvents(inPieces, whole, 'however the bytes are cut, the events are the same');
     // Two events that a server has not parted by a blank line are two here, and two lines of one in the specification.
-    const said = (events: readonly string[]) => events.join('\n').split('\n').filter(Boolean);
-    sameEvents(said(whole), said(expected(bytes)), 'events are those of the specification');
+    const lines = (events: readonly string[]) => events.join('\n').split('\n').filter(Boolean);
+    sameEvents(lines(whole), lines(expected(bytes)), 'events are those of the specification');
   },
 };
 

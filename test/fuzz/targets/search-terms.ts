@@ -1,4 +1,4 @@
-/** The terms of searches in vector stores, as strangers send them: read, or refused by the name of what is wrong. */
+/** The terms of searches in vector stores, as untrusted clients send them: read, or refused by the name of what is wrong. */
 import fc from 'fast-check';
 import { type Attributes, matches } from '../../../src/ports/vectors/attributes.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';

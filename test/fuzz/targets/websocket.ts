@@ -23,7 +23,7 @@ const OTHERS: readonly Json[] = [
 ];
 const LAST = JSON.stringify({ type: 'response.create', stream_id: 'the-last', model: 'm', input: 'Hi', store: false });
 
-/** After whatever was said, the connection serves a good request, or has been closed with a code that says why. */
+/** After any messages, the connection serves a good request, or has been closed with a code that says why. */
 const messages: Target<readonly Json[]> = {
   name: 'messages of WebSockets',
   weight: 6,

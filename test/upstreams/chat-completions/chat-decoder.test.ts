@@ -190,7 +190,7 @@ describe('chatDecoder', () => {
     );
   });
 
-  it('[V-01] [S-08] tells what is encrypted as state, before the first words, or at the end', () => {
+  it('[V-01] [S-08] emits what is encrypted as state, before the first words, or at the end', () => {
     const details = [{ type: 'reasoning.encrypted', data: 'xyz' }];
     const end = (state: object) => ({ type: 'reasoning-end', state });
     expect([
@@ -274,7 +274,7 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it('[P-05] tells of a call that was given no arguments before the end', () => {
+  it('[P-05] emits a call that was given no arguments before the end', () => {
     const bare = { index: 0, id: 'c0', function: { name: 'now' } };
     expect(decode([chunk({ tool_calls: [bare] }), chunk({}, { finish_reason: 'tool_calls' })])).toEqual([
       { type: 'tool-call-delta', call: 0, id: 'c0', name: 'now', arguments: '' },

@@ -62,7 +62,7 @@ describe('toChatMessages', () => {
     ]);
   });
 
-  it('[S-09] [S-03] says what the assistant said, refusals too, and nothing where it said nothing', () => {
+  it('[S-09] [S-03] writes the assistant’s texts, refusals too, and nothing where it wrote nothing', () => {
     const written = [
       { type: 'output_text', text: 'Well, ' },
       { type: 'refusal', refusal: 'no.' },
@@ -251,7 +251,7 @@ describe('toChatMessages', () => {
     });
   });
 
-  it('[S-03] tells of items that have no place in a chat', () => {
+  it('[S-03] notes items that have no place in a chat', () => {
     const items: readonly Item[] = [
       HELLO,
       { type: 'web_search_call', id: 'ws_1' },

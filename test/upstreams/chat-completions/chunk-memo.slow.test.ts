@@ -248,14 +248,14 @@ const streams = fc
     ...written.map(([kind, word, other]) => write(JSON.stringify((kinds[kind] ?? kinds[0])?.(word, other)))),
   ]);
 
-/** What each chunk said, and what an error ended it with. */
+/** The events of each chunk, and the error that ended it. */
 function received<Received>(
   chunks: readonly string[],
-  hear: (data: string) => Received,
+  receive: (data: string) => Received,
 ): readonly (Received | string)[] {
   const all: (Received | string)[] = [];
   try {
-    for (const data of chunks) all.push(hear(data));
+    for (const data of chunks) all.push(receive(data));
   } catch (error) {
     all.push(String(error));
   }
@@ -286,7 +286,7 @@ function parsed(event: ModelEvent): ModelEvent {
   return { ...event, logprobs: logProbsIn(event.logprobs) };
 }
 
-/** What a round tells its client of each chunk, and what it knows in the end. */
+/** What a round sends its client for each chunk, and what it holds in the end. */
 function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
   const rules = {
     ...RULES,

@@ -248,7 +248,7 @@ it.each([
   [{ code: 'context_length_exceeded' }],
   [{ code: 'model_context_window_exceeded' }],
   [{ type: 'exceed_context_size_error' }],
-])('[F-24] is said by %j, whatever words stand beside it', (more) => {
+])('[F-24] is recognised by %j, whatever words stand beside it', (more) => {
   expect(upstreamError(400, nested('Other words.', more)).code).toBe('context_length_exceeded');
 });
 
@@ -304,7 +304,7 @@ it.each<[string, number, unknown, string]>([
     'invalid_request',
   ],
   ['nothing at all', 500, undefined, 'upstream_error'],
-])('[F-24] is not said by %s', (_, status, body, code) => {
+])('[F-24] is not recognised in %s', (_, status, body, code) => {
   expect(upstreamError(status, body).code).toBe(code);
 });
 

@@ -162,7 +162,7 @@ describe('sources', () => {
     ]);
   });
 
-  it('[V-03] are bounded: of a hundred thousand no more than a thousand and twenty-four are told', async () => {
+  it('[V-03] are bounded: of a hundred thousand no more than a thousand and twenty-four are reported', async () => {
     const citations = Array.from({ length: 100_000 }, (_, index) => `https://a.example/${index}`);
     const { response, notes } = await app.of(jsonBody(completion({ content: 'a' }, { citations }, STOP)));
     const [[, annotations] = []] = citedIn(response) as [string, readonly unknown[]][];
@@ -195,7 +195,7 @@ describe('a finish reason', () => {
     ['abort', 'upstream_truncated'],
     ['network_error', 'upstream_truncated'],
     ['function_call_filter: MALFORMED_FUNCTION_CALL', 'upstream_error'],
-  ])('[V-04] %s fails the response, with what was said before', async (reason, code) => {
+  ])('[V-04] %s fails the response, with the output before', async (reason, code) => {
     const { response } = await becameOf(app, ended(reason));
     expect([response.status, response.error?.reason, citedIn(response)]).toEqual(['failed', code, [['So', []]]]);
   });
@@ -208,7 +208,7 @@ describe('a finish reason', () => {
     },
   );
 
-  it('[V-04] nobody knows completes the response, and the host is told its name, cut short', async () => {
+  it('[V-04] nobody knows completes the response, and the host is informed of its name, cut short', async () => {
     const { response, notes } = await becameOf(app, ended(`tired\n${'x'.repeat(1000)}`));
     expect([
       response.status,
@@ -349,7 +349,7 @@ describe('audio', () => {
     },
   );
 
-  it('[V-07] is not said again where the text came, and fails an answer of nothing else', async () => {
+  it('[V-07] is not repeated where the text came, and fails an answer of nothing else', async () => {
     const { response } = await becameOf(app, jsonBody(completion({ content: 'Hello.', audio }, {}, STOP)));
     const { status } = await app.requested(jsonBody(completion({ audio: { ...audio, transcript: '' } }, {}, STOP)));
     expect([citedIn(response), status, app.errors[0]?.code]).toEqual([[['Hello.', []]], 502, 'upstream_error']);
@@ -404,7 +404,7 @@ describe('an answer that is none of Chat Completions', () => {
   ];
 
   it.each(foreign)(
-    '[V-11] (%s) is a 502 that says so, and only the host is told what came',
+    '[V-11] (%s) is a 502 that reports it, and only the host learns what came',
     async (_, answer, came) => {
       const { status, text } = await app.requested(answer);
       const streamed = await app.requested(answer, { stream: true });
@@ -421,7 +421,7 @@ describe('an answer that is none of Chat Completions', () => {
     },
   );
 
-  it('[V-11] tells the host no more than 200 characters of it, none of them of a secret that was cut', async () => {
+  it('[V-11] shows the host no more than 200 characters of it, none of them of a secret that was cut', async () => {
     // The key begins before the cut and ends behind it.
     const key = 'sk-test-1234567890abcdef';
     const { text } = await app.requested(jsonBody({ a: 'x'.repeat(180), key, b: 'y'.repeat(10_000) }));

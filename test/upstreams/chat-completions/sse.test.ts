@@ -44,7 +44,7 @@ describe('openInbox', () => {
     expect(await read(chunks)).toEqual([emitted, 'ended']);
   });
 
-  it('[P-08] tells what came before a line over the limit, however it was read', async () => {
+  it('[P-08] hands on what came before a line over the limit, however it was read', async () => {
     const tooLong = `data: ${'x'.repeat(2000)}`;
     const outcome = [['a'], "The model server sent an event over this server's limit."];
     const options = { ...OPTIONS, eventBytes: 100 };

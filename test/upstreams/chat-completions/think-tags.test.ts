@@ -57,7 +57,7 @@ describe('thinkTags', () => {
     );
   });
 
-  it('[S-02] tells each piece of an answer at once, and says when it is no longer needed', () => {
+  it('[S-02] emits each piece of an answer at once, and reports when it is no longer needed', () => {
     const tags = thinkTags();
     const events: ModelEvent[] = [];
     const steps = ['<think>Hm', '</think>Y', 'es'].map((piece) => {

@@ -11,7 +11,7 @@ interface Whole {
   readonly arguments: string;
 }
 
-/** What is said of the calls, chunk by chunk: `id`, `name` and the arguments so far. */
+/** The events of the calls, chunk by chunk: `id`, `name` and the arguments so far. */
 function written(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
   const calls = toolCalls();
   const events: Parameters<typeof calls.settle>[0] = [];
@@ -55,7 +55,7 @@ const TWO: readonly Whole[] = [
 const ONE = TWO.slice(0, 1);
 
 describe('toolCalls', () => {
-  it('[P-05] [A-06] tells id and name with the first arguments, and then each piece as it came', () => {
+  it('[P-05] [A-06] emits id and name with the first arguments, and then each piece as it came', () => {
     const chunks = [
       [entry(0, 'a', 'one', '')],
       [entry(0, undefined, undefined, '{"x"')],
@@ -164,7 +164,7 @@ describe('toolCalls', () => {
     expect(whole(...chunks)).toEqual(calls);
   });
 
-  it('[P-05] tells of a call without arguments when the next one comes, and at the end', () => {
+  it('[P-05] emits a call without arguments when the next one comes, and at the end', () => {
     expect(written([entry(0, 'a', 'one')], [entry(1, 'b', 'two', '')])).toEqual([
       { call: 0, id: 'a', name: 'one', arguments: '' },
       { call: 1, id: 'b', name: 'two', arguments: '' },
@@ -182,7 +182,7 @@ describe('toolCalls', () => {
     ]);
   });
 
-  it('[P-05] tells a call once, however often it is settled', () => {
+  it('[P-05] emits a call once, however often it is settled', () => {
     const calls = toolCalls();
     const events: Parameters<typeof calls.settle>[0] = [];
     calls.settle(events);

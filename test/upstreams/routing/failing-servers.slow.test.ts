@@ -36,9 +36,9 @@ async function startServer(): Promise<Server> {
 /** The first server behaves like this from now on. */
 async function become(mode: string): Promise<void> {
   const { child } = first();
-  const told = once(child, 'message');
+  const message = once(child, 'message');
   child.send(mode);
-  await told;
+  await message;
 }
 
 function first(): Server {

@@ -51,7 +51,7 @@ const over = (servers: readonly FakeUpstream[], options: Parameters<typeof withF
 const NEXT: readonly (readonly [string, FakeResponder])[] = [
   ...[408, 429, 500, 501, 502, 503, 504, 529].map((status) => [`a ${status}`, refuses(status)] as const),
   ['a connection that is reset', { reset: 'before-headers' }],
-  ['an error in a stream that has said nothing', { body: ERROR }],
+  ['an error in a stream without output', { body: ERROR }],
   ['a stream that is cut before it says anything', { body: ROLE, cutAfterBytes: ROLE.length }],
   ['a stream that ends before it says anything', { body: ROLE }],
   ['a page of something else', { body: '<html></html>' }],
@@ -117,7 +117,7 @@ describe('[X-11] withFailover', () => {
     expect([seen.text, seen.code, counts(servers)]).toEqual(['word', 'upstream_truncated', [1, 0]]);
   });
 
-  it('tells the last error where no server is left, and asks no more of them than it may', async () => {
+  it('reports the last error where no server is left, and asks no more of them than it may', async () => {
     const servers = await startServers(4);
     for (const [index, server] of servers.entries()) server.reply(refuses(500 + index));
     const upstreams = servers.map((server) => chatAt(server, { retries: 0 }));
@@ -312,7 +312,7 @@ describe('[X-11] the circuit breaker', () => {
     const meanwhile = await textOf(upstream);
     client.abort();
     await trial;
-    // That trial told nothing: the next call is one, too, and then rests for the whole time again.
+    // That trial showed nothing: the next call is one, too, and then rests for the whole time again.
     servers[0]?.reply(refuses(500), says('back'));
     const after = [await textOf(upstream), await textOf(upstream)];
     times.advance(1000);
@@ -369,7 +369,7 @@ describe('[X-11] the circuit breaker', () => {
     expect(await textOf(upstream)).toBe('back');
   });
 
-  it('tells when to come back where all circuits are open', async () => {
+  it('reports when to come back where all circuits are open', async () => {
     const servers = await startServers(1);
     servers[0]?.reply(refuses(500));
     const times = clock();

@@ -1,4 +1,4 @@
-/** A model server in a process of its own: it answers, at once or slowly, throttles, hangs or cuts its streams, as it is told. */
+/** A model server in a process of its own: it answers, at once or slowly, throttles, hangs or cuts its streams, as the test sets it. */
 import { createServer } from 'node:http';
 
 const WORDS = 20;

@@ -1,7 +1,7 @@
 /** Types of what the tests compare. */
 
 /** One answer. */
-export interface Said {
+export interface Compared {
   readonly text: string;
   /** The arguments of the client's calls. */
   readonly calls: readonly string[];
@@ -10,5 +10,5 @@ export interface Said {
 
 type ByName<Value> = Readonly<Record<string, Value>>;
 
-export function saidToPlans(): Promise<ByName<ByName<Said>>>;
-export function saidAfterTools(): Promise<ByName<ByName<Said>>>;
+export function answersToPlans(): Promise<ByName<ByName<Compared>>>;
+export function answersAfterTools(): Promise<ByName<ByName<Compared>>>;

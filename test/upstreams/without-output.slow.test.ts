@@ -1,4 +1,4 @@
-/** What a model server may have us hold before anything is said of it, since the limits of a turn count what is said. */
+/** What a model server may have us hold before any output, since the limits of a turn count the output. */
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
@@ -54,7 +54,7 @@ describe('a Messages stream that goes on without saying anything', () => {
     ).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
   });
 
-  it('[F-14] is told of a hundred kinds of blocks that are left out, and of no more', () => {
+  it('[F-14] is informed of a hundred kinds of blocks that are left out, and of no more', () => {
     const notes: string[] = [];
     const decoder = messagesDecoder(({ message }) => void notes.push(message));
     for (let index = 0; index < 1000; index += 1) decoder.take(begun(0, { type: `kind ${index} ${LONG}` }), []);
@@ -76,7 +76,7 @@ describe('a stream of the Responses API that goes on without saying anything', (
     expect(takenBy(decoder, eventAt)).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
   });
 
-  it('[F-14] is told of a hundred kinds of items that are left out, and of no more', () => {
+  it('[F-14] is informed of a hundred kinds of items that are left out, and of no more', () => {
     const notes: string[] = [];
     const decoder = responsesDecoder(({ message }) => void notes.push(message));
     const done = (index: number) => ({
