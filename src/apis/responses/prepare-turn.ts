@@ -10,7 +10,7 @@ import { guardedCalls } from '../../inspection/guarded-calls.ts';
 import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
 import type { RequestGuards } from '../../inspection/request/request-guards.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { ClientRequest, EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
 import { observed, type RequestInfo } from '../../ports/hooks.ts';
@@ -133,7 +133,7 @@ export async function prepareTurn(
     onEvents: observer(
       info,
       settings.hooks,
-      observed(() => ({ ...info, body: given.body, signal }), settings.hooks),
+      observed(() => ({ ...info, ...clientRequest(given), signal }), settings.hooks),
     ),
     leave,
     keep: keeper(stored, prepared, keptStart, settings),
@@ -143,6 +143,10 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
   return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+function clientRequest({ asSent, body }: EndpointRequest): ClientRequest {
+  return asSent ?? { api: 'responses', body };
 }
 
 /** Strict Open Responses has no item type for them. */

@@ -22,12 +22,13 @@ export interface EndedCall {
   readonly duration: number;
   readonly firstOutput: number | undefined;
   readonly attempts: number;
-  readonly host: string | undefined;
+  /** That of each attempt. */
+  readonly hosts: readonly string[];
   readonly error: RecordedError | undefined;
 }
 
 /**
- * Wraps `stream` and `chat`; all other members are the upstream's own, including unknown ones. A proxy, since the
+ * Wraps `stream`, `chat` and `messages`; all other members are the upstream's own, including unknown ones. A proxy, since the
  * upstream may be an object of a class with private fields.
  */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
@@ -35,21 +36,29 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
     const watch = new EventWatch(upstream, call, sink, request);
     return mapped(upstream.stream(request, watch.call), watch);
   };
-  const chat: NonNullable<Upstream['chat']> = (body, call) => {
-    const watch = new ChatWatch(upstream, call, sink, body);
-    // The cast: this is called only if the upstream has `chat`.
-    const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
-    return mapped(chatOf.call(upstream, body, watch.call), watch);
-  };
+  const passing =
+    (name: 'chat' | 'messages'): Pass =>
+    (body, call) => {
+      const watch = new ChatWatch(upstream, call, sink, body);
+      // The cast: this is called only if the upstream has the function.
+      return mapped((upstream[name] as Pass).call(upstream, body, watch.call), watch);
+    };
+  const passed = { chat: passing('chat'), messages: passing('messages') };
   return new Proxy(upstream, {
     get(target, name) {
       if (name === 'stream') return stream;
       const value: unknown = Reflect.get(target, name, target);
-      if (name === 'chat') return value && chat;
+      if (name === 'chat' || name === 'messages') return value && passed[name];
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
 }
+
+/** Posts a body unchanged, and yields the answer unchanged. */
+type Pass = NonNullable<Upstream['chat']>;
+
+/** The most attempts of one call that are counted by their host. */
+const MOST_HOSTS = 32;
 
 /** Follows one call, whose batches pass unchanged. */
 abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
@@ -62,7 +71,7 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   private readonly began = performance.now();
   private first: number | undefined = undefined;
   private attempts = 0;
-  private host: string | undefined = undefined;
+  private readonly hosts: string[] = [];
   private isOver = false;
 
   constructor(upstream: Upstream, call: UpstreamCall, sink: CallSink, given: unknown) {
@@ -72,7 +81,7 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     this.given = this.record && sink.keepsText ? given : undefined;
     const onAttempt = (attempt: number, host: string) => {
       this.attempts = attempt;
-      this.host = host;
+      if (this.hosts.length < MOST_HOSTS) this.hosts.push(host);
       this.record?.attempt(host);
       call.onAttempt?.(attempt, host);
     };
@@ -130,8 +139,8 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     if (this.given !== undefined) this.record?.given(this.given);
     this.given = undefined;
     this.record?.ended(error);
-    const { first: firstOutput, attempts, host } = this;
-    this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, host, error });
+    const { first: firstOutput, attempts, hosts } = this;
+    this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, hosts, error });
   }
 }
 
