@@ -1,5 +1,5 @@
 /** Reads an answer of the API: server-sent events, or one JSON body. */
-import { parsed, pretty } from './format.tsx';
+import { parsed, pretty } from './parts/format.tsx';
 
 /** One event; `at` is milliseconds since the request, `text` is its part of the answer's text. */
 export interface AnswerEvent {
@@ -44,15 +44,18 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function textOfEvent(type: string, fields: Fields): string {
   if (type === 'response.output_text.delta') return String(fields.delta);
+  if (type === 'content_block_delta') return String((fields.delta as Fields | null)?.text ?? '');
   const [choice] = Array.isArray(fields.choices)
     ? (fields.choices as readonly { delta?: { content?: unknown } }[])
     : [];
   return typeof choice?.delta?.content === 'string' ? choice.delta.content : '';
 }
 
-function textOfBody({ output, choices, error }: Fields): string {
-  const messages = Array.isArray(output) ? output : Array.isArray(choices) ? choices.map(({ message }) => message) : [];
-  const texts = messages.flatMap(({ content }: { content?: unknown }) =>
+function textOfBody({ output, choices, content: parts, error }: Fields): string {
+  const messages = [output, Array.isArray(choices) ? choices.map(({ message }) => message) : [{ content: parts }]].find(
+    Array.isArray,
+  ) as readonly { readonly content?: unknown }[];
+  const texts = messages.flatMap(({ content }) =>
     Array.isArray(content)
       ? content.map(({ text }) => String(text ?? ''))
       : typeof content === 'string'
