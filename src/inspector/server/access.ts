@@ -14,7 +14,7 @@ export async function refusalOf(
 }
 
 const LOCAL_ONLY = [
-  'The inspector answers requests from its own machine only, under a name of that machine, such as http://localhost.',
+  'The inspector answers requests from its own machine only, without a proxy, under a name of that machine, such as http://localhost.',
   'To open it to others, give createInspector the option authorize, or put your authentication in front and set behindAuth: true.',
 ].join('\n');
 

@@ -86,7 +86,7 @@ function Servers({ of, label }: { readonly of: Upstream['servers']; readonly lab
             <tr key={name}>
               <th scope="row">{visible(name)}</th>
               <td>
-                <Status of={state} /> <span class="faint">{BREAKER[state]}</span>
+                <Status of={state} /> <span class="faint why">{BREAKER[state]}</span>
               </td>
               <td class="number">{count(inFlight)}</td>
               <td class={lastError ? 'error' : 'faint'}>{lastError ? visible(lastError) : 'none'}</td>
