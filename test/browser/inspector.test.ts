@@ -1,5 +1,6 @@
 /** The inspector's page in a real browser. */
 import { execFile } from 'node:child_process';
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -137,6 +138,49 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     expect(await page.locator('.entry').count()).toBe(200);
   });
 
+  it('[X-10] labels each response with its tenant, and shows those of one', async () => {
+    const { page, open, post } = await start({}, { scope: tenantOf });
+    for (const tenant of ['acme', 'globex'])
+      await post({ model: 'fake-model', input: `from ${tenant}` }, { 'x-tenant': tenant });
+    await open('#/');
+    const lines = page.locator('.requests tbody tr');
+    await lines.nth(1).waitFor();
+    const labels = () =>
+      lines.evaluateAll((all) =>
+        all.map((line) => ['a.line', '.tenant'].map((part) => line.querySelector<HTMLElement>(part)?.innerText)),
+      );
+    expect(await labels()).toEqual([
+      ['from globex', 'globex'],
+      ['from acme', 'acme'],
+    ]);
+    await page.getByLabel('tenant').selectOption('acme');
+    await page.getByText('1 of 2 kept').waitFor();
+    expect(await labels()).toEqual([['from acme', 'acme']]);
+    await lines.getByRole('link').click();
+    await page.locator('.facts .tenant', { hasText: 'acme' }).waitFor();
+    await open('#/conversations');
+    expect(
+      await page
+        .locator('.tree .tenant')
+        .first()
+        .waitFor()
+        .then(() => page.locator('.tree .tenant').allInnerTexts()),
+    ).toEqual(['globex', 'acme']);
+  });
+
+  it('[X-10] leads from the timeline to what belongs to a line of it', async () => {
+    const { page, open, fake, post } = await start({}, { tools });
+    fake.reply(
+      { body: toolCallStream([{ id: 'call_1', name: 'now', arguments: '{}' }]) },
+      { body: textStream('It is noon.') },
+    );
+    await post({ model: 'fake-model', input: 'What time is it?' });
+    await open('#/responses/1');
+    await page.getByRole('button', { name: 'model call 2' }).click();
+    await page.getByLabel('Request of model call 2').getByText('What time is it?').waitFor();
+    expect(await page.getByLabel('Request of model call 1').count()).toBe(0);
+  });
+
   it('[X-10] is not there for a request that is refused', async () => {
     const { page, open } = await start({ authorize: () => false });
     const answer = await open('');
@@ -152,7 +196,7 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     ['dark', 360],
   ] as const)('[X-10] has no fault that axe finds, in %s mode at %i pixels', async (colorScheme, width) => {
     const view = { colorScheme, viewport: { width, height: 800 } };
-    const { page, open, fake, post } = await start({ playground: true }, { tools }, view);
+    const { page, open, fake, post } = await start({ playground: true }, { tools, scope: tenantOf }, view);
     fake.reply(
       { body: toolCallStream([{ id: 'call_1', name: 'now', arguments: '{}' }]) },
       { body: textStream('It is noon.') },
@@ -163,6 +207,8 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     await post({ model: 'fake-model', input: 'And now?' });
     await post({ model: 'fake-model', input: 'More?', previous_response_id: id });
     await post({ model: 'fake-model', input: 5 });
+    // Each has another colour.
+    for (const tenant of 'abcdefgh') await post({ model: 'fake-model', input: 'Hi' }, { 'x-tenant': tenant });
     for (const place of [
       '',
       'responses/1',
@@ -343,6 +389,11 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     expect(fake.requests.at(-1)?.body).toMatchObject({ messages: [{ role: 'user', content: 'The second.' }] });
   });
 });
+
+/** The tenant that a test names. */
+function tenantOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  return String(headers['x-tenant'] ?? 'nobody');
+}
 
 /** Fills the ring. */
 function keepMany(inspector: Inspector): void {

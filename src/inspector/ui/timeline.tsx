@@ -94,7 +94,7 @@ function Line({ span, last }: { readonly span: Span; readonly last: number }) {
 /** Opens that part of the page, and moves there. */
 function reveal(id: string): void {
   const part = document.getElementById(id);
-  const fold = part?.querySelector('details');
+  const fold = part?.querySelector<HTMLDetailsElement>('details.call');
   if (fold) fold.open = true;
   part?.scrollIntoView({ block: 'start' });
   part?.querySelector<HTMLElement>('summary, [tabindex]')?.focus({ preventScroll: true });
