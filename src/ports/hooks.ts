@@ -4,6 +4,7 @@ import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
+import type { ApiName } from './endpoints/endpoint-request.ts';
 import type { GuardInfo } from './guard.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
@@ -96,7 +97,9 @@ export interface ApprovalInfo {
 
 /** One request with its content, before the model is called. */
 export interface ObservedTurn extends RequestInfo {
-  /** The body as the router received it, with whatever secrets the client wrote into it. */
+  /** The API that the client speaks. */
+  readonly api: ApiName;
+  /** The body as the router received it, in the words of that API, with whatever secrets the client wrote into it. */
   readonly body: unknown;
   /** The signal of all its model calls; aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal;
@@ -117,7 +120,8 @@ export interface Hooks {
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
   /**
    * Runs for each valid request, before `onRequest`, with the request's content. The function that it returns receives the
-   * events of a turn of the Responses API; it runs for every batch, so it must be quick. A chat completion has no events.
+   * events of a turn; it runs for every batch, so it must be quick. Chat completions have no events, and neither has a
+   * request of the Messages API that a model server answers itself.
    */
   readonly onTurn?: ((turn: ObservedTurn) => ReceiveEvents | undefined) | undefined;
   /** Runs when a turn has ended by itself; not if its client left. */

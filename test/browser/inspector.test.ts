@@ -1,14 +1,24 @@
 /** The inspector's page in a real browser. */
+import { execFile } from 'node:child_process';
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
 import axe from 'axe-core';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
-import type { InspectorOptions } from '../../src/inspector/index.ts';
+import type { Inspector, InspectorOptions } from '../../src/inspector/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { type InspectedApp, startInspected } from '../inspector/inspected-app.ts';
 import { describeWith } from '../support/services.ts';
 import { CHROMIUM, openPage, startBrowser, type WatchedPage } from './browser.ts';
 
-const tools = functionTools({ now: { description: 'The time.', execute: () => 'noon' } });
+const tools = functionTools({
+  now: { description: 'The time.', execute: () => 'noon' },
+  greet: {
+    description: 'A greeting.',
+    parameters: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+    execute: (({ name }: { readonly name: string }) => `Hello, ${name}!`) as never,
+  },
+});
 
 describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
   let browser: Browser;
@@ -47,10 +57,10 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
       each.text(),
     );
     await page.getByRole('link', { name: 'A story, please.' }).click();
-    await page.locator('.facts .status.running').waitFor();
+    await page.locator('.title .status.running').waitFor();
     await page.locator('.entry .body', { hasText: 'Once upon' }).waitFor();
     await answer;
-    await page.locator('.facts .status.completed').waitFor();
+    await page.locator('.title .status.completed').waitFor();
     await page.locator('.entry .body', { hasText: 'Once upon a time.' }).waitFor();
   });
 
@@ -128,6 +138,49 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     expect(await page.locator('.entry').count()).toBe(200);
   });
 
+  it('[X-10] labels each response with its tenant, and shows those of one', async () => {
+    const { page, open, post } = await start({}, { scope: tenantOf });
+    for (const tenant of ['acme', 'globex'])
+      await post({ model: 'fake-model', input: `from ${tenant}` }, { 'x-tenant': tenant });
+    await open('#/');
+    const lines = page.locator('.requests tbody tr');
+    await lines.nth(1).waitFor();
+    const labels = () =>
+      lines.evaluateAll((all) =>
+        all.map((line) => ['a.line', '.tenant'].map((part) => line.querySelector<HTMLElement>(part)?.innerText)),
+      );
+    expect(await labels()).toEqual([
+      ['from globex', 'globex'],
+      ['from acme', 'acme'],
+    ]);
+    await page.getByLabel('tenant').selectOption('acme');
+    await page.getByText('1 of 2 kept').waitFor();
+    expect(await labels()).toEqual([['from acme', 'acme']]);
+    await lines.getByRole('link').click();
+    await page.locator('.facts .tenant', { hasText: 'acme' }).waitFor();
+    await open('#/conversations');
+    expect(
+      await page
+        .locator('.tree .tenant')
+        .first()
+        .waitFor()
+        .then(() => page.locator('.tree .tenant').allInnerTexts()),
+    ).toEqual(['globex', 'acme']);
+  });
+
+  it('[X-10] leads from the timeline to what belongs to a line of it', async () => {
+    const { page, open, fake, post } = await start({}, { tools });
+    fake.reply(
+      { body: toolCallStream([{ id: 'call_1', name: 'now', arguments: '{}' }]) },
+      { body: textStream('It is noon.') },
+    );
+    await post({ model: 'fake-model', input: 'What time is it?' });
+    await open('#/responses/1');
+    await page.getByRole('button', { name: 'model call 2' }).click();
+    await page.getByLabel('Request of model call 2').getByText('What time is it?').waitFor();
+    expect(await page.getByLabel('Request of model call 1').count()).toBe(0);
+  });
+
   it('[X-10] is not there for a request that is refused', async () => {
     const { page, open } = await start({ authorize: () => false });
     const answer = await open('');
@@ -140,9 +193,10 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     ['light', 1280],
     ['dark', 1280],
     ['light', 360],
+    ['dark', 360],
   ] as const)('[X-10] has no fault that axe finds, in %s mode at %i pixels', async (colorScheme, width) => {
     const view = { colorScheme, viewport: { width, height: 800 } };
-    const { page, open, fake, post } = await start({ playground: true }, { tools }, view);
+    const { page, open, fake, post } = await start({ playground: true }, { tools, scope: tenantOf }, view);
     fake.reply(
       { body: toolCallStream([{ id: 'call_1', name: 'now', arguments: '{}' }]) },
       { body: textStream('It is noon.') },
@@ -153,6 +207,8 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
     await post({ model: 'fake-model', input: 'And now?' });
     await post({ model: 'fake-model', input: 'More?', previous_response_id: id });
     await post({ model: 'fake-model', input: 5 });
+    // Each has another colour.
+    for (const tenant of 'abcdefgh') await post({ model: 'fake-model', input: 'Hi' }, { 'x-tenant': tenant });
     for (const place of [
       '',
       'responses/1',
@@ -202,46 +258,179 @@ describeWith(CHROMIUM, 'chromium')('the page of the inspector', () => {
 
   it('[X-10] filters 10,000 responses', async () => {
     const { page, open, post, inspector } = await start({ maxResponses: 10_000 });
-    const { hooks } = inspector.observe({});
-    for (let at = 0; at < 10_000; at += 1) {
-      const info = {
-        requestId: `req_${at}`,
-        responseId: `resp_${at}`,
-        scope: `tenant ${at % 7}`,
-        model: `model ${at % 3}`,
-      };
-      const rest = { stream: true, background: false, signal: new AbortController().signal };
-      hooks.onTurn?.({ ...info, ...rest, body: { model: info.model, input: `Question ${at} of many` } });
-    }
+    keepMany(inspector);
     await open('#/');
     await page.getByText('10,000 kept').waitFor();
-    const began = performance.now();
+    const times: number[] = [];
+    // The fastest of some, since other processes may have the processor.
+    for (let at = 0; at < 12; at += 1) times.push(await filtering(page, `question ${9980 + at} `));
+    expect(Math.min(...times)).toBeLessThan(100);
     await page.locator('input[type=search]').fill('question 9999');
     await page.getByText('1 of 10,000 kept').waitFor();
-    // Some hundredths of a second on an idle machine.
-    expect(performance.now() - began).toBeLessThan(5000);
     await post({ model: 'fake-model', input: 'question 99990' });
     await page.getByText('2 of 10,000 kept').waitFor();
   });
 
+  it('[X-10] shows 10,000 responses within a tenth of a second', async () => {
+    const { page, open, inspector } = await start({ maxResponses: 10_000 });
+    keepMany(inspector);
+    await open('#/conversations');
+    await page.getByText('10,000 in memory').waitFor();
+    const times: number[] = [];
+    for (let at = 0; at < 12; at += 1) {
+      await page.evaluate(() => {
+        location.hash = '#/conversations';
+      });
+      await page.getByText('10,000 in memory').waitFor();
+      times.push(await page.evaluate(showing));
+    }
+    expect(Math.min(...times)).toBeLessThan(100);
+  });
+
+  it('[X-10] runs a tool with arguments from its schema', async () => {
+    const { page, open } = await start({ playground: true }, { tools });
+    await open('#/tools');
+    await page.locator('.tool summary', { hasText: 'greet' }).click();
+    const given = page.getByLabel('Arguments of greet');
+    expect(JSON.parse(await given.inputValue())).toEqual({ name: '' });
+    await given.fill('{ "name": "<b>Ada</b>" }');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText(/^Done after/).waitFor();
+    expect(await page.getByLabel('Result of greet').innerText()).toBe('Hello, <b>Ada</b>!');
+  });
+
+  it('[X-10] offers no tool to be run without the playground', async () => {
+    const { page, open } = await start({}, { tools });
+    await open('#/tools');
+    await page.locator('.tool summary', { hasText: 'greet' }).click();
+    await page.getByLabel('Schema of functions greet').waitFor();
+    expect(await page.getByRole('button', { name: 'Run' }).count()).toBe(0);
+  });
+
+  it('[X-10] shows a call side by side, raw, and as the difference from what the client sent', async () => {
+    const { page, open, post } = await start();
+    await post({ model: 'fake-model', input: 'Hi there' });
+    await open('#/responses/1');
+    const request = page.getByLabel('Request of model call 1');
+    await request.getByText('"content": "Hi there"').waitFor();
+    await page.getByText('raw', { exact: true }).click();
+    expect(await request.innerText()).toContain('{"role":"user","content":"Hi there"}');
+    await page.getByText('diff', { exact: true }).click();
+    const lines = await page.getByLabel('Difference of model call 1').innerText();
+    expect(lines).toMatch(/−.*"input": "Hi there"/);
+    expect(lines).toMatch(/\+.*"messages": \[/);
+  });
+
+  it('[X-10] copies a request as a curl that its API understands', async () => {
+    const { page, open, post, origin } = await start();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const body = { model: 'fake-model', max_tokens: 50, messages: [{ role: 'user', content: "It's me" }] };
+    await post(body, {}, 'messages');
+    await open('#/responses/1');
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied').waitFor();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    const { stdout } = await promisify(execFile)('bash', ['-c', `API_KEY=none ${command.replace('curl', 'curl -s')}`]);
+    expect([command.includes(`${origin}/v1/messages`), JSON.parse(stdout).type]).toEqual([true, 'message']);
+  });
+
+  it('[X-10] loads a response that has ended once, whatever else arrives', async () => {
+    const { page, open, post } = await start();
+    await post({ model: 'fake-model', input: 'one' });
+    await open('#/responses/1');
+    await page.getByLabel('Answer of model call 1').waitFor();
+    await page.waitForLoadState('networkidle');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await post({ model: 'fake-model', input: 'two' });
+    await page.getByRole('link', { name: 'Requests' }).first().click();
+    await page.getByRole('link', { name: 'two' }).waitFor();
+    expect(asked.filter((path) => path.includes('/responses/1'))).toEqual([]);
+  });
+
+  it('[X-10] draws a branch of a conversation beside the line that it leaves', async () => {
+    const { page, open, post } = await start();
+    const { id } = JSON.parse(await post({ model: 'fake-model', input: 'root' }));
+    await post({ model: 'fake-model', input: 'main', previous_response_id: id });
+    await post({ model: 'fake-model', input: 'branch', previous_response_id: id });
+    await open('#/conversations');
+    await page.locator('.tree li').nth(2).waitFor();
+    const drawn = await page.locator('.tree li').evaluateAll((turns) =>
+      turns.map((turn) => ({
+        text: turn.querySelector('a')?.innerText,
+        x: turn.querySelector('circle')?.getAttribute('cx'),
+        curves: turn.querySelectorAll('path').length,
+      })),
+    );
+    expect(drawn).toEqual([
+      { text: 'root', x: '9', curves: 0 },
+      { text: 'branch', x: '27', curves: 1 },
+      { text: 'main', x: '9', curves: 0 },
+    ]);
+  });
+
   it('[X-10] sends what is composed, and a recorded request with a change', async () => {
     const { page, open, fake, post } = await start({ playground: true });
-    await post({ model: 'fake-model', input: 'The first.', stream: true });
+    await post({ model: 'another-model', input: 'The first.', stream: true });
     fake.reply({ body: textStream('The second answer.') });
     await open('#/responses/1');
     await page.getByRole('link', { name: 'Replay with a change' }).click();
     const body = page.getByLabel('body', { exact: true });
     await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('The first.'));
+    expect(await page.getByLabel('model', { exact: true }).inputValue()).toBe('another-model');
     await body.fill((await body.inputValue()).replace('The first.', 'The second.'));
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByText(/^200 OK after/).waitFor();
     expect(await page.locator('.answer').innerText()).toBe('The second answer.');
-    expect(await page.getByLabel('Events of the answer').innerText()).toMatch(
+    await page.getByText('events', { exact: true }).click();
+    expect(await page.getByLabel('Events of the answer').textContent()).toMatch(
       /response\.created.*response\.completed/s,
     );
     expect(fake.requests.at(-1)?.body).toMatchObject({ messages: [{ role: 'user', content: 'The second.' }] });
   });
 });
+
+/** The tenant that a test names. */
+function tenantOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  return String(headers['x-tenant'] ?? 'nobody');
+}
+
+/** Fills the ring. */
+function keepMany(inspector: Inspector): void {
+  const { hooks } = inspector.observe({});
+  for (let at = 0; at < 10_000; at += 1) {
+    const info = {
+      ...{ requestId: `req_${at}`, responseId: `resp_${at}` },
+      ...{ scope: `tenant ${at % 7}`, model: `model ${at % 3}` },
+      ...({ api: 'responses', stream: true, background: false } as const),
+    };
+    const body = { model: info.model, input: `Question ${at} of many` };
+    hooks.onTurn?.({ ...info, body, signal: new AbortController().signal });
+  }
+}
+
+/** Milliseconds from the typing of a text that one response has, until its line is painted. */
+function filtering(page: Page, text: string): Promise<number> {
+  return page.evaluate(async (wanted) => {
+    const search = document.querySelector('input[type=search]') as HTMLInputElement;
+    const isThere = () =>
+      document.querySelector('.title')?.textContent?.includes('1 of 10,000 kept') &&
+      document.querySelector('a.line')?.textContent?.toLowerCase().startsWith(wanted);
+    const began = performance.now();
+    search.value = wanted;
+    search.dispatchEvent(new Event('input', { bubbles: true }));
+    while (!isThere()) await new Promise(requestAnimationFrame);
+    return performance.now() - began;
+  }, text);
+}
+
+/** Milliseconds from the choice of the page until its first fifty lines are painted. */
+async function showing(): Promise<number> {
+  const began = performance.now();
+  location.hash = '#/';
+  while (document.querySelectorAll('a.line').length < 50) await new Promise(requestAnimationFrame);
+  return performance.now() - began;
+}
 
 interface Recorded {
   readonly duration: number;

@@ -28,9 +28,10 @@ await ask('bob', { input: 'Say hello.' });
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 const pages = { requests: '#/', response: '#/responses/1' };
 for (const [name, place] of Object.entries(pages)) {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 680 } });
+  const page = await browser.newPage({ viewport: { width: 1200, height: 780 } });
   await page.goto(`${example.url}/inspect/${place}`);
-  await page.locator('main a, main table').first().waitFor();
+  await page.locator('main table').first().waitFor();
+  await page.waitForLoadState('networkidle').catch(() => {});
   await page.screenshot({ path: join(folder, `inspector-${name}.png`) });
   await page.close();
 }

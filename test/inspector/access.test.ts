@@ -34,7 +34,7 @@ describe('createInspector without authorize', () => {
     },
   );
 
-  it.each(['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'])(
+  it.each(['x-forwarded-for', 'x-forwarded-proto', 'forwarded', 'x-real-ip', 'via', 'cf-connecting-ip', 'x-client-ip'])(
     '[X-10] refuses a request that came through a proxy, by its header %s, whatever the header says',
     async (name) => {
       await request(appWith()).get(LIST).set('host', 'localhost').set(name, '127.0.0.1').expect(403);
@@ -51,6 +51,46 @@ describe('createInspector without authorize', () => {
       expect(answer.status).toBe(403);
     },
   );
+});
+
+describe('the data of the inspector', () => {
+  const others = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.example' },
+    { origin: 'http://localhost:9999' },
+    { origin: 'null' },
+  ];
+
+  it.each(others)(
+    '[X-10] is refused to a page of another origin, also where the host has CORS for its whole app: %j',
+    async (headers) => {
+      const open: express.RequestHandler = (_req, res, next) =>
+        void next(res.set('access-control-allow-origin', '*') && undefined);
+      const app = express()
+        .use(open)
+        .use('/inspect', createInspector({ behindAuth: true, playground: true }).router);
+      await request(app).get(LIST).set('host', 'localhost:3000').set(headers).expect(403);
+      const run = request(app).post('/inspect/api/tools/run').set('host', 'localhost:3000').set(headers);
+      await run.send({ server: 'functions', name: 'now', arguments: {} }).expect(403);
+    },
+  );
+
+  it.each([
+    {},
+    { 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-site': 'none' },
+    { origin: 'http://localhost:3000' },
+    // Behind a proxy that changes the name.
+    { 'sec-fetch-site': 'same-origin', origin: 'https://company.example' },
+  ])('[X-10] is there for its own page: %j', async (headers) => {
+    await request(appWith()).get(LIST).set('host', 'localhost:3000').set(headers).expect(200);
+  });
+
+  it('[X-10] has a document that a link of another site may lead to', async () => {
+    const app = appWith({ behindAuth: true });
+    await request(app).get('/inspect/').set('sec-fetch-site', 'cross-site').expect(200);
+  });
 });
 
 describe('createInspector with authorize', () => {

@@ -6,6 +6,7 @@ import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
   memoryStore,
+  messagesRouter,
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
@@ -44,7 +45,10 @@ export async function startInspected(
   const inspector = createInspector(inspectorOptions);
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'upstream-key', retries: 0 });
   const all = inspector.observe({ upstream, store: memoryStore(), logger: false as const, ...options });
-  const app = express().use('/v1', responsesRouter(all), chatCompletionsRouter(all)).use('/inspect', inspector.router);
+  const routers = [responsesRouter(all), chatCompletionsRouter(all), messagesRouter(all)];
+  const app = express()
+    .use('/v1', ...routers)
+    .use('/inspect', inspector.router);
   const { url: origin, close } = await listening(createServer(app));
 
   async function post(body: JsonObject, headers = {}, path = 'responses'): Promise<string> {

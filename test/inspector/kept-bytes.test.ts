@@ -95,7 +95,7 @@ describe('the text of an item that grows', () => {
       [{ type: 'item-end', sequence: 3, index: 0, item: { ...item, status: 'completed' } }],
       settings,
     );
-    expect([growing, recording.items[0]?.text, ring.bytes - before < 1020]).toEqual([20, '', true]);
+    expect([growing, recording.items[0]?.growing.text, ring.bytes - before < 1020]).toEqual([20, '', true]);
   });
 });
 

@@ -430,7 +430,7 @@ describe('conversations', () => {
         background: false,
       };
       const body = { input: 'Hi', ...(scope === 'b' ? { previous_response_id: 'resp_1' } : {}) };
-      hooks.onTurn?.({ ...info, body, signal: new AbortController().signal });
+      hooks.onTurn?.({ ...info, api: 'responses', body, signal: new AbortController().signal });
     }
     const { trees } = (await seen('conversations')) as { trees: { tenant: string; count: number }[] };
     expect(trees.map(({ tenant, count }) => [tenant, count])).toEqual([

@@ -69,7 +69,7 @@ function endNotifier({ body, completion, call }: ChatTurn, request: EndpointRequ
   const { model, stream } = body;
   const facts = { model, stream: stream === true, background: false };
   const info: RequestInfo = { requestId, responseId: requestId, scope, ...facts };
-  observed(() => ({ ...info, body: request.body, signal: call.signal }), hooks);
+  observed(() => ({ ...info, api: 'chat-completions', body: request.body, signal: call.signal }), hooks);
   notify(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;

@@ -3,7 +3,7 @@
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
-import { attemptsOf, notify, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptsOf, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
@@ -63,6 +63,7 @@ class Passage {
     this.call = { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt };
     const stream = body.stream === true;
     this.info = { requestId, responseId: requestId, scope, model: body.model, stream, background: false };
+    observed(() => ({ ...this.info, api: 'messages', body, signal }), hooks);
     notify(hooks, 'onRequest', this.info);
     // The cast: the caller has checked that the server speaks the API.
     this.answer = (upstream as Required<Upstream>).messages(body, this.call);

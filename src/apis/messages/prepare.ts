@@ -83,7 +83,7 @@ export function inItems({ body, request, tools }: RequestWithTools, settings: Me
     stream: body.stream === true,
     store: false,
   };
-  return { ...request, body: present(rewritten) };
+  return { ...request, asSent: { api: 'messages', body }, body: present(rewritten) };
 }
 
 const NO_THREADS = 'thread: this server holds no conversations; send all messages with each request';

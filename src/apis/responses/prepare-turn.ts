@@ -10,7 +10,7 @@ import { guardedCalls } from '../../inspection/guarded-calls.ts';
 import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
 import type { RequestGuards } from '../../inspection/request/request-guards.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { ClientRequest, EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
 import { attemptsOf, observed, type RequestInfo } from '../../ports/hooks.ts';
@@ -126,7 +126,7 @@ export async function prepareTurn(
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,
-    onEvents: observerOf(info, given.body, signal, settings.hooks),
+    onEvents: observerOf(info, clientRequest(given), signal, settings.hooks),
     leave,
     keep: keeper(stored, prepared, keptStart, settings),
     startsAtOnce: info.background,
@@ -152,12 +152,16 @@ function compactionOf(
 }
 
 /** Reports the turn's events to the hooks. */
-function observerOf(info: RequestInfo, body: unknown, signal: AbortSignal, hooks: ResponsesApiSettings['hooks']) {
+function observerOf(info: RequestInfo, sent: ClientRequest, signal: AbortSignal, hooks: ResponsesApiSettings['hooks']) {
   return observer(
     info,
     hooks,
-    observed(() => ({ ...info, body, signal }), hooks),
+    observed(() => ({ ...info, ...sent, signal }), hooks),
   );
+}
+
+function clientRequest({ asSent, body }: EndpointRequest): ClientRequest {
+  return asSent ?? { api: 'responses', body };
 }
 
 /** Strict Open Responses has no item type for them. */

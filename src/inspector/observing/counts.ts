@@ -20,12 +20,28 @@ export interface UpstreamCount extends Count {
   retries: number;
   firstOutputMs: number;
   firstOutputs: number;
-  /** Calls by the host of their last attempt. */
-  readonly hosts: Map<string, number>;
+  /** The attempts at each host. */
+  readonly hosts: Map<string, HostCount>;
+  /** The last calls, oldest first. */
+  readonly recent: RecentCall[];
+}
+
+/** Attempts to reach one host, and how many of them failed. */
+export interface HostCount {
+  attempts: number;
+  failures: number;
+}
+
+/** One call; milliseconds. */
+export interface RecentCall {
+  readonly at: number;
+  readonly duration: number;
+  readonly failed: boolean;
 }
 
 const MOST_TOOLS = 1000;
 const MOST_HOSTS = 64;
+const MOST_RECENT = 60;
 const MOST_UPSTREAMS = 256;
 const LONGEST_MESSAGE = 500;
 
@@ -35,10 +51,17 @@ export class UpstreamCounts {
 
   know(upstream: Upstream): void {
     if (this.counts.size >= MOST_UPSTREAMS || this.counts.has(upstream)) return;
-    this.counts.set(upstream, { ...noCalls(), retries: 0, firstOutputMs: 0, firstOutputs: 0, hosts: new Map() });
+    this.counts.set(upstream, {
+      ...noCalls(),
+      retries: 0,
+      firstOutputMs: 0,
+      firstOutputs: 0,
+      hosts: new Map(),
+      recent: [],
+    });
   }
 
-  add(upstream: Upstream, { duration, firstOutput, attempts, host, error }: EndedCall): void {
+  add(upstream: Upstream, { duration, firstOutput, attempts, hosts, error }: EndedCall): void {
     const count = this.counts.get(upstream);
     if (!count) return;
     addCall(count, duration, error);
@@ -47,17 +70,22 @@ export class UpstreamCounts {
       count.firstOutputMs += firstOutput;
       count.firstOutputs += 1;
     }
-    if (host !== undefined && (count.hosts.has(host) || count.hosts.size < MOST_HOSTS))
-      count.hosts.set(host, (count.hosts.get(host) ?? 0) + 1);
+    // An attempt that another one follows has failed.
+    for (const [at, host] of hosts.entries()) addAttempt(count, host, at < hosts.length - 1 || error !== undefined);
+    count.recent.push({ at: count.lastAt, duration, failed: error !== undefined });
+    if (count.recent.length > MOST_RECENT) count.recent.shift();
   }
 }
+
+/** What is counted of a call of a tool. */
+export type EndedToolCall = Pick<ToolCallInfo, 'server' | 'name' | 'durationMs' | 'error'>;
 
 /** The calls of each tool, by its server and its name. */
 export class ToolCounts {
   private readonly counts = new Map<string, Map<string, Count>>();
   private size = 0;
 
-  add({ server, name, durationMs, error }: ToolCallInfo): void {
+  add({ server, name, durationMs, error }: EndedToolCall): void {
     const count = this.countOf(server, name);
     const failure = error === undefined ? undefined : { code: 'tool_error', message: error, status: 0 };
     if (count) addCall(count, durationMs, failure);
@@ -80,6 +108,15 @@ export class ToolCounts {
     this.counts.set(server, tools.set(name, count));
     return count;
   }
+}
+
+function addAttempt({ hosts }: UpstreamCount, host: string, failed: boolean): void {
+  const known = hosts.get(host);
+  if (!known && hosts.size >= MOST_HOSTS) return;
+  const count = known ?? { attempts: 0, failures: 0 };
+  count.attempts += 1;
+  if (failed) count.failures += 1;
+  hosts.set(host, count);
 }
 
 function noCalls(): Count {

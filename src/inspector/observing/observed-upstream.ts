@@ -23,13 +23,14 @@ export interface EndedCall {
   readonly duration: number;
   readonly firstOutput: number | undefined;
   readonly attempts: number;
-  readonly host: string | undefined;
+  /** That of each attempt. */
+  readonly hosts: readonly string[];
   readonly error: RecordedError | undefined;
 }
 
 /**
- * Wraps `stream` and `chat`, and `redact` for their calls; all other members are the upstream's own, including unknown
- * ones. A proxy, since the upstream may be an object of a class with private fields.
+ * Wraps `stream`, `chat` and `messages`, and `redact` for their calls; all other members are the upstream's own, including
+ * unknown ones. A proxy, since the upstream may be an object of a class with private fields.
  */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
   const calls = new OwnCalls();
@@ -37,19 +38,21 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
     const watch = new EventWatch(upstream, { call, calls }, sink, request);
     return mapped(upstream.stream(request, watch.call), watch);
   };
-  const chat: NonNullable<Upstream['chat']> = (body, call) => {
-    const watch = new ChatWatch(upstream, { call, calls }, sink, body);
-    // The cast: this is called only if the upstream has `chat`.
-    const chatOf = upstream.chat as NonNullable<Upstream['chat']>;
-    return mapped(chatOf.call(upstream, body, watch.call), watch);
-  };
+  const passing =
+    (name: 'chat' | 'messages'): Pass =>
+    (body, call) => {
+      const watch = new ChatWatch(upstream, { call, calls }, sink, body);
+      // The cast: this is called only if the upstream has the function.
+      return mapped((upstream[name] as Pass).call(upstream, body, watch.call), watch);
+    };
+  const passed = { chat: passing('chat'), messages: passing('messages') };
   const redact: NonNullable<Upstream['redact']> = (error, call) =>
     upstream.redact?.(error, calls.passedOn(call)) ?? error;
   return new Proxy(upstream, {
     get(target, name) {
       if (name === 'stream') return stream;
       const value: unknown = Reflect.get(target, name, target);
-      if (name === 'chat') return value && chat;
+      if (name === 'chat' || name === 'messages') return value && passed[name];
       if (name === 'redact') return value && redact;
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -62,6 +65,12 @@ interface ObservedCall {
   readonly calls: OwnCalls;
 }
 
+/** Posts a body unchanged, and yields the answer unchanged. */
+type Pass = NonNullable<Upstream['chat']>;
+
+/** The most attempts of one call that are counted by their host. */
+const MOST_HOSTS = 32;
+
 /** Follows one call, whose batches pass unchanged. */
 abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   readonly call: UpstreamCall;
@@ -73,7 +82,7 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   private readonly began = performance.now();
   private first: number | undefined = undefined;
   private attempts = 0;
-  private host: string | undefined = undefined;
+  private readonly hosts: string[] = [];
   private isOver = false;
 
   constructor(upstream: Upstream, { call, calls }: ObservedCall, sink: CallSink, given: unknown) {
@@ -83,7 +92,7 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     this.given = this.record && sink.keepsText ? given : undefined;
     const onAttempt: OnAttempt = (made) => {
       this.attempts = made.attempt;
-      this.host = made.host;
+      if (this.hosts.length < MOST_HOSTS) this.hosts.push(made.host);
       this.record?.attempt(made.host);
       call.onAttempt?.(made);
     };
@@ -141,8 +150,8 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     if (this.given !== undefined) this.record?.given(this.given);
     this.given = undefined;
     this.record?.ended(error);
-    const { first: firstOutput, attempts, host } = this;
-    this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, host, error });
+    const { first: firstOutput, attempts, hosts } = this;
+    this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, hosts, error });
   }
 }
 

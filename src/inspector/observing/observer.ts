@@ -134,19 +134,19 @@ export class Observer implements CallSink {
   }
 
   private onTurn(turn: ObservedTurn): ReceiveEvents {
-    const { body, signal } = turn;
+    const { api, body, signal } = turn;
     const recording = this.ring.begin(turn, signal);
     const kept = this.keepsText ? body : redactedBody(body, this.redact);
     recording.body = recording.keepJson(kept, this.limit);
     recording.asked = askedIn(kept);
-    recording.isChat = isRecord(body) && body.messages !== undefined;
+    recording.api = api;
     recording.previousId = idIn(body, 'previous_response_id');
     recording.conversation = idIn(body, 'conversation');
     // The cast: the routers are of this package and version.
     return (events) => takeEvents(recording, events as readonly TurnEvent[], this.items);
   }
 
-  /** Ends the recording of an answer without events: a chat completion, or a compaction. */
+  /** Ends the recording of an answer without events: a chat completion, a message that passes through, or a compaction. */
   private onResponse({ requestId, responseId, status, usage, cost, upstreamModel }: ResponseInfo): void {
     const recording = this.ring.ofRequest(requestId);
     if (recording?.info.responseId !== responseId || !recording.isRunning) return;
@@ -159,7 +159,7 @@ export class Observer implements CallSink {
     if (known?.isRunning || (known?.status === 'failed' && known.error?.code === error.code)) {
       known.fail(recordedError(error));
       // A turn that has begun still has an end of its own.
-      const isStreaming = known.isChat && known.info.stream && known.firstOutput !== undefined;
+      const isStreaming = known.api !== 'responses' && known.info.stream && known.firstOutput !== undefined;
       if (known.events === 0 && !isStreaming) known.end('failed');
       return;
     }

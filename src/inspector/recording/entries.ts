@@ -1,4 +1,5 @@
 /** The entries of a recording. */
+import type { GrownText } from '../../protocol/grown-text.ts';
 import type { Kept } from './kept.ts';
 
 /** The state of a response; `refused` is a request for which no model was called. */
@@ -39,7 +40,9 @@ export interface LiveItem {
   /** The number of its deltas. */
   deltas: number;
   /** The text so far, while it grows. */
-  text: string;
+  growing: GrownText;
+  /** Its length. */
+  characters: number;
   /** The whole item, once it is complete. */
   json: Kept;
 }

@@ -1,5 +1,6 @@
 /** The items of a response as its events build them: when each began, how its text grew, and the whole item at its end. */
 import type { TurnEvent } from '../../protocol/events.ts';
+import { grow as append } from '../../protocol/grown-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { NOTHING_KEPT } from './kept.ts';
 import type { Recording } from './recording.ts';
@@ -67,7 +68,8 @@ function begin(
     argumentsAt: undefined,
     end: undefined,
     deltas: 0,
-    text: '',
+    growing: { text: '', tail: '' },
+    characters: 0,
     json,
   };
   recording.changed(ITEM_BYTES);
@@ -77,8 +79,9 @@ function grow(recording: Recording, index: number, text: string, { limit, keepsG
   const item = recording.items[index];
   if (!item) return;
   item.deltas += 1;
-  if (!keepsGrowing || item.text.length >= Math.min(limit, recording.room)) return;
-  item.text += text;
+  if (!keepsGrowing || item.characters >= limit || item.characters >= recording.room) return;
+  append(item.growing, text);
+  item.characters += text.length;
   recording.growth += text.length;
 }
 
@@ -91,8 +94,9 @@ function finish(recording: Recording, index: number, whole: JsonObject, { limit,
   const item = recording.items[index];
   if (!item) return;
   item.end = recording.elapsed();
-  recording.growth -= item.text.length;
-  item.text = '';
+  recording.growth -= item.characters;
+  item.growing = { text: '', tail: '' };
+  item.characters = 0;
   item.json = recording.keepJson(redacted(whole), limit);
   if (item.type === 'compaction') recording.mark('compaction');
 }

@@ -1,4 +1,5 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
+import type { ApiName } from '../../ports/endpoints/endpoint-request.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import type { Usage } from '../../protocol/events.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
@@ -39,7 +40,7 @@ export class Recording {
   body: Kept = NOTHING_KEPT;
   previousId: string | undefined = undefined;
   conversation: string | undefined = undefined;
-  isChat = false;
+  api: ApiName = 'responses';
   events = 0;
   firstOutput: number | undefined = undefined;
   duration: number | undefined = undefined;

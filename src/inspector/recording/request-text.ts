@@ -10,6 +10,8 @@ const LONGEST_PREVIEW = 160;
 const MOST_SEARCHED = 100;
 /** Lists of the APIs that hold items or messages. */
 const LISTS = ['input', 'messages'] as const;
+/** What the APIs call the system's own message. */
+const RULES = ['instructions', 'system'] as const;
 
 /** The function with which items are kept: an item that it throws for is left out. */
 export function safely(redact: Redact | undefined): Redact {
@@ -32,8 +34,9 @@ export function redactedBody(body: unknown, redact: Redact): unknown {
     if (Array.isArray(list)) changed[name] = list.map((item) => (isRecord(item) ? redact(item) : item));
     if (typeof list === 'string') changed[name] = redact({ type: 'message', role: 'user', content: list });
   }
-  if (typeof body.instructions === 'string')
-    changed.instructions = redact({ type: 'message', role: 'system', content: body.instructions });
+  for (const name of RULES)
+    if (typeof body[name] === 'string' || Array.isArray(body[name]))
+      changed[name] = redact({ type: 'message', role: 'system', content: body[name] });
   return { ...body, ...changed };
 }
 
@@ -43,7 +46,17 @@ export function askedIn(body: unknown): string {
   const list = body.input ?? body.messages;
   if (typeof list === 'string') return list;
   const newest = Array.isArray(list) ? list.slice(-MOST_SEARCHED) : [];
-  return textOf(newest.findLast((item) => textOf(item) !== ''));
+  for (const item of newest.reverse()) {
+    const text = textOf(item) || decisionOf(item);
+    if (text !== '') return text;
+  }
+  return '';
+}
+
+/** An answer to an approval, which has no text of its own. */
+function decisionOf(item: unknown): string {
+  if (!isRecord(item) || item.type !== 'mcp_approval_response') return '';
+  return item.approve === true ? 'Approval: yes' : 'Approval: no';
 }
 
 /** The beginning of a text on one line, without what looks like a key. */

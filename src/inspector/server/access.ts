@@ -14,7 +14,7 @@ export async function refusalOf(
 }
 
 const LOCAL_ONLY = [
-  'The inspector answers requests from its own machine only, under a name of that machine, such as http://localhost.',
+  'The inspector answers requests from its own machine only, without a proxy, under a name of that machine, such as http://localhost.',
   'To open it to others, give createInspector the option authorize, or put your authentication in front and set behindAuth: true.',
 ].join('\n');
 
@@ -23,15 +23,31 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /** Headers of proxies: behind one, every client has the proxy's address. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+const FORWARDED =
+  /^(?:forwarded|x-forwarded-|x-original-|x-real-ip$|x-client-ip$|x-envoy-|via$|cf-|true-client-ip$|x-amzn-)/;
 
 /**
  * By the socket's address, since a client may write any header; and by the name that the browser uses for the server, since another site's
  * domain may resolve to this machine (DNS rebinding).
  */
 function isOfThisMachine({ socket, headers }: IncomingMessage): boolean {
-  if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
+  if (Object.keys(headers).some((name) => FORWARDED.test(name))) return false;
   return isLoopback(socket.remoteAddress ?? '') && isLocalHost(headers.host);
+}
+
+/**
+ * Whether a page of another origin sends the request, which it may read if the host allows it to, such as by `cors()` for the whole
+ * app. Browsers send `Sec-Fetch-Site` to `https` and to this machine, and `Origin` to all with what a page may not send on its own.
+ */
+export function isOfAnotherSite({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const { origin, host } = headers;
+  return origin !== undefined && hostIn(origin) !== host?.toLowerCase();
+}
+
+function hostIn(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
 /** Whether the header `Host` has a name of this machine, with any port. */

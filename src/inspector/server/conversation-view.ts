@@ -1,4 +1,5 @@
 /** Conversations: responses that continue one another, as trees. */
+import { wholeText } from '../../protocol/grown-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Recording } from '../recording/recording.ts';
 import { preview, textOf } from '../recording/request-text.ts';
@@ -13,13 +14,27 @@ interface Turn {
 
 const MOST_TREES = 100;
 const MOST_TURNS = 500;
+/** Of all trees together: the page asks again while responses run. */
+const MOST_SHOWN = 1000;
 
 /** The newest conversations; `of` is the number of a response, for the conversation that it is in. */
 export function conversationView(ring: Ring, query: URLSearchParams) {
-  const roots = treesOf(ring.newestFirst().filter(({ isChat, status }) => !isChat && status !== 'refused'));
+  const roots = treesOf(ring.newestFirst().filter(({ api, status }) => api === 'responses' && status !== 'refused'));
   const wanted = Number(query.get('of') ?? 0);
   const shown = wanted > 0 ? roots.filter((root) => holds(root, wanted)) : roots;
-  return { version: ring.version, found: shown.length, trees: shown.slice(0, MOST_TREES).map(treeView) };
+  return { version: ring.version, found: shown.length, trees: treeViews(shown) };
+}
+
+function treeViews(roots: readonly Turn[]) {
+  const views: ReturnType<typeof treeView>[] = [];
+  let turns = 0;
+  for (const root of roots.slice(0, MOST_TREES)) {
+    if (turns >= MOST_SHOWN) break;
+    const view = treeView(root);
+    turns += view.turns.length;
+    views.push(view);
+  }
+  return views;
 }
 
 /** Links responses within one tenant: another tenant's response with the same id is a different one. */
@@ -90,7 +105,7 @@ function treeView(root: Turn) {
 function answeredIn({ items }: Recording): string {
   const last = items.findLast((item) => item?.type === 'message');
   if (!last) return '';
-  if (last.json.text === '') return preview(last.text);
+  if (last.json.text === '') return preview(wholeText(last.growing));
   try {
     const item: unknown = JSON.parse(last.json.text);
     return isRecord(item) ? preview(textOf(item)) : '';

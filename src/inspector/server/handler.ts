@@ -1,9 +1,10 @@
 /** Serves the pages and their data over Node's own request and response. */
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VERSION } from '../../protocol/version.ts';
 import type { Observer } from '../observing/observer.ts';
 import type { Ring } from '../recording/ring.ts';
-import { refusalOf } from './access.ts';
+import { isOfAnotherSite, refusalOf } from './access.ts';
 import { assetNamed } from './assets.ts';
 import { conversationView } from './conversation-view.ts';
 import { listView } from './list-view.ts';
@@ -11,6 +12,7 @@ import type { LivePages } from './live.ts';
 import type { InspectorSettings } from './options.ts';
 import { toolView, upstreamView } from './part-views.ts';
 import { responseView } from './response-view.ts';
+import { runTool } from './tool-run.ts';
 
 /** A handler of Express, Connect or bare Node. */
 export type InspectorHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
@@ -48,19 +50,38 @@ export function inspectorHandler(parts: InspectorParts): InspectorHandler {
 async function answer(req: IncomingMessage, res: ServerResponse, parts: InspectorParts): Promise<void> {
   const refusal = await refusalOf(req, parts.settings);
   if (refusal !== undefined) return send(res, 403, 'text/plain; charset=utf-8', `${refusal}\n`);
-  if (req.method !== 'GET' && req.method !== 'HEAD') {
-    res.setHeader('allow', 'GET, HEAD');
-    return send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
-  }
   // Joined as text: resolved against a base, a path that begins with two slashes would name a host.
   const url = `http://inspector${req.url ?? '/'}`;
   if (!URL.canParse(url)) return notFound(res);
   const { pathname, searchParams } = new URL(url);
+  const isRun = pathname === RUN && req.method === 'POST' && parts.settings.apiPath !== undefined;
+  if (req.method !== 'GET' && req.method !== 'HEAD' && !isRun) return readOnly(res);
   if (lacksSlash(req, pathname)) return toFolder(req, res);
+  if (pathname.startsWith('/api/') && isOfAnotherSite(req)) return sendJson(res, 403, { error: OTHER_SITE });
+  if (isRun) return sendRun(req, res, parts);
   if (pathname.startsWith('/api/')) return sendData(req, res, { path: pathname.slice(5), query: searchParams }, parts);
   const asset = await assetNamed(pathname === '/' ? 'index.html' : pathname.slice(1));
   if (!asset) return notFound(res);
   send(res, 200, asset.type, asset.content);
+}
+
+/** Where the page runs a tool: the only request that does anything. */
+const RUN = '/api/tools/run';
+
+const OTHER_SITE = 'The inspector answers its own page, and no page of another origin.';
+
+function readOnly(res: ServerResponse): void {
+  res.setHeader('allow', 'GET, HEAD');
+  send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
+}
+
+async function sendRun(req: IncomingMessage, res: ServerResponse, { observer }: InspectorParts): Promise<void> {
+  const leaves = new AbortController();
+  res.once('close', () => leaves.abort());
+  const { providers, toolCounts: counts, keepsText } = observer;
+  const settings = { providers, counts, keepsText, requestId: `inspector_${randomUUID()}`, signal: leaves.signal };
+  const { status, body } = await runTool(req, settings);
+  sendJson(res, status, body);
 }
 
 /** Express and Connect pass the same path with and without the last slash; the page's relative links need the slash. */

@@ -2,6 +2,7 @@
 import type { Recording } from '../recording/recording.ts';
 import { preview } from '../recording/request-text.ts';
 import type { Ring } from '../recording/ring.ts';
+import { summaryOf } from './summary.ts';
 
 /** One line of the list; times in milliseconds. */
 export function rowOf(recording: Recording) {
@@ -23,6 +24,8 @@ export function rowOf(recording: Recording) {
     firstOutput: recording.firstOutput ?? null,
     duration: recording.duration ?? null,
     elapsed: recording.isRunning ? recording.elapsed() : null,
+    events: recording.events,
+    upstreamModel: recording.upstreamModel ?? null,
     tools: toolNames(recording),
     toolFailures: tools.filter((tool) => tool.error !== undefined).length,
     items: items.length,
@@ -32,10 +35,12 @@ export function rowOf(recording: Recording) {
   };
 }
 
-function apiOf({ status, isChat, info }: Recording): string {
+const SHORT = { responses: 'responses', 'chat-completions': 'chat', messages: 'messages' } as const;
+
+function apiOf({ status, api, info }: Recording): string {
   if (status === 'refused') return '';
   const way = info.background ? 'background' : info.stream ? 'stream' : 'json';
-  return `${isChat ? 'chat' : 'responses'} ${way}`;
+  return `${SHORT[api]} ${way}`;
 }
 
 const MOST_TOOL_NAMES = 8;
@@ -64,6 +69,7 @@ export function listView(ring: Ring, query: URLSearchParams) {
     bytes: ring.bytes,
     found: found.length,
     more: page.length > limit,
+    summary: summaryOf(found),
     models: choices(all, ({ info }) => info.model),
     tenants: choices(all, ({ info }) => info.scope),
     rows: page.slice(0, limit).map(rowOf),

@@ -33,8 +33,8 @@ export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage>
   /** Whether an authentication middleware runs before the inspector, so that every request that arrives is admitted. Default: false. */
   readonly behindAuth?: boolean | undefined;
   /**
-   * Whether the page can send requests to the API of this app, which answers them as it would any client; true for an API at
-   * `/v1`. Default: false.
+   * Whether the page can send requests to the API of this app, which answers them as it would any client, and run the tools of the observed
+   * routers; true for an API at `/v1`. Default: false.
    */
   readonly playground?: boolean | PlaygroundOptions | undefined;
   /**

@@ -1,6 +1,6 @@
 /** The parts around the responses: servers of tools, and model servers. */
 import type { ProvidedTool, ToolProvider, ToolServerStatus } from '../../ports/tool-provider.ts';
-import type { Upstream } from '../../ports/upstream.ts';
+import type { ModelServerStatus, Upstream } from '../../ports/upstream.ts';
 import { isPromise, isRecord } from '../../protocol/record.ts';
 import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 import type { Count, ToolCounts, UpstreamCount, UpstreamCounts } from '../observing/counts.ts';
@@ -37,11 +37,29 @@ export async function toolView({ providers, toolCounts, choosesTools }: ToolPart
   return { choosesTools, servers };
 }
 
+/** A tool, and who runs it. */
+export interface OfferedTool {
+  readonly tool: ProvidedTool;
+  readonly provider: ToolProvider<never>;
+}
+
+/** The tools that the providers offer to everyone now. */
+export async function offeredTools(providers: ReadonlySet<ToolProvider<never>>): Promise<readonly OfferedTool[]> {
+  const lists = await Promise.all(
+    [...providers].map(async (provider) => (await toolsOf(provider)).map((tool) => ({ tool, provider }))),
+  );
+  return lists.flat();
+}
+
 /** The view of one provider; a host's own provider may fail in any way. */
 async function partsOf(provider: ToolProvider<never>) {
   const states = await attempt(() => provider.status?.() ?? [], []);
+  return { states: states.filter(isState), tools: await toolsOf(provider) };
+}
+
+async function toolsOf(provider: ToolProvider<never>): Promise<readonly ProvidedTool[]> {
   const tools = await attempt(() => provider.list(AbortSignal.timeout(LIST_MS)), []);
-  return { states: states.filter(isState), tools: tools.filter(isTool) };
+  return tools.filter(isTool);
 }
 
 async function attempt<Value>(
@@ -77,8 +95,11 @@ function serverView(
 ) {
   const names = [...new Set([...tools.map(({ name }) => name), ...counts.keys()])].sort();
   const { protocol } = tools.find((tool) => tool.protocol) ?? {};
+  const transport: unknown = state && 'transport' in state ? state.transport : undefined;
   return {
     label,
+    transport: typeof transport === 'string' ? transport : null,
+    total: sumOf([...counts.values()]),
     state: state?.state ?? null,
     error: state?.error === undefined ? null : withoutKeys(state.error),
     protocol: protocol ? `${protocol.era} ${protocol.version ?? ''}`.trim() : null,
@@ -90,6 +111,7 @@ function serverView(
         description: tool?.description ?? '',
         deferred: tool?.deferred ?? false,
         requestedBy: tool?.requestedBy ?? null,
+        canRun: tool !== undefined && tool.requestedBy === undefined,
         schema: tool?.parameters ? keptJson(tool.parameters, LONGEST_SCHEMA).text : '',
         ...countView(counts.get(name)),
       };
@@ -105,7 +127,9 @@ export async function upstreamView({ counts }: UpstreamCounts) {
     ...countView(count),
     retries: count.retries,
     firstOutput: count.firstOutputs > 0 ? count.firstOutputMs / count.firstOutputs : null,
-    hosts: [...count.hosts].map(([host, calls]) => ({ host, calls })),
+    hosts: [...count.hosts].map(([host, tried]) => ({ host, ...tried })),
+    recent: count.recent,
+    servers: serversOf(upstream),
     status: await statusOf(upstream),
     ...healthOf(count),
   }));
@@ -121,7 +145,22 @@ function healthOf({ calls, lastAt, lastError }: UpstreamCount) {
   return { health: failedLast && Date.now() - lastAt < COUNTS_MS ? 'failing' : 'ok' };
 }
 
-/** An upstream that combines several may have a status of its own. */
+/** The most servers of one upstream that are shown. */
+const MOST_SERVERS = 256;
+
+/** The servers behind an upstream that chooses among several; a host's own upstream may fail in any way. */
+function serversOf(upstream: Upstream): readonly ModelServerStatus[] {
+  try {
+    return (upstream.servers?.() ?? []).slice(0, MOST_SERVERS).map(({ name, state, inFlight, lastError }) => ({
+      ...{ name: String(name), state, inFlight: Number(inFlight) },
+      lastError: typeof lastError === 'string' ? withoutKeys(lastError) : null,
+    }));
+  } catch {
+    return [];
+  }
+}
+
+/** A host's own upstream may have a status of any shape. */
 async function statusOf(upstream: Upstream & { readonly status?: unknown }): Promise<string | null> {
   if (typeof upstream.status !== 'function') return null;
   try {
@@ -142,6 +181,18 @@ function countView(count: Count | undefined) {
     lastAt: lastAt || null,
     lastError: lastError && { ...lastError, message: withoutKeys(lastError.message) },
   };
+}
+
+function sumOf(counts: readonly Count[]) {
+  const sum = counts.reduce(
+    ({ calls, failures, totalMs }, each) => ({
+      calls: calls + each.calls,
+      failures: failures + each.failures,
+      totalMs: totalMs + each.totalMs,
+    }),
+    { calls: 0, failures: 0, totalMs: 0 },
+  );
+  return { calls: sum.calls, failures: sum.failures, mean: sum.calls > 0 ? sum.totalMs / sum.calls : null };
 }
 
 const NO_COUNT: Count = { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };

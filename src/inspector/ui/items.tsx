@@ -1,9 +1,9 @@
 /** The items of a response, as its client sees them. */
 import type { JsonObject } from '../../protocol/record.ts';
 import type { responseView } from '../server/response-view.ts';
-import { count, ms, parsed, pretty, visible } from './format.tsx';
-import { Pager } from './pager.tsx';
-import { Box, Fold, Text } from './parts.tsx';
+import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { Pager } from './parts/pager.tsx';
+import { Box, Fold, Text } from './parts/parts.tsx';
 
 type Response = ReturnType<typeof responseView>;
 type Item = Response['itemList'][number];
@@ -20,11 +20,13 @@ export function ItemList({
   const { itemList, itemCount, firstItem } = response;
   return (
     <>
-      <h2>Items{itemCount > 0 ? ` (${count(itemCount)})` : ''}</h2>
+      <h2>
+        Items <span class="count">{count(itemCount)}</span>
+      </h2>
       {itemCount === 0 && <p class="faint">{response.status === 'running' ? 'None yet.' : 'None.'}</p>}
       <ol class="items" start={firstItem}>
         {itemList.map((item) => (
-          <li key={item.index}>
+          <li key={item.index} id={`item-${item.index}`}>
             <ItemView item={item} />
           </li>
         ))}
@@ -34,23 +36,23 @@ export function ItemList({
   );
 }
 
+/** What an item is, for its colour. */
+function kindOf(type: string): string {
+  if (type === 'message' || type === 'reasoning') return type;
+  return type.includes('approval') || type === 'compaction' ? 'mark' : 'tool';
+}
+
 function ItemView({ item }: { readonly item: Item }) {
   const fields = parsed(item.json) ?? {};
-  const took = item.end === null ? 'running' : ms(item.end - item.start);
-  const name = [fields.server_label, fields.name].filter((each) => typeof each === 'string').join(' ');
-  const deltas = item.deltas > 0 ? `, ${count(item.deltas)} deltas` : '';
+  const name = [fields.server_label, fields.name].filter((each) => typeof each === 'string').join(' · ');
   return (
-    <article class={`entry ${item.type}`}>
+    <article class={`entry ${kindOf(item.type)} ${item.end === null ? 'growing' : ''}`} tabIndex={-1}>
       <header>
         <strong>{visible(item.type)}</strong> {name !== '' && <span class="mono">{visible(name)}</span>}{' '}
         {typeof fields.status === 'string' && fields.status !== 'completed' && (
           <span class="error">{visible(fields.status)}</span>
         )}
-        <span class="faint">
-          {' '}
-          at {ms(item.start)}, {item.end === null ? took : `for ${took}`}
-          {deltas}
-        </span>
+        <span class="when">{timesOf(item)}</span>
       </header>
       {item.end === null ? <Text of={item.growing} class="body" /> : <Content fields={fields} />}
       {item.json !== '' && (
@@ -60,6 +62,11 @@ function ItemView({ item }: { readonly item: Item }) {
       )}
     </article>
   );
+}
+
+function timesOf({ start, end, deltas }: Item): string {
+  const took = end === null ? 'running' : `for ${ms(end - start)}`;
+  return `at ${ms(start)}, ${took}${deltas > 0 ? `, ${count(deltas)} ${deltas === 1 ? 'delta' : 'deltas'}` : ''}`;
 }
 
 /** Longer texts are shown whole only in the JSON. */
@@ -74,15 +81,21 @@ function Content({ fields }: { readonly fields: JsonObject }) {
       {text !== '' && <Text of={shortened(text)} class="body" />}
       {typeof given === 'string' && given !== '' && <Labelled label="arguments" text={pretty(given)} />}
       {typeof output === 'string' && <Labelled label="output" text={pretty(output)} />}
-      {error !== undefined && error !== null && <Labelled label="error" text={pretty(JSON.stringify(error))} />}
+      {error !== undefined && error !== null && <Labelled label="error" text={pretty(JSON.stringify(error))} isBad />}
     </>
   );
 }
 
-function Labelled({ label, text }: { readonly label: string; readonly text: string }) {
+interface LabelledProps {
+  readonly label: string;
+  readonly text: string;
+  readonly isBad?: boolean;
+}
+
+function Labelled({ label, text, isBad = false }: LabelledProps) {
   return (
-    <div class="labelled">
-      <span class="faint">{label}</span>
+    <div class={isBad ? 'labelled error' : 'labelled'}>
+      <span class="label">{label}</span>
       <Text of={shortened(text)} class="body mono" />
     </div>
   );

@@ -2,11 +2,12 @@
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Conversations } from './conversations.tsx';
-import { type Live, useData, useLive, usePlace } from './data.tsx';
+import { type Live, useData, useLive, usePlace } from './parts/data.tsx';
 import { Playground } from './playground.tsx';
 import { Requests } from './requests.tsx';
 import { ResponsePage } from './response.tsx';
-import { ToolsPage, UpstreamsPage } from './servers.tsx';
+import { UpstreamsPage } from './servers.tsx';
+import { ToolsPage } from './tools.tsx';
 
 /** The server's version and settings. */
 interface About {
@@ -58,6 +59,7 @@ function useTitle(name: string, main: { readonly current: HTMLElement | null }):
   useEffect(() => {
     const [, title] = PAGES.find(([page]) => page === name) ?? ['', 'Response'];
     document.title = `${title} – Inspector`;
+    document.querySelector('.head [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     if (!isFirst.current) scrollTo(0, 0);
     isFirst.current = false;
@@ -81,7 +83,7 @@ function Page({ name, id, query, version, about }: PageProps) {
     case 'conversations':
       return <Conversations key={query.get('of')} version={version} of={query.get('of')} />;
     case 'tools':
-      return <ToolsPage version={version} />;
+      return <ToolsPage version={version} canRun={!!about?.apiPath} />;
     case 'upstreams':
       return <UpstreamsPage version={version} />;
     case 'playground':
@@ -106,6 +108,10 @@ function Head({
   const current = page === 'responses' ? '' : page;
   return (
     <header class="head">
+      <span class="brand">
+        <img src="icon.svg" alt="" width="20" height="20" />
+        Inspector
+      </span>
       <nav aria-label="Main">
         {PAGES.filter(([name]) => name !== 'playground' || about?.apiPath).map(([name, title]) => (
           <a key={name} href={`#/${name}`} aria-current={name === current ? 'page' : undefined}>

@@ -1,18 +1,19 @@
 /** Sends a request to the API as any client would, and shows the answer as text and as events. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
-import { count, ms, parsed, pretty } from './format.tsx';
-import { Box, Text } from './parts.tsx';
+import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { Choice, Copy, Scroll, Text } from './parts/parts.tsx';
 import { type AnswerEvent, eventsOf } from './stream.tsx';
 
 type Response = ReturnType<typeof responseView>;
 
-const APIS = { responses: '/responses', chat: '/chat/completions' } as const;
+const APIS = { responses: '/responses', chat: '/chat/completions', messages: '/messages' } as const;
 type Api = keyof typeof APIS;
 
 const EXAMPLES: Readonly<Record<Api, object>> = {
   responses: { model: '', input: 'Say hello.', stream: true },
   chat: { model: '', messages: [{ role: 'user', content: 'Say hello.' }], stream: true },
+  messages: { model: '', max_tokens: 1024, messages: [{ role: 'user', content: 'Say hello.' }], stream: true },
 };
 
 /** What has come back so far. */
@@ -22,9 +23,11 @@ interface Answer {
   readonly events: readonly AnswerEvent[];
   readonly dropped: number;
   readonly isRunning: boolean;
+  /** The answer's `x-request-id`. */
+  readonly requestId: string;
 }
 
-const NOTHING: Answer = { status: '', text: '', events: [], dropped: 0, isRunning: false };
+const NOTHING: Answer = { status: '', text: '', events: [], dropped: 0, isRunning: false, requestId: '' };
 
 interface Props {
   readonly apiPath: string;
@@ -36,13 +39,13 @@ export function Playground({ apiPath, from }: Props) {
   const [api, setApi] = useState<Api>('responses');
   const [body, setBody] = useState(() => pretty(JSON.stringify(EXAMPLES.responses)));
   const [key, setKey] = useState('');
-  const models = useModels(apiPath, key, (model) => setBody((text) => withModel(text, model)));
+  const models = useModels(apiPath, key, (model) => setBody((text) => withFirstModel(text, model)));
   const { answer, send, stop } = useAnswer();
   useEffect(() => {
     if (from !== null)
       void recorded(from).then((found) => {
         if (!found) return;
-        setApi(found.api.startsWith('chat') ? 'chat' : 'responses');
+        setApi(apiOf(found.api));
         setBody(pretty(found.body.text));
       });
   }, [from]);
@@ -57,9 +60,14 @@ export function Playground({ apiPath, from }: Props) {
   };
   return (
     <>
-      <h1>Playground</h1>
+      <div class="title">
+        <h1>Playground</h1>
+        <span class="faint">
+          {from === null ? `Requests go to ${apiPath} of this app, as those of any client.` : `From response ${from}`}
+        </span>
+      </div>
       <div class="sides">
-        <form class="composer" onSubmit={submit}>
+        <form class="card composer" onSubmit={submit}>
           <div class="filters">
             <ApiField api={api} choose={choose} />
             <ModelField
@@ -85,6 +93,7 @@ function ApiField({ api, choose }: { readonly api: Api; readonly choose: (api: A
       <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
         <option value="responses">Responses</option>
         <option value="chat">Chat Completions</option>
+        <option value="messages">Messages</option>
       </select>
     </label>
   );
@@ -169,25 +178,90 @@ function SendBar({ isJson, isRunning, stop }: SendBarProps) {
   );
 }
 
+const VIEWS = ['text', 'events'] as const;
+
 function AnswerView({ answer }: { readonly answer: Answer }) {
-  const events = answer.events.map(({ at, type, data }) => `${ms(at).padStart(8)}  ${type}\n${data}`).join('\n\n');
+  const [view, setView] = useState<(typeof VIEWS)[number]>('text');
+  const { status, isRunning, requestId, events, dropped } = answer;
   return (
-    <section aria-label="Answer">
-      <p role="status">{answer.status || 'Nothing has been sent.'}</p>
-      <h2>Text</h2>
-      <div class="answer">
-        <Text of={answer.text} class="body" />
+    <section class="card result" aria-label="Answer">
+      <header>
+        <p role="status" class={isRunning ? 'busy' : ''}>
+          {status || 'Nothing has been sent.'}
+        </p>
+        {requestId !== '' && !isRunning && <Recorded requestId={requestId} />}
+      </header>
+      <div class="bar">
+        <Choice label="View of the answer" of={VIEWS} value={view} onChange={setView} />
+        {events.length > 0 && <span class="faint">{eventCount(events.length + dropped)}</span>}
+        <Copy class="small" of={() => (view === 'text' ? answer.text : events.map(({ data }) => data).join('\n'))}>
+          Copy
+        </Copy>
       </div>
-      <h2>Events{answer.events.length > 0 ? ` (${count(answer.events.length + answer.dropped)})` : ''}</h2>
-      {answer.dropped > 0 && <p class="faint">The first {count(answer.dropped)} are not shown.</p>}
-      <Box of={events} label="Events of the answer" />
+      {view === 'text' ? (
+        <div class="answer">
+          <Text of={answer.text} class="body" />
+        </div>
+      ) : (
+        <Events of={events} dropped={dropped} />
+      )}
     </section>
   );
+}
+
+function eventCount(events: number): string {
+  return `${count(events)} ${events === 1 ? 'event' : 'events'}`;
+}
+
+/** A link to the response in the list. */
+function Recorded({ requestId }: { readonly requestId: string }) {
+  const [number, setNumber] = useState<number>();
+  useEffect(() => {
+    const query = new URLSearchParams({ q: requestId, limit: '1' });
+    fetch(`api/responses?${query}`)
+      .then((response) => response.json())
+      .then(({ rows }: { readonly rows: readonly { readonly number: number }[] }) => setNumber(rows[0]?.number))
+      .catch(() => {});
+  }, [requestId]);
+  return number === undefined ? null : <a href={`#/responses/${number}`}>Look at it</a>;
+}
+
+/** Events that are shown: the page would be slow with all. */
+const SHOWN_EVENTS = 400;
+
+function Events({ of, dropped }: { readonly of: readonly AnswerEvent[]; readonly dropped: number }) {
+  const hidden = dropped + Math.max(of.length - SHOWN_EVENTS, 0);
+  return (
+    <>
+      {hidden > 0 && <p class="faint small">The first {count(hidden)} are not shown.</p>}
+      <Scroll label="Events of the answer" class="box events">
+        <ol>
+          {of.slice(-SHOWN_EVENTS).map(({ at, type, data }, place) => (
+            <li key={hidden + place}>
+              <span class="when">{ms(at)}</span> <strong>{visible(type)}</strong>
+              <pre>{visible(data)}</pre>
+            </li>
+          ))}
+        </ol>
+      </Scroll>
+    </>
+  );
+}
+
+/** The API of a recorded request, such as `chat stream`. */
+function apiOf(recorded: string): Api {
+  const [name = ''] = recorded.split(' ');
+  return Object.hasOwn(APIS, name) ? (name as Api) : 'responses';
 }
 
 function withModel(text: string, model: string): string {
   const fields = parsed(text);
   return fields && fields.model !== model ? JSON.stringify({ ...fields, model }, null, 2) : text;
+}
+
+/** The model is only chosen for a body that names none: that of a recorded request stays as it was. */
+function withFirstModel(text: string, model: string): string {
+  return parsed(text)?.model === '' ? withModel(text, model) : text;
 }
 
 async function recorded(number: string): Promise<Response | undefined> {
@@ -234,6 +308,12 @@ function useAnswer() {
     try {
       const headers = { 'content-type': 'application/json', ...authorization(key) };
       const response = await fetch(path, { method: 'POST', headers, body, signal: asking.signal });
+      const requestId = response.headers.get('x-request-id') ?? '';
+      setAnswer((before) => ({
+        ...before,
+        requestId,
+        status: `${response.status} ${response.statusText}, streaming …`,
+      }));
       for await (const events of eventsOf(response, began)) setAnswer((before) => withEvents(before, events));
       end(`${response.status} ${response.statusText} after ${ms(performance.now() - began)}`);
     } catch {

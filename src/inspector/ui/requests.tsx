@@ -1,9 +1,10 @@
 /** The list of responses, live, with filters. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { listView } from '../server/list-view.ts';
-import { useData } from './data.tsx';
-import { bytes, count, dollars, ms, short, time, visible } from './format.tsx';
-import { Scroll, Status, Text, Waiting } from './parts.tsx';
+import { Activity, Overview } from './overview.tsx';
+import { useData } from './parts/data.tsx';
+import { bytes, count, dollars, ms, short, time, visible } from './parts/format.tsx';
+import { Scroll, Status, Tenant, Text, Waiting } from './parts/parts.tsx';
 
 type List = ReturnType<typeof listView>;
 type Row = List['rows'][number];
@@ -16,6 +17,7 @@ export function Requests({ version }: { readonly version: number }) {
   const [pages, setPages] = useState<readonly number[]>([]);
   const [pausedAt, setPausedAt] = useState<number>();
   const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''));
+  const isFiltered = query.size > 0;
   const before = pages.at(-1);
   if (before !== undefined) query.set('before', String(before));
   const { data, error } = useData<List>(`api/responses?${query}`, pausedAt ?? version);
@@ -26,45 +28,46 @@ export function Requests({ version }: { readonly version: number }) {
   const last = data?.rows.at(-1)?.number;
   return (
     <>
-      <h1>Requests</h1>
-      <Filters filter={filter} list={data} onChange={change} />
-      <div class="bar">
-        <span role="status">{data ? summary(data, filter) : ''}</span>
+      <div class="title">
+        <h1>Requests</h1>
+        {data && <span class="faint">{summary(data, isFiltered)}</span>}
         <button
           type="button"
           aria-pressed={pausedAt !== undefined}
-          onClick={() => setPausedAt(pausedAt ? undefined : version)}
+          onClick={() => setPausedAt(pausedAt === undefined ? version : undefined)}
         >
-          Pause
+          {pausedAt === undefined ? 'Pause' : 'Paused'}
         </button>
       </div>
-      {data ? (
-        data.rows.length > 0 ? (
-          <Table rows={data.rows} />
-        ) : (
-          <Empty isFiltered={query.size > 0} />
-        )
-      ) : (
-        <Waiting error={error} />
+      {/* Announced when a filter changes what is found, not whenever a request arrives. */}
+      <span class="hidden" role="status">
+        {data && isFiltered ? `${count(data.found)} found` : ''}
+      </span>
+      {data && data.kept > 0 && <Overview of={data.summary} />}
+      <Filters filter={filter} list={data} onChange={change} />
+      {data && data.found > 1 && <Activity of={data.summary.activity} />}
+      {data && data.rows.length > 0 && <Table rows={data.rows} />}
+      {data?.rows.length === 0 && <Empty isFiltered={isFiltered} />}
+      {!data && <Waiting error={error} />}
+      {data && (pages.length > 0 || data.more) && (
+        <nav class="bar" aria-label="Pages">
+          <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
+            Newer
+          </button>
+          <button
+            type="button"
+            disabled={!data.more || last === undefined}
+            onClick={() => last && setPages([...pages, last])}
+          >
+            Older
+          </button>
+        </nav>
       )}
-      <nav class="bar" aria-label="Pages">
-        <button type="button" disabled={pages.length === 0} onClick={() => setPages(pages.slice(0, -1))}>
-          Newer
-        </button>
-        <button
-          type="button"
-          disabled={!data?.more || last === undefined}
-          onClick={() => last && setPages([...pages, last])}
-        >
-          Older
-        </button>
-      </nav>
     </>
   );
 }
 
-function summary({ found, kept, evicted, bytes: size }: List, filter: object): string {
-  const isFiltered = Object.values(filter).some(Boolean);
+function summary({ found, kept, evicted, bytes: size }: List, isFiltered: boolean): string {
   const gone = evicted > 0 ? `, ${count(evicted)} older ones dropped` : '';
   return `${isFiltered ? `${count(found)} of ` : ''}${count(kept)} kept (${bytes(size)})${gone}`;
 }
@@ -97,9 +100,13 @@ function Filters({ filter, list, onChange }: FilterProps) {
   }, []);
   const select = (name: keyof typeof NO_FILTER, choices: readonly string[]) => (
     <label>
-      <span>{name}</span>
-      <select value={filter[name]} onChange={({ currentTarget }) => onChange(name, currentTarget.value)}>
-        <option value="">all</option>
+      <span class="hidden">{name}</span>
+      <select
+        value={filter[name]}
+        class={filter[name] === '' ? '' : 'is-set'}
+        onChange={({ currentTarget }) => onChange(name, currentTarget.value)}
+      >
+        <option value="">any {name}</option>
         {choices.map((choice) => (
           <option key={choice} value={choice}>
             {short(choice, 40)}
@@ -112,11 +119,11 @@ function Filters({ filter, list, onChange }: FilterProps) {
     <search>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <label class="grow">
-          <span>search</span>
+          <span class="hidden">search</span>
           <input
             ref={search}
             type="search"
-            placeholder="text, id, tool, error …   ( / )"
+            placeholder="Search texts, ids, tools, errors   ( / )"
             value={filter.q}
             onInput={({ currentTarget }) => onChange('q', currentTarget.value)}
           />
@@ -140,29 +147,32 @@ function moveFocus(event: KeyboardEvent): void {
   links[at + step]?.focus();
 }
 
-const HEADS = [
-  'Time',
-  'Status',
-  'Model',
-  'Request',
-  'Tenant',
-  'Tokens in',
-  'Tokens out',
-  'Cost',
-  'First token',
-  'Duration',
-  'Tools',
-];
-const NUMERIC = new Set(['Tokens in', 'Tokens out', 'Cost', 'First token', 'Duration']);
+/** The columns, with the classes of their cells. */
+const COLUMNS = [
+  ['Time', 'time'],
+  ['Status', ''],
+  ['Request', 'wide'],
+  ['Model', ''],
+  ['Tenant', ''],
+  ['Tokens in', 'number'],
+  ['out', 'number'],
+  ['Cost', 'number cost'],
+  ['First token', 'number'],
+  ['Duration', 'duration'],
+  ['Tools', 'tools'],
+] as const;
 
 function Table({ rows }: { readonly rows: readonly Row[] }) {
+  const has = { cost: rows.some(({ cost }) => cost !== null), tools: rows.some(({ tools }) => tools.length > 0) };
+  const longest = Math.max(1, ...rows.map(({ duration, elapsed }) => duration ?? elapsed ?? 0));
+  const lacks = `${has.cost ? '' : 'no-cost'} ${has.tools ? '' : 'no-tools'}`;
   return (
-    <Scroll class="scroll" label="List of requests">
-      <table class="requests" onKeyDown={moveFocus}>
+    <Scroll class="scroll card" label="List of requests">
+      <table class={`requests ${lacks}`} onKeyDown={moveFocus}>
         <thead>
           <tr>
-            {HEADS.map((head) => (
-              <th key={head} scope="col" class={NUMERIC.has(head) ? 'number' : ''}>
+            {COLUMNS.map(([head, name]) => (
+              <th key={head} scope="col" class={name}>
                 {head}
               </th>
             ))}
@@ -170,7 +180,7 @@ function Table({ rows }: { readonly rows: readonly Row[] }) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <Line key={row.number} row={row} />
+            <Line key={row.number} row={row} longest={longest} />
           ))}
         </tbody>
       </table>
@@ -178,33 +188,55 @@ function Table({ rows }: { readonly rows: readonly Row[] }) {
   );
 }
 
-function Line({ row }: { readonly row: Row }) {
+function Line({ row, longest }: { readonly row: Row; readonly longest: number }) {
   return (
     <tr class={row.status}>
-      <td class="mono">{time(row.at)}</td>
-      <td>
+      <td class="time">{time(row.at)}</td>
+      <td class="state">
         <Status of={row.status} />
       </td>
-      <td class="short">{row.model === '' ? '–' : visible(row.model)}</td>
       <td class="wide">
         <a class="line" href={`#/responses/${row.number}`}>
           <Text of={row.asked || row.problem || row.id || row.requestId} />
-        </a>{' '}
-        {row.error && <span class="error">{visible(row.error)}</span>}
-        <span class="faint nowrap"> {row.api}</span>
+        </a>
+        <span class="under">
+          {row.error && <span class="error">{visible(row.error)} </span>}
+          {row.api}
+        </span>
       </td>
-      <td class="short mono" title={visible(row.tenant)}>
-        {row.tenant === '' ? '–' : short(row.tenant, 14)}
+      <td class="short model" title={visible(row.model)}>
+        {row.model === '' ? '–' : visible(row.model)}
+      </td>
+      <td class="of">
+        <Tenant of={row.tenant} />
       </td>
       <td class="number">{count(row.inputTokens)}</td>
       <td class="number">{count(row.outputTokens)}</td>
-      <td class="number">{dollars(row.cost)}</td>
+      <td class="number cost">{dollars(row.cost)}</td>
       <td class="number">{ms(row.firstOutput)}</td>
-      <td class="number">{row.duration === null ? `${ms(row.elapsed)} …` : ms(row.duration)}</td>
-      <td class={row.tools.length > 0 ? 'short' : 'short none'}>
+      <td class="duration">
+        <Duration row={row} longest={longest} />
+      </td>
+      <td class={row.tools.length > 0 ? 'tools short' : 'tools none'} title={row.tools.map(visible).join(', ')}>
         {row.tools.length > 0 ? visible(row.tools.join(', ')) : '–'}
         {row.toolFailures > 0 && <span class="error"> {row.toolFailures} failed</span>}
       </td>
     </tr>
+  );
+}
+
+/** The time, and a bar to the scale of the page: light until the first token. */
+function Duration({ row, longest }: { readonly row: Row; readonly longest: number }) {
+  const whole = row.duration ?? row.elapsed ?? 0;
+  const first = Math.min(row.firstOutput ?? whole, whole);
+  const width = (value: number) => Math.max((value / longest) * 100, 0.5);
+  return (
+    <>
+      <span class="number">{row.duration === null ? `${ms(row.elapsed)} …` : ms(row.duration)}</span>
+      <svg class="bar-of-time" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="after" width={width(whole)} height="4" rx="1" />
+        <rect class="before" width={width(first)} height="4" rx="1" />
+      </svg>
+    </>
   );
 }

@@ -1,12 +1,11 @@
 /** One response: its timeline, its items, and what the model server was sent. */
 import { useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
-import { useData } from './data.tsx';
-import { Diff } from './diff.tsx';
-import { count, dollars, ms, parsed, pretty, time, visible } from './format.tsx';
+import { Calls } from './calls.tsx';
 import { ItemList } from './items.tsx';
-import { Pager } from './pager.tsx';
-import { Box, Copy, Facts, Fold, Status, Text, Waiting } from './parts.tsx';
+import { useData } from './parts/data.tsx';
+import { count, dollars, ms, pretty, time, visible } from './parts/format.tsx';
+import { Box, Copy, Facts, Fold, Stats, Status, Tenant, Text, Waiting } from './parts/parts.tsx';
 import { Timeline } from './timeline.tsx';
 
 type Response = ReturnType<typeof responseView>;
@@ -20,32 +19,29 @@ interface Props {
 
 export function ResponsePage({ number, version, apiPath }: Props) {
   const [place, setPlace] = useState({ items: 0, calls: 0 });
-  const path = `api/responses/${number}?items=${place.items}&calls=${place.calls}`;
-  const { data, error } = useData<Response>(path, version);
+  const [open, setOpen] = useState<readonly number[]>();
+  const [ended, setEnded] = useState<number>();
+  const texts = open === undefined ? '' : `&texts=${open}`;
+  const path = `api/responses/${number}?items=${place.items}&calls=${place.calls}${texts}`;
+  // What has ended does not change any more: other responses are no reason to load it again.
+  const { data, error } = useData<Response>(path, ended ?? version);
+  if (data && data.status !== 'running' && ended === undefined) setEnded(data.version);
+  if (data && open === undefined) setOpen(data.callCount === 1 ? [0] : []);
   if (!data) return <Waiting error={error} />;
+  const toggle = (call: number, isOpen: boolean) =>
+    setOpen((before = []) => [...before.filter((each) => each !== call), ...(isOpen ? [call] : [])]);
   return (
     <>
       <p class="crumb">
-        <a href="#/">Requests</a> /
+        <a href="#/">Requests</a> <span aria-hidden="true">/</span> {number}
       </p>
-      <h1>
-        <Text of={data.asked || data.problem || 'Response'} />
-      </h1>
-      {error && <Waiting error={error} />}
-      <Summary response={data} />
-      <div class="bar">
-        <Curl response={data} apiPath={apiPath ?? '/v1'} />
-        {apiPath && data.body.cut === 0 && data.body.text !== '' && (
-          <a class="button" href={`#/playground?from=${data.number}`}>
-            Replay with a change
-          </a>
-        )}
-        {(data.previousId || data.conversation || data.id) && data.status !== 'refused' && (
-          <a class="button" href={`#/conversations?of=${data.number}`}>
-            Conversation
-          </a>
-        )}
+      <div class="title">
+        <h1>
+          <Text of={data.asked || data.problem || 'Response'} />
+        </h1>
+        <Status of={data.status} />
       </div>
+      {error && <Waiting error={error} />}
       {data.failure && (
         <p class="problem">
           <strong>
@@ -54,50 +50,75 @@ export function ResponsePage({ number, version, apiPath }: Props) {
           <Text of={data.failure.message} />
         </p>
       )}
+      <Summary response={data} />
+      <Actions response={data} apiPath={apiPath} />
       <h2>Timeline</h2>
       <Timeline response={data} />
-      {data.api.startsWith('responses') && (
+      {(data.itemCount > 0 || data.api.startsWith('responses')) && (
         <ItemList response={data} onPage={(items) => setPlace({ ...place, items })} />
       )}
-      <h2>Request of the client</h2>
-      {data.body.text === '' ? (
-        <p class="faint">Its body was not kept.</p>
-      ) : (
-        <Fold title={`Body, ${count(data.body.text.length)} characters`}>
-          {() => <Box of={pretty(data.body.text)} cut={data.body.cut} label="Body of the client's request" />}
-        </Fold>
-      )}
-      <Calls response={data} onPage={(calls) => setPlace({ ...place, calls })} />
+      <ClientRequest response={data} />
+      <Calls response={data} open={open ?? []} onToggle={toggle} onPage={(calls) => setPlace({ ...place, calls })} />
       <Marks response={data} />
     </>
   );
 }
 
 function Summary({ response }: { readonly response: Response }) {
-  const { usage } = response;
-  const tokens = usage
-    ? `${count(usage.input_tokens)} in (${count(usage.input_tokens_details.cached_tokens)} cached), ${count(usage.output_tokens)} out (${count(usage.output_tokens_details.reasoning_tokens)} reasoning)`
-    : '–';
-  const duration = response.duration === null ? `${ms(response.elapsed)} …` : ms(response.duration);
-  const answeredBy =
-    response.upstreamModel && response.upstreamModel !== response.model ? ` → ${response.upstreamModel}` : '';
+  const { usage, duration, elapsed, upstreamModel, model } = response;
+  const answeredBy = upstreamModel && upstreamModel !== model ? ` → ${upstreamModel}` : '';
+  const cached = usage?.input_tokens_details.cached_tokens ?? 0;
+  const reasoning = usage?.output_tokens_details.reasoning_tokens ?? 0;
   return (
-    <Facts
-      of={[
-        ['Status', <Status of={response.status} />],
-        ['Model', <Text of={`${response.model || '–'}${answeredBy}`} />],
-        ['Tenant', <Text class="mono" of={response.tenant || '–'} />],
-        ['Time', time(response.at)],
-        ['Duration', duration],
-        ['First token', ms(response.firstOutput)],
-        ['Tokens', tokens],
-        ['Cost', dollars(response.cost)],
-        ['API', response.api || '–'],
-        ['Events', count(response.events)],
-        ['Response', <Text class="mono" of={response.id || '–'} />],
-        ['Request id', <Text class="mono" of={response.requestId} />],
-      ]}
-    />
+    <>
+      <Stats
+        of={[
+          { name: 'Duration', value: duration === null ? `${ms(elapsed)} …` : ms(duration) },
+          { name: 'First token', value: ms(response.firstOutput) },
+          {
+            name: 'Tokens in',
+            value: count(usage?.input_tokens ?? null),
+            note: cached > 0 ? `${count(cached)} cached` : undefined,
+          },
+          {
+            name: 'Tokens out',
+            value: count(usage?.output_tokens ?? null),
+            note: reasoning > 0 ? `${count(reasoning)} reasoning` : undefined,
+          },
+          { name: 'Cost', value: dollars(response.cost) },
+          { name: 'Events', value: count(response.events) },
+        ]}
+      />
+      <Facts
+        of={[
+          ['Model', <Text of={`${model || '–'}${answeredBy}`} />],
+          ['Tenant', <Tenant of={response.tenant} />],
+          ['API', response.api || '–'],
+          ['Time', time(response.at)],
+          ['Response', <Text class="mono" of={response.id || '–'} />],
+          ['Request id', <Text class="mono" of={response.requestId} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function Actions({ response, apiPath }: { readonly response: Response; readonly apiPath: string | null }) {
+  const { body, number, status, api } = response;
+  return (
+    <div class="bar">
+      {apiPath && body.cut === 0 && body.text !== '' && (
+        <a class="button primary" href={`#/playground?from=${number}`}>
+          Replay with a change
+        </a>
+      )}
+      <Curl response={response} apiPath={apiPath ?? '/v1'} />
+      {status !== 'refused' && api.startsWith('responses') && (
+        <a class="button" href={`#/conversations?of=${number}`}>
+          Conversation
+        </a>
+      )}
+    </div>
   );
 }
 
@@ -106,119 +127,42 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** Each API's path, and the headers that its clients send. */
+const APIS = {
+  responses: ['responses', '-H "authorization: Bearer $API_KEY"'],
+  chat: ['chat/completions', '-H "authorization: Bearer $API_KEY"'],
+  messages: ['messages', '-H "x-api-key: $API_KEY"', "-H 'anthropic-version: 2023-06-01'"],
+} as const;
+
 function Curl({ response, apiPath }: { readonly response: Response; readonly apiPath: string }) {
   const { body, api } = response;
   if (body.text === '') return null;
   if (body.cut > 0) return <span class="faint">The body was cut, so there is no curl for it.</span>;
-  const path = api.startsWith('chat') ? 'chat/completions' : 'responses';
+  // The cast: the server knows these APIs.
+  const [path, ...headers] = APIS[api.split(' ')[0] as keyof typeof APIS];
   const command = () =>
     [
       `curl ${quoted(`${location.origin}${apiPath}/${path}`)}`,
       `-H 'content-type: application/json'`,
-      `-H "authorization: Bearer $API_KEY"`,
+      ...headers,
       `-d ${quoted(body.text)}`,
     ].join(' \\\n  ');
   return <Copy of={command}>Copy as curl</Copy>;
 }
 
-function Calls({ response, onPage }: { readonly response: Response; readonly onPage: (first: number) => void }) {
-  const { callList, callCount, firstCall } = response;
+function ClientRequest({ response: { body } }: { readonly response: Response }) {
   return (
     <>
-      <h2>Model calls{callCount > 1 ? ` (${count(callCount)})` : ''}</h2>
-      {callCount === 0 && <p class="faint">None was recorded.</p>}
-      {callList.map((_, at) => (
-        <Call key={firstCall + at} response={response} place={at} />
-      ))}
-      <Pager first={firstCall} shown={callList.length} all={callCount} onPage={onPage} size={50} />
-    </>
-  );
-}
-
-function Call({ response, place }: { readonly response: Response; readonly place: number }) {
-  const call = response.callList[place];
-  if (!call) return null;
-  const hosts = [...new Set(call.attempts.map(({ host }) => host))].join(', ');
-  const took = call.end === null ? 'running' : ms(call.end - call.start);
-  const title = `${response.firstCall + place + 1}. ${call.upstream} ${hosts}, ${took}, first token after ${ms(
-    call.firstOutput === null ? null : call.firstOutput - call.start,
-  )}${call.attempts.length > 1 ? `, ${call.attempts.length} attempts` : ''}`;
-  return (
-    <Fold
-      title={<span class={call.error ? 'error' : ''}>{visible(title)}</span>}
-      isOpen={place === 0 && response.callCount === 1}
-    >
-      {() => (
-        <>
-          {call.error && (
-            <p class="problem">
-              <strong>{visible(call.error.code)}</strong> <Text of={call.error.message} />
-            </p>
-          )}
-          <CallText response={response} call={call} number={response.firstCall + place + 1} />
-        </>
-      )}
-    </Fold>
-  );
-}
-
-const VIEWS = ['side by side', 'diff'] as const;
-
-interface CallTextProps {
-  readonly response: Response;
-  readonly call: Response['callList'][number];
-  readonly number: number;
-}
-
-function CallText({ response, call, number }: CallTextProps) {
-  const [view, setView] = useState<(typeof VIEWS)[number]>('side by side');
-  if (call.request.text === '' && call.answer.text === '')
-    return <p class="faint">{call.end === null ? 'It is still running.' : 'Its text was not kept.'}</p>;
-  const kind = call.isWire ? 'on the wire' : 'as given to the upstream';
-  return (
-    <>
-      <fieldset class="choice">
-        <legend>View of the call</legend>
-        {VIEWS.map((each) => (
-          <label key={each}>
-            <input type="radio" checked={view === each} onChange={() => setView(each)} /> {each}
-          </label>
-        ))}
-      </fieldset>
-      {view === 'diff' ? (
-        <>
-          <p class="faint">From what the client sent (−) to what the model server was sent (+).</p>
-          <Diff
-            left={sorted(response.body.text)}
-            right={sorted(call.request.text)}
-            label={`Difference of model call ${number}`}
-          />
-        </>
+      <h2>Request of the client</h2>
+      {body.text === '' ? (
+        <p class="faint">Its body was not kept.</p>
       ) : (
-        <div class="sides">
-          <section>
-            <h3>Request, {kind}</h3>
-            <Box of={pretty(call.request.text)} cut={call.request.cut} label={`Request of model call ${number}`} />
-          </section>
-          <section>
-            <h3>Answer</h3>
-            <Box of={call.answer.text} cut={call.answer.cut} label={`Answer of model call ${number}`} />
-          </section>
-        </div>
+        <Fold class="card" title={`Body, ${count(body.text.length)} characters`}>
+          {() => <Box of={pretty(body.text)} cut={body.cut} label="Body of the client's request" />}
+        </Fold>
       )}
     </>
   );
-}
-
-/** Sorts the members of objects by name, so that their order makes no difference. */
-function sorted(text: string): string {
-  const value = parsed(text);
-  if (!value) return text;
-  const inOrder = (_: string, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : each;
-  return JSON.stringify(value, inOrder, 2);
 }
 
 function Marks({ response }: { readonly response: Response }) {
@@ -228,10 +172,10 @@ function Marks({ response }: { readonly response: Response }) {
   return (
     <>
       <h2>Notes and approvals</h2>
-      <ul class="plain">
+      <ul class="plain card">
         {shown.map(({ kind, at, text }) => (
           <li key={`${at} ${text}`}>
-            <span class="mono faint">{ms(at)}</span> <strong>{kind}</strong> <Text of={text} />
+            <span class="when">{ms(at)}</span> <strong>{kind}</strong> <Text of={text} />
           </li>
         ))}
         {heartbeats > 0 && <li class="faint">{count(heartbeats)} heartbeats</li>}

@@ -1,182 +1,161 @@
-/** The servers of tools, and the model servers. */
-import type { toolView, upstreamView } from '../server/part-views.ts';
-import { useData } from './data.tsx';
-import { count, ms, pretty, time, visible } from './format.tsx';
-import { Box, Fold, Scroll, Status, Text, Waiting } from './parts.tsx';
+/** The model servers. */
+import type { upstreamView } from '../server/part-views.ts';
+import { useData } from './parts/data.tsx';
+import { count, ms, pretty, time, visible } from './parts/format.tsx';
+import { Box, Fold, Scroll, Stats, Status, Text, Waiting } from './parts/parts.tsx';
 
-type Tools = Awaited<ReturnType<typeof toolView>>;
-type Server = Tools['servers'][number];
 type Upstreams = Awaited<ReturnType<typeof upstreamView>>;
-type Failure = Upstreams['upstreams'][number]['lastError'];
-
-export function ToolsPage({ version }: { readonly version: number }) {
-  const { data, error } = useData<Tools>('api/tools', version);
-  return (
-    <>
-      <h1>Tools</h1>
-      {!data && <Waiting error={error} />}
-      {data?.choosesTools && (
-        <p class="faint">A router chooses its tools by request: those that were called are listed.</p>
-      )}
-      {data?.servers.length === 0 && <p class="empty">The observed routers run no tools.</p>}
-      {data?.servers.map((server) => (
-        <ServerView key={server.label} server={server} />
-      ))}
-    </>
-  );
-}
-
-function ServerView({ server }: { readonly server: Server }) {
-  return (
-    <section aria-label={visible(server.label)}>
-      <h2>
-        {visible(server.label)} {server.state && <Status of={server.state} />}{' '}
-        {server.protocol && <span class="faint small">MCP {visible(server.protocol)}</span>}
-      </h2>
-      {server.error && (
-        <p class="problem">
-          <Text of={server.error} />
-        </p>
-      )}
-      <Scroll class="scroll" label={`Tools of ${server.label}`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Tool</th>
-              <CountHeads />
-            </tr>
-          </thead>
-          <tbody>
-            {server.tools.map((tool) => (
-              <tr key={tool.name}>
-                <th scope="row" class="wide">
-                  <span class="mono">{visible(tool.name)}</span>
-                  {tool.deferred && <span class="faint"> deferred</span>}
-                  {tool.requestedBy && <span class="faint"> for {visible(tool.requestedBy)}</span>}
-                  {!tool.isOffered && <span class="faint"> not offered now</span>}
-                  {(tool.description !== '' || tool.schema !== '') && (
-                    <Fold title={<Text of={tool.description.slice(0, 120) || 'Schema'} class="faint" />}>
-                      {() => (
-                        <>
-                          <Text of={tool.description} class="body" />
-                          {tool.schema !== '' && (
-                            <Box of={pretty(tool.schema)} label={`Schema of ${server.label} ${tool.name}`} />
-                          )}
-                        </>
-                      )}
-                    </Fold>
-                  )}
-                </th>
-                <Counts of={tool} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
-    </section>
-  );
-}
-
-function CountHeads() {
-  return (
-    <>
-      <th scope="col" class="number">
-        Calls
-      </th>
-      <th scope="col" class="number">
-        Failed
-      </th>
-      <th scope="col" class="number">
-        Mean
-      </th>
-      <th scope="col" class="number">
-        Longest
-      </th>
-      <th scope="col">Last failure</th>
-    </>
-  );
-}
-
-interface Counted {
-  readonly calls: number;
-  readonly failures: number;
-  readonly mean: number | null;
-  readonly longest: number | null;
-  readonly lastError: Failure;
-}
-
-function Counts({ of: { calls, failures, mean, longest, lastError } }: { readonly of: Counted }) {
-  return (
-    <>
-      <td class="number">{count(calls)}</td>
-      <td class={failures > 0 ? 'number error' : 'number'}>{count(failures)}</td>
-      <td class="number">{ms(mean)}</td>
-      <td class="number">{ms(longest)}</td>
-      <td>
-        {lastError ? (
-          <>
-            <span class="mono">{time(lastError.at)}</span> {visible(lastError.code)}{' '}
-            <Text of={lastError.message.slice(0, 200)} class="faint" />
-          </>
-        ) : (
-          '–'
-        )}
-      </td>
-    </>
-  );
-}
+type Upstream = Upstreams['upstreams'][number];
 
 export function UpstreamsPage({ version }: { readonly version: number }) {
   const { data, error } = useData<Upstreams>('api/upstreams', version);
   return (
     <>
-      <h1>Upstreams</h1>
+      <div class="title">
+        <h1>Upstreams</h1>
+      </div>
       {!data && <Waiting error={error} />}
       {data?.upstreams.length === 0 && <p class="empty">No upstream is observed: give one to observe().</p>}
       {data?.upstreams.map((upstream) => (
-        <section
-          key={`${upstream.name} ${upstream.origin}`}
-          aria-label={visible(`${upstream.name} ${upstream.origin ?? ''}`)}
-        >
-          <h2>
-            {visible(upstream.name)} <Status of={upstream.health} />{' '}
-            <span class="faint small mono">{visible(upstream.origin ?? '')}</span>
-          </h2>
-          <Scroll class="scroll" label={`Calls of ${upstream.name} ${upstream.origin ?? ''}`}>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Host</th>
-                  <CountHeads />
-                  <th scope="col" class="number">
-                    First output
-                  </th>
-                  <th scope="col" class="number">
-                    Retries
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                <tr>
-                  <th scope="row" class="mono">
-                    {upstream.hosts.map(({ host, calls }) => `${visible(host)} (${count(calls)})`).join(', ') || '–'}
-                  </th>
-                  <Counts of={upstream} />
-                  <td class="number">{ms(upstream.firstOutput)}</td>
-                  <td class="number">{count(upstream.retries)}</td>
-                </tr>
-              </tbody>
-            </table>
-          </Scroll>
-          {upstream.status && (
-            <Fold title="Its own status" isOpen>
-              {() => (
-                <Box of={pretty(upstream.status ?? '')} label={`Status of ${upstream.name} ${upstream.origin ?? ''}`} />
-              )}
-            </Fold>
-          )}
-        </section>
+        <UpstreamView key={nameOf(upstream)} upstream={upstream} />
       ))}
     </>
   );
+}
+
+function nameOf({ name, origin }: Upstream): string {
+  return `${name} ${origin ?? ''}`.trim();
+}
+
+function UpstreamView({ upstream }: { readonly upstream: Upstream }) {
+  const { name, health, origin, servers, hosts, status, lastError } = upstream;
+  return (
+    <section class="card" aria-label={visible(nameOf(upstream))}>
+      <header>
+        <h2>{visible(name)}</h2> <Status of={health} /> <span class="mono faint">{visible(origin ?? '')}</span>
+        <Recent calls={upstream.recent} />
+      </header>
+      <Stats
+        of={[
+          { name: 'Calls', value: count(upstream.calls) },
+          { name: 'Failed', value: count(upstream.failures), isBad: upstream.failures > 0 },
+          { name: 'Retries', value: count(upstream.retries) },
+          { name: 'First output', value: ms(upstream.firstOutput), note: 'mean' },
+          { name: 'Duration', value: ms(upstream.mean), note: `longest ${ms(upstream.longest)}` },
+        ]}
+      />
+      {lastError && (
+        <p class="problem">
+          <span class="when">{time(lastError.at)}</span> <strong>{visible(lastError.code)}</strong>{' '}
+          <Text of={lastError.message.slice(0, 300)} />
+        </p>
+      )}
+      <div class="sides">
+        {servers.length > 0 && <Servers of={servers} label={`Servers of ${nameOf(upstream)}`} />}
+        {hosts.length > 0 && <Hosts of={hosts} label={`Hosts of ${nameOf(upstream)}`} />}
+      </div>
+      {status && (
+        <Fold title="Its own status">{() => <Box of={pretty(status)} label={`Status of ${nameOf(upstream)}`} />}</Fold>
+      )}
+    </section>
+  );
+}
+
+const BREAKER = {
+  closed: 'takes calls',
+  'half-open': 'one call at a time may try it',
+  open: 'rests after failures',
+} as const;
+
+function Servers({ of, label }: { readonly of: Upstream['servers']; readonly label: string }) {
+  return (
+    <Scroll class="scroll" label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Server</th>
+            <th scope="col">Breaker</th>
+            <th scope="col" class="number">
+              In flight
+            </th>
+            <th scope="col">Last error</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map(({ name, state, inFlight, lastError }) => (
+            <tr key={name}>
+              <th scope="row">{visible(name)}</th>
+              <td>
+                <Status of={state} /> <span class="faint why">{BREAKER[state]}</span>
+              </td>
+              <td class="number">{count(inFlight)}</td>
+              <td class={lastError ? 'error' : 'faint'}>{lastError ? visible(lastError) : 'none'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+function Hosts({ of, label }: { readonly of: Upstream['hosts']; readonly label: string }) {
+  return (
+    <Scroll class="scroll" label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Host</th>
+            <th scope="col" class="number">
+              Attempts
+            </th>
+            <th scope="col" class="number">
+              Failed
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map(({ host, attempts, failures }) => (
+            <tr key={host}>
+              <th scope="row" class="mono">
+                {visible(host)}
+              </th>
+              <td class="number">{count(attempts)}</td>
+              <td class={failures > 0 ? 'number error' : 'number'}>{count(failures)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+const HEIGHT = 24;
+const STEP = 5;
+
+/** The last calls: each a bar as high as it was long, and red if it failed. */
+function Recent({ calls }: { readonly calls: Upstream['recent'] }) {
+  if (calls.length === 0) return null;
+  const longest = Math.max(1, ...calls.map(({ duration }) => duration));
+  return (
+    <svg class="recent" viewBox={`0 0 ${60 * STEP} ${HEIGHT}`} role="img" aria-label={recentText(calls)}>
+      {calls.map(({ at, duration, failed }, place) => {
+        const height = Math.max((duration / longest) * HEIGHT, 2);
+        return (
+          <rect
+            key={`${at} ${place}`}
+            class={failed ? 'failed' : 'all'}
+            x={(60 - calls.length + place) * STEP}
+            y={HEIGHT - height}
+            width={STEP - 1}
+            height={height}
+          />
+        );
+      })}
+    </svg>
+  );
+}
+
+function recentText(calls: Upstream['recent']): string {
+  const failed = calls.filter((call) => call.failed).length;
+  return `The last ${calls.length} calls, of which ${failed} failed`;
 }

@@ -1,6 +1,6 @@
 /** Reads an answer of the API: server-sent events, or one JSON body. */
 import type { JsonObject } from '../../protocol/record.ts';
-import { parsed, pretty } from './format.tsx';
+import { parsed, pretty } from './parts/format.tsx';
 
 /** One event; `at` is milliseconds since the request, `text` is its part of the answer's text. */
 export interface AnswerEvent {
@@ -43,15 +43,18 @@ function eventOf(frame: string, at: number): readonly AnswerEvent[] {
 
 function textOfEvent(type: string, fields: JsonObject): string {
   if (type === 'response.output_text.delta') return String(fields.delta);
+  if (type === 'content_block_delta') return String((fields.delta as JsonObject | null)?.text ?? '');
   const [choice] = Array.isArray(fields.choices)
     ? (fields.choices as readonly { delta?: { content?: unknown } }[])
     : [];
   return typeof choice?.delta?.content === 'string' ? choice.delta.content : '';
 }
 
-function textOfBody({ output, choices, error }: JsonObject): string {
-  const messages = Array.isArray(output) ? output : Array.isArray(choices) ? choices.map(({ message }) => message) : [];
-  const texts = messages.flatMap(({ content }: { content?: unknown }) =>
+function textOfBody({ output, choices, content: parts, error }: JsonObject): string {
+  const messages = [output, Array.isArray(choices) ? choices.map(({ message }) => message) : [{ content: parts }]].find(
+    Array.isArray,
+  ) as readonly { readonly content?: unknown }[];
+  const texts = messages.flatMap(({ content }) =>
     Array.isArray(content)
       ? content.map(({ text }) => String(text ?? ''))
       : typeof content === 'string'

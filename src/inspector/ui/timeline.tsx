@@ -1,7 +1,7 @@
 /** The timeline of a response: a table whose last column draws each span to scale. */
 import { useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
-import { ms, visible } from './format.tsx';
+import { ms, visible } from './parts/format.tsx';
 
 type Response = ReturnType<typeof responseView>;
 
@@ -12,13 +12,19 @@ interface Span {
   readonly label: string;
   readonly start: number;
   readonly end: number;
+  /** When its first output came, where it has one: the bar is light before. */
+  readonly first: number | undefined;
   /** Points within it. */
   readonly points: readonly number[];
   readonly isOpen: boolean;
   readonly isFailed: boolean;
+  /** The part of the page that has more of it. */
+  readonly target: string | undefined;
 }
 
 const SHOWN = 40;
+
+const KINDS = { model: 'model call', tool: 'tool call', item: 'item', mark: 'note, approval or compaction' } as const;
 
 export function Timeline({ response }: { readonly response: Response }) {
   const [isWhole, setWhole] = useState(false);
@@ -26,11 +32,13 @@ export function Timeline({ response }: { readonly response: Response }) {
   const last = Math.max(1, ...spans.slice(0, 2000).map(({ end }) => end));
   const shown = isWhole ? spans : spans.slice(0, SHOWN);
   return (
-    <>
+    <div class="card">
       <table class="timeline">
         <thead>
           <tr>
-            <th scope="col">What</th>
+            <th scope="col">
+              <span class="hidden">What</span>
+            </th>
             <th scope="col" class="number">
               Start
             </th>
@@ -38,42 +46,81 @@ export function Timeline({ response }: { readonly response: Response }) {
               Took
             </th>
             <th scope="col">
+              <span class="hidden">Drawn from 0 to {ms(last)}</span>
               <Axis last={last} />
             </th>
           </tr>
         </thead>
         <tbody>
           {shown.map((span) => (
-            <tr key={span.key} data-start={span.start} data-end={span.end} class={span.isFailed ? 'failed' : ''}>
-              <th scope="row">
-                <span class={`kind ${span.kind}`} aria-hidden="true" />
-                {visible(span.label)}
-              </th>
-              <td class="number">{ms(span.start)}</td>
-              <td class="number">{span.isOpen ? `${ms(span.end - span.start)} …` : ms(span.end - span.start)}</td>
-              <td>
-                <Bar span={span} last={last} />
-              </td>
-            </tr>
+            <Line key={span.key} span={span} last={last} />
           ))}
         </tbody>
       </table>
+      <Legend spans={spans} />
       {shown.length < spans.length && (
         <button type="button" onClick={() => setWhole(true)}>
           Show {spans.length - shown.length} more
         </button>
       )}
-    </>
+    </div>
   );
 }
 
-function Axis({ last }: { readonly last: number }) {
+function Line({ span, last }: { readonly span: Span; readonly last: number }) {
+  const took = ms(span.end - span.start);
+  const { target } = span;
   return (
-    <span class="axis">
-      <span>0</span>
-      <span>{ms(last / 2)}</span>
-      <span>{ms(last)}</span>
-    </span>
+    <tr data-start={span.start} data-end={span.end} class={span.isFailed ? 'failed' : ''}>
+      <th scope="row" title={visible(span.label)}>
+        <span class={`kind ${span.kind}`} aria-hidden="true" />
+        {target === undefined ? (
+          visible(span.label)
+        ) : (
+          <button type="button" class="link" onClick={() => reveal(target)}>
+            {visible(span.label)}
+          </button>
+        )}
+      </th>
+      <td class="number">{ms(span.start)}</td>
+      <td class="number">{span.kind === 'mark' ? '' : span.isOpen ? `${took} …` : took}</td>
+      <td>
+        <Bar span={span} last={last} />
+      </td>
+    </tr>
+  );
+}
+
+/** Opens that part of the page, and moves there. */
+function reveal(id: string): void {
+  const part = document.getElementById(id);
+  const fold = part?.querySelector<HTMLDetailsElement>('details.call');
+  if (fold) fold.open = true;
+  part?.scrollIntoView({ block: 'start' });
+  part?.querySelector<HTMLElement>('summary, [tabindex]')?.focus({ preventScroll: true });
+}
+
+function Legend({ spans }: { readonly spans: readonly Span[] }) {
+  const kinds = (['model', 'tool', 'item', 'mark'] as const).filter((kind) => spans.some((span) => span.kind === kind));
+  const hasBeats = (spans[0]?.points.length ?? 0) > 0;
+  return (
+    <p class="legend">
+      {kinds.map((kind) => (
+        <span key={kind}>
+          <span class={`kind ${kind}`} aria-hidden="true" /> {KINDS[kind]}
+        </span>
+      ))}
+      {kinds.includes('model') && (
+        <span>
+          <span class="kind wait" aria-hidden="true" /> before its first token
+        </span>
+      )}
+      {hasBeats && (
+        <span>
+          <span class="kind beat" aria-hidden="true" /> heartbeat
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -81,15 +128,46 @@ function Axis({ last }: { readonly last: number }) {
 const WIDTH = 1000;
 const NARROWEST = 3;
 
+/** Round times, of which at most six fit. */
+function ticksOf(last: number): readonly number[] {
+  const rough = last / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
+  return Array.from({ length: Math.floor(last / step) + 1 }, (_, at) => at * step);
+}
+
+function Axis({ last }: { readonly last: number }) {
+  return (
+    <svg class="axis" aria-hidden="true">
+      {ticksOf(last).map((at, place) => (
+        <text key={at} x={`${(at / last) * 100}%`} y="11" class={anchorOf(place, at, last)}>
+          {at === 0 ? '0' : ms(at)}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+/** The first and the last time stay within the drawing. */
+function anchorOf(place: number, at: number, last: number): string {
+  if (place === 0) return 'from';
+  return at > last * 0.94 ? 'to' : 'on';
+}
+
 function Bar({ span, last }: { readonly span: Span; readonly last: number }) {
   const place = (at: number) => Math.round((at / last) * WIDTH);
   const x = Math.min(place(span.start), WIDTH - NARROWEST);
   const width = Math.max(place(span.end) - x, NARROWEST);
+  const wait = span.first === undefined ? 0 : Math.min(place(span.first) - x, width);
   return (
-    <svg class="lane" viewBox={`0 0 ${WIDTH} 12`} preserveAspectRatio="none" aria-hidden="true">
-      <rect class={`${span.kind} ${span.isFailed ? 'failed' : ''}`} x={x} y={1} width={width} height={10} />
+    <svg class="lane" viewBox={`0 0 ${WIDTH} 16`} preserveAspectRatio="none" aria-hidden="true">
+      {ticksOf(last).map((at) => (
+        <line key={at} x1={place(at)} x2={place(at)} y1="-8" y2="24" class="grid" />
+      ))}
+      <rect class={`${span.kind} ${span.isFailed ? 'failed' : ''}`} x={x} y={3} width={width} height={10} />
+      {wait > 0 && <rect class="wait" x={x} y={3} width={wait} height={10} />}
       {span.points.map((at) => (
-        <rect key={at} class="point" x={Math.min(place(at), WIDTH - 2)} y={0} width={2} height={12} />
+        <rect key={at} class="point" x={Math.min(place(at), WIDTH - 2)} y={0} width={2} height={16} />
       ))}
     </svg>
   );
@@ -103,19 +181,19 @@ function spansOf(response: Response): readonly Span[] {
   const rest = [
     ...callList.map((call, at) => ({
       ...spanOf('model', `model call ${at + 1 + response.firstCall}`, call, now),
-      points: [
-        ...call.attempts.slice(1).map((attempt) => attempt.at),
-        ...(call.firstOutput === null ? [] : [call.firstOutput]),
-      ],
+      first: call.firstOutput ?? undefined,
+      points: call.attempts.slice(1).map((attempt) => attempt.at),
       isFailed: call.error !== null,
+      target: `call-${at + response.firstCall}`,
     })),
     ...toolRuns.map((run) => ({
-      ...spanOf('tool', `${run.server} ${run.name}`, run, now),
+      ...spanOf('tool', `${run.server} · ${run.name}`, run, now),
       isFailed: run.error !== null,
     })),
     ...itemList.map((item) => ({
-      ...spanOf('item', `item ${item.index} ${item.type}`, item, now),
+      ...spanOf('item', `${item.type} ${item.index}`, item, now),
       points: item.argumentsAt === null ? [] : [item.argumentsAt],
+      target: `item-${item.index}`,
     })),
     ...marks
       .filter(({ kind }) => kind !== 'heartbeat')
@@ -135,5 +213,6 @@ function spanOf(
   now: number,
 ): Span {
   const name = label.length > 60 ? `${label.slice(0, 60)}…` : label;
-  return { key: '', kind, label: name, start, end: end ?? now, points: [], isOpen: end === null, isFailed: false };
+  const none = { first: undefined, points: [], isFailed: false, target: undefined };
+  return { key: '', kind, label: name, start, end: end ?? now, isOpen: end === null, ...none };
 }

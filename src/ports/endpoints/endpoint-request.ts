@@ -26,11 +26,22 @@ export interface EndpointRequest {
   readonly isSteered?: (() => boolean) | undefined;
   /** The host framework's own request, for its auth. */
   readonly request?: unknown;
+  /** The client's request, where the body above was made from it. */
+  readonly asSent?: ClientRequest | undefined;
   /** The preparation that the body has already had. */
   readonly context?: TurnContext | undefined;
   /** Closes the client's connection, if it does not read its answer. */
   readonly disconnect?: (() => void) | undefined;
 }
+
+/** A request in the words of the API that the client speaks. */
+export interface ClientRequest {
+  readonly api: ApiName;
+  readonly body: unknown;
+}
+
+/** The APIs that answer with a model's output. */
+export type ApiName = 'responses' | 'chat-completions' | 'messages';
 
 /** A turn that the server stops has a reason that is reported to the client; a turn whose client left has none. */
 export function hasLeft(signal: AbortSignal): boolean {

@@ -1,0 +1,160 @@
+/** The model calls of a response: what the model server was sent, and what it answered. */
+import { useState } from 'preact/hooks';
+import type { responseView } from '../server/response-view.ts';
+import { Diff } from './parts/diff.tsx';
+import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { Pager } from './parts/pager.tsx';
+import { Box, Choice, Copy, Fold, Text } from './parts/parts.tsx';
+
+type Response = ReturnType<typeof responseView>;
+type ModelCall = Response['callList'][number];
+
+interface CallsProps {
+  readonly response: Response;
+  /** The calls whose texts are loaded. */
+  readonly open: readonly number[];
+  readonly onToggle: (call: number, isOpen: boolean) => void;
+  readonly onPage: (first: number) => void;
+}
+
+export function Calls({ response, open, onToggle, onPage }: CallsProps) {
+  const { callList, callCount, firstCall } = response;
+  return (
+    <>
+      <h2>
+        Model calls <span class="count">{count(callCount)}</span>
+      </h2>
+      {callCount === 0 && <p class="faint">None was recorded.</p>}
+      {callList.map((call, at) => (
+        <div key={firstCall + at} id={`call-${firstCall + at}`}>
+          <Fold
+            class="card call"
+            title={<CallTitle call={call} number={firstCall + at + 1} />}
+            isOpen={open.includes(firstCall + at)}
+            onToggle={(isOpen) => onToggle(firstCall + at, isOpen)}
+          >
+            {() => <CallText response={response} call={call} number={firstCall + at + 1} />}
+          </Fold>
+        </div>
+      ))}
+      <Pager first={firstCall} shown={callList.length} all={callCount} onPage={onPage} size={50} />
+    </>
+  );
+}
+
+function CallTitle({ call, number }: { readonly call: ModelCall; readonly number: number }) {
+  const hosts = [...new Set(call.attempts.map(({ host }) => host))].join(', ');
+  const first = call.firstOutput === null ? '' : `first token after ${ms(call.firstOutput - call.start)}`;
+  const attempts = call.attempts.length > 1 ? `${call.attempts.length} attempts` : '';
+  return (
+    <>
+      <strong class={call.error ? 'error' : ''}>
+        {number}. {visible(call.upstream)}
+      </strong>{' '}
+      <span class="mono">{visible(hosts)}</span>{' '}
+      <span class="faint">
+        {[call.end === null ? 'running' : ms(call.end - call.start), first, attempts].filter(Boolean).join(', ')}
+      </span>
+    </>
+  );
+}
+
+const VIEWS = ['side by side', 'raw', 'diff'] as const;
+
+interface CallTextProps {
+  readonly response: Response;
+  readonly call: ModelCall;
+  readonly number: number;
+}
+
+function CallText({ response, call, number }: CallTextProps) {
+  const [view, setView] = useState<(typeof VIEWS)[number]>('side by side');
+  const isEmpty = call.request.text === '' && call.answer.text === '';
+  return (
+    <>
+      {call.error && (
+        <p class="problem">
+          <strong>{visible(call.error.code)}</strong> <Text of={call.error.message} />
+        </p>
+      )}
+      {isEmpty && <p class="faint">{whyEmpty(call)}</p>}
+      {!isEmpty && <Choice label="View of the call" of={VIEWS} value={view} onChange={setView} />}
+      {!isEmpty && view === 'diff' && <CallDiff response={response} call={call} number={number} />}
+      {!isEmpty && view !== 'diff' && <Sides call={call} number={number} isRaw={view === 'raw'} />}
+    </>
+  );
+}
+
+function whyEmpty({ end, hasText }: ModelCall): string {
+  if (hasText) return 'Loading …';
+  return end === null ? 'It is still running.' : 'Its text was not kept.';
+}
+
+function CallDiff({ response, call, number }: CallTextProps) {
+  return (
+    <>
+      <p class="faint small">From what the client sent (−) to what the model server was sent (+).</p>
+      <Diff
+        left={sorted(response.body.text)}
+        right={sorted(call.request.text)}
+        label={`Difference of model call ${number}`}
+      />
+    </>
+  );
+}
+
+interface SidesProps {
+  readonly call: ModelCall;
+  readonly number: number;
+  readonly isRaw: boolean;
+}
+
+function Sides({ call, number, isRaw }: SidesProps) {
+  const { request, answer } = call;
+  return (
+    <div class="sides">
+      <section>
+        <h3>
+          Request, {call.isWire ? 'on the wire' : 'as given to the upstream'}
+          <Copy class="small" of={() => request.text}>
+            Copy
+          </Copy>
+        </h3>
+        <Box
+          of={isRaw ? request.text : pretty(request.text)}
+          cut={request.cut}
+          label={`Request of model call ${number}`}
+        />
+      </section>
+      <section>
+        <h3>
+          Answer
+          <Copy class="small" of={() => answer.text}>
+            Copy
+          </Copy>
+        </h3>
+        <Box
+          of={isRaw ? answer.text : readable(answer.text)}
+          cut={answer.cut}
+          label={`Answer of model call ${number}`}
+        />
+      </section>
+    </div>
+  );
+}
+
+/** One JSON body in lines; of a stream, a line for each event, as it came. */
+function readable(text: string): string {
+  return text.includes('\n') ? text.replaceAll('\n', '\n\n') : pretty(text);
+}
+
+/** Sorts the members of objects by name, so that their order makes no difference. */
+function sorted(text: string): string {
+  const value = parsed(text);
+  if (!value) return text;
+  const inOrder = (_: string, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : each;
+  return JSON.stringify(value, inOrder, 2);
+}
