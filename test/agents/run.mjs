@@ -102,7 +102,9 @@ function faultsOf(scene, { written, work, server, requests, posts }) {
   const atFirst = server.toolsIn(requests.find(({ body }) => body?.tools)?.body ?? {});
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
-    reported === undefined || results.some((text) => reported.test(text)) ? '' : `the model was told: ${JSON.stringify(results)}`,
+    reported === undefined || results.some((text) => reported.test(text))
+      ? ''
+      : `the model was told: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
     brings === undefined || JSON.stringify(requests.map(({ body }) => body)).includes(brings)
       ? ''

@@ -2,7 +2,13 @@
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
-import { chatStream, type FakeResponder, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import {
+  chatStream,
+  type FakeResponder,
+  type FakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../src/testing/index.ts';
 import { messageOf } from '../messages/accumulate.ts';
 import { eventsIn, type MessagesApp, startMessages } from '../messages/messages-app.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from '../upstreams/messages-bytes.ts';

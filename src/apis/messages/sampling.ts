@@ -31,7 +31,8 @@ function userId(id: unknown): string | undefined {
 /** Without a setting the model server decides, as for clients that do not mention thinking. */
 function reasoning({ thinking, output_config: config }: MessagesBody): JsonObject | undefined {
   const wished = isRecord(config) && typeof config.effort === 'string' ? config.effort : undefined;
-  if (!isRecord(thinking) || NO_THOUGHTS.has(thinking.type)) return wished === undefined ? undefined : { effort: wished };
+  if (!isRecord(thinking) || NO_THOUGHTS.has(thinking.type))
+    return wished === undefined ? undefined : { effort: wished };
   const effort = wished ?? (thinking.type === 'enabled' ? effortOf(Number(thinking.budget_tokens)) : 'high');
   return { effort, summary: 'auto' };
 }

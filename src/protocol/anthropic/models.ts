@@ -35,7 +35,9 @@ const UNKNOWN = {
 const CONTEXT_FIELDS = ['max_model_len', 'context_length', 'context_window', 'max_input_tokens'] as const;
 
 function firstCount(values: readonly unknown[]): number | null {
-  return values.find((value): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0) ?? null;
+  return (
+    values.find((value): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0) ?? null
+  );
 }
 
 /** The end of the year 9999. */

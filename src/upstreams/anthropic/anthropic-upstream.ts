@@ -220,7 +220,9 @@ function modelList(body: unknown): readonly JsonObject[] {
     object: 'model',
     created: Math.floor((Date.parse(String(model.created_at)) || 0) / 1000),
     owned_by: 'anthropic',
-    ...Object.fromEntries(KEPT_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]])),
+    ...Object.fromEntries(
+      KEPT_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]]),
+    ),
   }));
 }
 

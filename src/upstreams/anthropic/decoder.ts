@@ -89,7 +89,12 @@ class Decoder implements MessagesDecoder {
     this.blocks.stopAll(events);
     this.done = typeof stopReason === 'string';
     if (this.done && stopReason !== PAUSE)
-      events.push({ type: 'finish', reason: finishReason(stopReason), ...this.stopSequence, ...contextFull(stopReason) });
+      events.push({
+        type: 'finish',
+        reason: finishReason(stopReason),
+        ...this.stopSequence,
+        ...contextFull(stopReason),
+      });
     return this.done;
   }
 

@@ -144,7 +144,10 @@ const BODY: Readonly<Record<string, Check>> = {
   stop_sequences: optional(strings),
   metadata: optional(fields({ user_id: optional(aString) })),
   thinking: optional(
-    tagged({ enabled: fields({ budget_tokens: integerFrom(1024) }), ...anyOf('disabled', 'adaptive', 'between_tools') }),
+    tagged({
+      enabled: fields({ budget_tokens: integerFrom(1024) }),
+      ...anyOf('disabled', 'adaptive', 'between_tools'),
+    }),
   ),
   output_config: optional(fields({ effort: optional(aString), format: optional(outputFormat()) })),
   output_format: optional(outputFormat()),
