@@ -198,5 +198,8 @@ describe('what is asked of a vector store', () => {
     await app.client.vectorStores.fileBatches.create(id, { file_ids: ids.slice(0, 3) });
     const more = app.client.vectorStores.files.create(id, { file_id: ids[3] ?? '' });
     expect(await refusalOf(more)).toEqual([400, 'vector_store_quota_exceeded', null]);
+    // One that is there takes no further place.
+    const again = await app.client.vectorStores.files.create(id, { file_id: ids[0] ?? '' });
+    expect(again.id).toBe(ids[0]);
   });
 });

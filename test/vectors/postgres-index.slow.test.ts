@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import { pgVectors } from '../../src/stores/postgres/pg-vectors.ts';
 import { vectorIndexContract } from '../../src/testing/index.ts';
+import { query, searchable, textsOf, vector } from '../../src/testing/vectors/vector-case.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
 import { describeWhere } from '../support/skipping.ts';
@@ -29,6 +30,17 @@ describePostgres('pgVectors', () => {
 
   describeWhere(hasPgvector(), 'no pgvector found')('with pgvector', () => {
     beforeAll(() => pool.query('CREATE EXTENSION vector'));
+
+    it('[X-14] weighs a rare word more than one that most chunks have', async () => {
+      const index = pgVectors({ pool, tablePrefix: 'ranks_', language: 'english' });
+      const frequent = Array.from({ length: 20 }, (_, at) => `apples number ${at}`);
+      const texts = [...frequent, 'apples apples apples', 'one quince'];
+      const { store } = await searchable(index, Object.fromEntries(texts.map((text) => [text, vector(1, 0)])));
+      // The language leaves 'the' out.
+      const found = await index.matching(query([store], undefined, 3), 'the apples or apple, quince');
+      expect(textsOf(found).slice(0, 2)).toEqual(['one quince', 'apples apples apples']);
+      expect([...(await index.matching(query([store]), 'the'))]).toEqual([]);
+    });
 
     vectorIndexContract({
       it,

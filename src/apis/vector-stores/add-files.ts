@@ -63,15 +63,26 @@ export class StoreFiles {
   /** Adds them, and lets them be indexed. Throws `vector_store_quota_exceeded`. */
   async store({ store, files, batch }: NewFiles): Promise<void> {
     const { index } = this.vectorStores;
-    const counts = await fromIndex(() => index.countFiles(store));
-    const { in_progress: open, completed, failed, cancelled } = counts;
-    const most = this.limits.files;
-    if (open + completed + failed + cancelled + files.length > most) {
-      const message = `A vector store has at most ${most} files on this server.`;
-      throw new ApiError('vector_store_quota_exceeded', message);
-    }
+    await this.checkRoom(store, files);
     if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeNotFound(store.id);
     this.vectorStores.indexAdded(files.length);
     await this.vectorStores.touch(store);
   }
+
+  private async checkRoom(store: StoredVectorStore, files: readonly NewVectorFile[]): Promise<void> {
+    const { index } = this.vectorStores;
+    const { in_progress: open, completed, failed, cancelled } = await fromIndex(() => index.countFiles(store));
+    const room = this.limits.files - open - completed - failed - cancelled;
+    if (files.length <= room) return;
+    // Files that are indexed anew take no further place.
+    let added = 0;
+    for (const file of files) {
+      if (!(await fromIndex(() => index.getFile(file)))) added += 1;
+      if (added > Math.max(0, room)) throw tooMany(this.limits);
+    }
+  }
+}
+
+function tooMany({ files }: VectorStoreLimits): ApiError {
+  return new ApiError('vector_store_quota_exceeded', `A vector store has at most ${files} files on this server.`);
 }

@@ -28,6 +28,7 @@ import { fieldOf, inTransaction, isPool, isPrefix, type PostgresPool, type Postg
 import { conditionOf, jsonbOf } from './vector-filter.ts';
 import { migrateVectors, type VectorTables, vectorTables } from './vector-schema.ts';
 import { vectorStatements } from './vector-sql.ts';
+import { wordSearch } from './word-search.ts';
 
 /** The database and the language of its full-text search; `undefined` means the default. */
 export interface PgVectorsOptions {
@@ -197,20 +198,34 @@ class PgVectors implements VectorIndex {
     const stores = await this.searched(query);
     for (const { dimensions } of stores)
       checkDimensions(embedding, dimensions === null ? undefined : Number(dimensions));
-    return this.search(query, stores, (add) => {
-      const distance = `c.embedding <=> ${add(textOf(embedding))}::text::vector`;
-      return { score: `1 - (${distance})`, condition: 'true', order: distance };
-    });
+    const values: unknown[] = [];
+    const add = (value: unknown) => `$${values.push(value)}`;
+    const { filter, limit } = query;
+    const wanted = add(stores.map(({ number }) => number));
+    const distance = `c.embedding <=> ${add(textOf(embedding))}::text::vector`;
+    const matching = filter ? conditionOf(filter, add) : 'true';
+    const { chunks, files } = this.tables;
+    const sql = `
+      SELECT c.place, c.text, f.body, f.notes, 1 - (${distance}) AS score
+      FROM ${chunks} c JOIN ${files} f ON f.number = c.file
+      WHERE c.store = ANY (${wanted}::bigint[]) AND f.status = 'completed' AND ${matching}
+      ORDER BY ${distance} LIMIT ${add(limit)}`;
+    return (await this.rows(sql, ...values)).map(foundFrom);
   }
 
   async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
     const words = searchedWords(text).map((word) => `"${word}"`);
     if (words.length === 0) return [];
-    return this.search(query, await this.searched(query), (add) => {
-      const wanted = `websearch_to_tsquery(${add(this.language)}::text::regconfig, ${add(words.join(' or '))})`;
-      const score = `ts_rank(c.words, ${wanted})`;
-      return { score, condition: `c.words @@ ${wanted}`, order: `${score} DESC` };
+    const stores = await this.searched(query);
+    const values: unknown[] = [];
+    const add = (value: unknown) => `$${values.push(value)}`;
+    const { filter, limit } = query;
+    const sql = wordSearch(this.tables, {
+      ...{ stores: add(stores.map(({ number }) => number)), limit: add(limit) },
+      ...{ language: add(this.language), words: add(words) },
+      matching: filter ? conditionOf(filter, add) : 'true',
     });
+    return (await this.rows(sql, ...values)).map(foundFrom);
   }
 
   private async storeChunks(client: PostgresQueries, claim: IndexingClaim, from: number, chunks: readonly Chunk[]) {
@@ -237,24 +252,6 @@ class PgVectors implements VectorIndex {
     const rows = await this.rows(this.sql.stores, digestOf(scope), stores.map(digestOf));
     const now = this.now();
     return rows.filter(({ body }) => !hasExpired(parsed<StoredVectorStore>(body), now));
-  }
-
-  private async search(
-    { filter, limit }: ChunkQuery,
-    stores: readonly Row[],
-    termsOf: (add: (value: unknown) => string) => Readonly<Record<'score' | 'condition' | 'order', string>>,
-  ): Promise<readonly FoundChunk[]> {
-    const values: unknown[] = [stores.map(({ number }) => number), limit];
-    const add = (value: unknown) => `$${values.push(value)}`;
-    const { score, condition, order } = termsOf(add);
-    const matching = filter ? conditionOf(filter, add) : 'true';
-    const { chunks, files } = this.tables;
-    const sql = `
-      SELECT c.place, c.text, f.body, f.notes, ${score} AS score
-      FROM ${chunks} c JOIN ${files} f ON f.number = c.file
-      WHERE c.store = ANY ($1::bigint[]) AND f.status = 'completed' AND ${condition} AND ${matching}
-      ORDER BY ${order} LIMIT $2`;
-    return (await this.rows(sql, ...values)).map(foundFrom);
   }
 
   private async page(
