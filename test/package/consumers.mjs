@@ -203,15 +203,21 @@ async function ready(child) {
   return text;
 }
 
+/** Packages that are ES modules alone, which not every compiler lets a CommonJS file import. */
+const ESM_ONLY = /from 'jose'/;
+
 /** The files of a format: the features, the snippets, and the files that snippets import. */
 function sources(cwd, format) {
+  const isFor = (code) => format === 'esm' || !ESM_ONLY.test(code);
   const at = join(cwd, format);
   write(join(at, 'package.json'), { private: true, type: format === 'cjs' ? 'commonjs' : 'module' });
   cpSync(join(root, 'test/package/features'), join(at, 'features'), { recursive: true });
   cpSync(join(root, 'examples/express/file-store.ts'), join(at, 'examples/express/file-store.ts'));
-  for (const name of readdirSync(join(root, 'examples/recipes')).filter((each) => each.endsWith('.ts')))
-    cpSync(join(root, 'examples/recipes', name), join(at, 'docs/snippets', name));
-  for (const { file, code } of snippets())
+  for (const name of readdirSync(join(root, 'examples/recipes')).filter((each) => each.endsWith('.ts'))) {
+    const code = readFileSync(join(root, 'examples/recipes', name), 'utf8');
+    if (isFor(code)) write(join(at, 'docs/snippets', name), code);
+  }
+  for (const { file, code } of snippets().filter((snippet) => isFor(snippet.code)))
     write(join(at, 'docs/snippets', file), format === 'cjs' ? withoutTopLevelAwait(code) : code);
 }
 
