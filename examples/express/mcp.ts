@@ -12,7 +12,10 @@ export function startTools(config: string | undefined, isDemo: boolean, say: (li
   const script = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
   say("No MCP_CONFIG: the model may use the tools of MCP's own server-everything");
   return mcpTools({
-    servers: { everything: { command: process.execPath, args: [script, 'stdio'] } },
+    // The excluded tool needs MCP's tasks, and a warning would say that it is left out.
+    servers: {
+      everything: { command: process.execPath, args: [script, 'stdio'], exclude: ['simulate-research-query'] },
+    },
     connect: 'eager',
   });
 }

@@ -16,7 +16,7 @@ Usage: express-open-responses [options]
   --store PLACE     where responses are kept: an SQLite file, redis://...
                     or postgres://... (default: memory)
   --mcp FILE        JSON file with mcpServers, whose tools the server runs
-  --inspect         show the last requests at /inspect, to this machine alone
+  --inspect         show the last requests at /inspect, only to this machine
   --version, -v     print the version
   --help, -h        print this
 

@@ -77,7 +77,7 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['compaction', 'compaction_trigger', 'item_reference', 'mcp_approval_response'],
 ]);
 
-const CHECKED: ReadonlySet<string> = new Set(['kept', 'told', 'noted']);
+const CHECKED: ReadonlySet<string> = new Set(['kept', 'sent', 'noted']);
 const ROWS = compatibilityRows('Items').filter(({ name }) => !SHOWN_ELSEWHERE.has(name));
 const INPUTS = ROWS.map(({ name, claims: [input = []] }) => [name, input.join(', ')] as const);
 
@@ -86,7 +86,7 @@ describe('an item of the input', () => {
     const outcome = await outcomeOf({ input: [...(SAMPLES[name] ?? []), HELLO] });
     const shown = holding({
       kept: outcome.kept.some(({ type }) => type === name),
-      told: JSON.stringify(outcome.sent?.messages).includes(MARK),
+      sent: JSON.stringify(outcome.sent?.messages).includes(MARK),
       noted: isNoted(outcome, name),
     });
     const claimed = claims.split(', ').filter((claim) => CHECKED.has(claim));

@@ -147,7 +147,7 @@ describe('a server with odd tools', () => {
       'completed',
       ['echo', 'other'],
       [['bad', 'completed', `from ${fault}`, null], GOOD],
-      [expect.stringMatching(/^mcpTools: server 'bad': tools are left out that .* over a limit: "[^"]{1,300}"$/)],
+      [expect.stringMatching(/^mcpTools: server 'bad': left out tools that .* exceed a limit: "[^"]{1,300}"$/)],
     ]);
   });
 

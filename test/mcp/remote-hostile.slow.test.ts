@@ -277,7 +277,7 @@ describeRemote('a hostile server', () => {
     expect([(await namesOf(provider)).length, warnings]).toEqual([
       10,
       [
-        `remoteMcp: server '${HOST}:${site.port}': tools are left out that need tasks, are invalid or over a limit: "t10" and 489 more`,
+        `remoteMcp: server '${HOST}:${site.port}': left out tools that need tasks, are invalid or exceed a limit: "t10" and 489 more`,
       ],
     ]);
   });

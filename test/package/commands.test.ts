@@ -1,6 +1,6 @@
 /** Each command of the documentation is run by a test, or named here with the reason why not. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -18,26 +18,22 @@ function isStarted(page: string): boolean {
   return name !== undefined && files.some((file) => read(file).includes(`'${name}'`));
 }
 
-/** The commands of other pages: the page, how the command begins, and why it is not run as it stands. */
+/** The commands of other pages: the page, how the command begins, and what runs it. */
+const RUN = [
+  ['docs/clients.md', 'MY_KEY=KEY codex', 'test/agents/documented.mjs'],
+  ['docs/clients.md', 'ANTHROPIC_BASE_URL=', 'test/agents/documented.mjs'],
+  ['docs/messages.md', 'ANTHROPIC_BASE_URL=', 'test/agents/documented.mjs'],
+  ['docs/recipes/README.md', 'npm ci', 'test/examples/docs-commands.slow.test.ts'],
+  ['docs/recipes/files.md', 'curl', 'test/examples/docs-commands.slow.test.ts'],
+  ['docs/npx.md', 'npx ', 'test/package/consumers.mjs'],
+] as const;
+
+/** The same with the reason why no test runs it as it stands. */
 const NOT_RUN = [
-  ['CONTRIBUTING.md', 'npm ci', 'all scripts of the package; the gate runs them'],
-  ['docs/clients.md', 'MY_KEY=KEY codex', 'asks at the terminal; test/agents starts Codex with these settings'],
-  [
-    'docs/clients.md',
-    'ANTHROPIC_BASE_URL=',
-    'asks at the terminal; test/agents starts Claude Code with these variables',
-  ],
-  ['docs/messages.md', 'ANTHROPIC_BASE_URL=', 'the same'],
-  ['docs/recipes/README.md', 'npm ci', 'wants a model server at port 8000; test/examples starts each recipe with one'],
-  [
-    'docs/npx.md',
-    'npx ',
-    'wants the published package; test/package/consumers.mjs starts the packed one with npm exec',
-  ],
+  ['CONTRIBUTING.md', 'npm ci', 'all scripts of the package, hours of them; the gate runs them'],
   ['docs/npx.md', 'docker build', 'wants Docker; test/docker/run.sh builds and starts the image where it is'],
   ['docs/npx.md', 'UPSTREAM=', 'wants Docker; the same'],
   ['docs/sizing.md', 'npm run bench:sizing', 'takes ten minutes and measures this machine'],
-  ['docs/recipes/files.md', 'curl', 'its ids are made up; test/examples does the same through OpenAI’s SDK'],
 ] as const;
 
 const pages = [
@@ -56,7 +52,7 @@ const commands = pages.flatMap((page) =>
 );
 
 function reasonFor(page: string, text: string): string | undefined {
-  return NOT_RUN.find(([where, start]) => where === page && text.startsWith(start))?.[2];
+  return [...RUN, ...NOT_RUN].find(([where, start]) => where === page && text.startsWith(start))?.[2];
 }
 
 /** What a command installs is a peer of this package. */
@@ -76,13 +72,30 @@ describe('the commands of the documentation', () => {
   });
 
   it('are named here only where they are there', () => {
-    const stale = NOT_RUN.filter(
+    const stale = [...RUN, ...NOT_RUN].filter(
       ([where, start]) => !commands.some(({ page, text }) => page === where && text.startsWith(start)),
     );
     expect([stale, Object.keys(RUN_BY).filter((where) => !commands.some(({ page }) => page === where))]).toEqual([
       [],
       [],
     ]);
+  });
+
+  it('are run by tests that read the page', () => {
+    const tests = [...RUN.map(([page, , test]) => [page, test] as const), ...Object.entries(RUN_BY)];
+    const name = (page: string) => page.replace(/^docs\/(?!recipes)/, '');
+    expect(tests.filter(([page, test]) => !read(test).includes(name(page)))).toEqual([]);
+  });
+
+  it('name scripts that there are', () => {
+    const scriptsOf = (path: string) => Object.keys(JSON.parse(read(path)).scripts ?? {});
+    const unknown = pages.flatMap((page) => {
+      const own = `${dirname(page)}/package.json`;
+      const scripts = [...scriptsOf('package.json'), ...(existsSync(join(root, own)) ? scriptsOf(own) : [])];
+      const named = [...read(page).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, script = '']) => script);
+      return named.filter((script) => !scripts.includes(script)).map((script) => [page, script]);
+    });
+    expect(unknown).toEqual([]);
   });
 
   it('are in languages that these tests know', () => {

@@ -3,11 +3,12 @@
  * resolution and strictness that TypeScript hosts have, on Express 4 and 5.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { snippets, withoutTopLevelAwait } from './snippets.mjs';
 
+const MCP_SERVER = join(import.meta.dirname, '../support/mcp-stdio-server.mjs');
 const MOST_BYTES = 1_500_000;
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'express-open-responses-'));
@@ -153,11 +154,7 @@ async function program(tarball) {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
-  let text = '';
-  for await (const piece of child.stdout.setEncoding('utf8')) {
-    text += piece;
-    if (text.includes('Codex:\n')) break;
-  }
+  const text = await ready(child);
   const [, command] = /^ {2}(curl .+)$/m.exec(text) ?? [];
   const answer = run('sh', ['-c', `${command} --silent`], cwd);
   process.kill(-child.pid, 'SIGTERM');
@@ -166,15 +163,61 @@ async function program(tarball) {
   console.log(`ok: npx in an empty folder, version ${version}`);
 }
 
+/** The `npx` commands of docs/npx.md, where the package and the MCP client are installed, over the demo model. */
+async function documentedProgram(tarball) {
+  const cwd = mkdtempSync(join(folder, 'npx-'));
+  write(join(cwd, 'package.json'), { private: true });
+  write(join(cwd, 'mcp.json'), { mcpServers: { there: { command: process.execPath, args: [MCP_SERVER] } } });
+  install(cwd, tarball, '@modelcontextprotocol/client@2');
+  const page = readFileSync(join(root, 'docs/npx.md'), 'utf8');
+  const commands = [...page.matchAll(/^npx .+$/gm)].map(([command]) => command);
+  if (commands.length !== 2) throw new Error(`docs/npx.md has ${commands.length} commands and not 2`);
+  // Made by `npm pack`, which has run by now.
+  const { startDemoModel } = await import('../../dist/esm/testing/index.js');
+  const demo = await startDemoModel();
+  for (const command of commands) {
+    const here = command.replace('http://localhost:11434/v1', demo.baseURL);
+    const text = await printedBy('sh', ['-c', `exec ${here} --port 0`], cwd);
+    const wanted = command.includes('--mcp') ? /MCP servers +there \([1-9]/ : /inspector +http/;
+    if (!/models +demo/.test(text) || !wanted.test(text)) throw new Error(`${command} printed\n${text}`);
+    console.log(`ok: ${command}`);
+  }
+  await demo.close();
+}
+
+/** What the program prints until it is ready; then it is stopped. */
+async function printedBy(command, args, cwd) {
+  const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  const text = await ready(child);
+  process.kill(-child.pid, 'SIGTERM');
+  return text;
+}
+
+/** What the program prints until it is ready. */
+async function ready(child) {
+  let text = '';
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    text += piece;
+    if (text.includes('Codex:\n')) break;
+  }
+  return text;
+}
+
+/** Packages that are ES modules alone, which not every compiler lets a CommonJS file import. */
+const ESM_ONLY = /from 'jose'/;
+
 /** The files of a format: the features, the snippets, and the files that snippets import. */
 function sources(cwd, format) {
+  const isFor = (code) => format === 'esm' || !ESM_ONLY.test(code);
   const at = join(cwd, format);
   write(join(at, 'package.json'), { private: true, type: format === 'cjs' ? 'commonjs' : 'module' });
   cpSync(join(root, 'test/package/features'), join(at, 'features'), { recursive: true });
   cpSync(join(root, 'examples/express/file-store.ts'), join(at, 'examples/express/file-store.ts'));
-  for (const name of readdirSync(join(root, 'examples/recipes')).filter((each) => each.endsWith('.ts')))
-    cpSync(join(root, 'examples/recipes', name), join(at, 'docs/snippets', name));
-  for (const { file, code } of snippets())
+  for (const name of readdirSync(join(root, 'examples/recipes')).filter((each) => each.endsWith('.ts'))) {
+    const code = readFileSync(join(root, 'examples/recipes', name), 'utf8');
+    if (isFor(code)) write(join(at, 'docs/snippets', name), code);
+  }
+  for (const { file, code } of snippets().filter((snippet) => isFor(snippet.code)))
     write(join(at, 'docs/snippets', file), format === 'cjs' ? withoutTopLevelAwait(code) : code);
 }
 
@@ -251,6 +294,7 @@ try {
   console.log(`ok: ${unpackedSize} bytes unpacked`);
   const tarball = join(folder, filename);
   await program(tarball);
+  await documentedProgram(tarball);
   run(bin('publint'), ['run', tarball, '--strict'], root);
   console.log('ok: publint');
   run(bin('attw'), [tarball], root);

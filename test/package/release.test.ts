@@ -1,5 +1,7 @@
 /** What stands between the package and the registry. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notesOf, obstacles } from '../../scripts/release.mjs';
 
@@ -14,6 +16,18 @@ const ready = {
 };
 const changelog = '# Changelog\n\n## [1.2.3] - 2026-12-01\n\n- New.\n\n## [1.2.2] - 2026-11-01\n\n- Old.\n';
 const files = { changelog, versionFile: "export const VERSION = '1.2.3';\n" };
+
+describe('package.json', () => {
+  it('has nothing that npm corrects when it publishes', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'manifest-'));
+    const path = join(folder, 'package.json');
+    copyFileSync(join(root, 'package.json'), path);
+    execFileSync('npm', ['pkg', 'fix'], { cwd: folder, stdio: 'ignore' });
+    const fixed = readFileSync(path, 'utf8');
+    rmSync(folder, { recursive: true });
+    expect(JSON.parse(fixed)).toEqual(JSON.parse(read('package.json')));
+  });
+});
 
 describe('the workflows', () => {
   it('name the actions of others by commit, since a tag can be moved', () => {

@@ -13,7 +13,7 @@ export interface CompatibilityRow {
 /** The words that the page explains. */
 const WORDS: ReadonlySet<string> = new Set([
   ...['honoured', 'passed on', 'echoed', 'noted', 'refused', 'offered', 'run here'],
-  ...['kept', 'told', 'produced', 'never', '–', 'always there', 'never there'],
+  ...['kept', 'sent', 'produced', 'never', '–', 'always there', 'never there'],
 ]);
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/compatibility.md'), 'utf8');

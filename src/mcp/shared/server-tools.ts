@@ -118,7 +118,7 @@ class CachedTools implements ServerTools {
     const { tools, unusable } = await readToolList(this.server, listPage, { characters, maxTools });
     if (unusable && unusable !== this.unusable)
       warn(
-        `${owner}: server '${this.label}': tools are left out that need tasks, are invalid or over a limit: ${unusable}`,
+        `${owner}: server '${this.label}': left out tools that need tasks, are invalid or exceed a limit: ${unusable}`,
       );
     const own = this.settings.resources && session.hasResources ? this.resourceTools(tools) : [];
     const { protocol } = this.connection;

@@ -122,7 +122,7 @@ const OPENAI = 'https://api.openai.com/v1';
 function announceOpenAI(owner: string, key: string | undefined): void {
   if (key?.startsWith('sk-')) return;
   const why = 'neither baseURL nor OPENAI_BASE_URL is set';
-  const message = `${owner}: ${why}, so prompts go to ${OPENAI}${key ? '' : ', without an API key'}. Set baseURL to your model server, or to that URL if it is meant.`;
+  const message = `${owner}: ${why}, so prompts go to ${OPENAI}${key ? '' : ', without an API key'}. Set baseURL to your model server, or to that URL if you want OpenAI.`;
   warnOnce('openai', message);
 }
 
