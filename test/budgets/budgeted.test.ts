@@ -42,7 +42,10 @@ const countTokens = async () => 0;
 /** A turn that goes on until `end`. */
 function life() {
   const waiting: (() => void)[] = [];
-  return { whenOver: (run: () => void) => void waiting.push(run), end: () => waiting.forEach((run) => run()) };
+  const end = () => {
+    for (const run of waiting) run();
+  };
+  return { whenOver: (run: () => void) => void waiting.push(run), end };
 }
 
 /** Calls the model once with these settings. */
