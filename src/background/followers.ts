@@ -38,7 +38,7 @@ export class Followers {
       isOver = true;
       for (const place of places) this.count(place, -1);
     };
-    return { signal: life.signal, place: undefined, leave };
+    return { signal: life.signal, place: undefined, leave, whenOver: life.whenOver };
   }
 
   /** As `Activity` does: refuses new ones, and resolves when there are none left. */

@@ -1,5 +1,6 @@
 /** The budget as a middleware in front of any handler: it reads the usage in the handler's own answer. */
 import type { ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
 import { CallMeter } from '../metering/call-meter.ts';
 import { dialectFor, type NodeMiddleware, refuse } from '../middleware/as-middleware.ts';
 import { answerWatch } from '../node/answer-watch.ts';
@@ -7,7 +8,7 @@ import { bytesOf } from '../node/bytes-of.ts';
 import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest, type ScopeOf } from '../node/node-request.ts';
-import type { Budget } from '../ports/budget.ts';
+import type { Budget, BudgetedTurn } from '../ports/budget.ts';
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
 import { shareOf } from '../ports/scope.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
@@ -40,14 +41,16 @@ async function begin(
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, scope);
   const turn = await budget.admit(shareOf(request.scope));
+  const context = contextOf(res);
+  const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
+  // A router of this package ends the turn itself, which may go on in the background.
+  finished(res, () => budgets.has(budget) && turn.end?.());
   // After the check, so that the body of a refused request is not read.
   const body = await bodyOf(req, DEFAULT_LIMITS);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
   // Otherwise a client could choose an encoding in which its usage cannot be read.
   delete req.headers['accept-encoding'];
-  const context = contextOf(res);
-  const budgets = context.budgets ?? new Map();
-  keepContext(res, { ...context, requestId: request.requestId, budgets: budgets.set(budget, turn) });
+  keepContext(res, { ...context, requestId: request.requestId, budgets });
   const input = isRecord(body) ? body : {};
   const model = typeof input.model === 'string' ? input.model : 'unknown';
   const meter = new CallMeter(turn, countTokens, { model, input });

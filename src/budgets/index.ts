@@ -2,6 +2,7 @@
 export type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
 export { memoryLedger, type UsageLedger, type UsageQuery, type UsageRow } from './ledger.ts';
 export type { LimitWindow, PointLimiter, PointsLeft } from './limiters.ts';
+export type { BudgetReserve } from './reserve.ts';
 export {
   type BudgetLimits,
   type TokenBudget,

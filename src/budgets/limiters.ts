@@ -40,9 +40,9 @@ const MOST_KEYS = 100_000;
 const REQUESTS = ['consume'] as const;
 const ALL = ['consume', 'get', 'penalty'] as const;
 
-/** The limiter of an option; throws a `TypeError` that names what to give. */
-export function limiterOf(name: string, given: unknown): Limiter {
-  const methods = name === 'requests' ? REQUESTS : ALL;
+/** The limiter of an option; throws a `TypeError` that says what to give. */
+export function limiterOf(option: string, given: unknown): Limiter {
+  const methods = option === 'limits.requests' ? REQUESTS : ALL;
   if (isRecord(given) && isPositive(given.points)) {
     // The cast: it has the methods that are called.
     if (methods.every((method) => typeof given[method] === 'function')) return given as unknown as Limiter;
@@ -50,7 +50,7 @@ export function limiterOf(name: string, given: unknown): Limiter {
       return new MemoryLimiter({ points: given.points, duration: given.duration });
   }
   throw new TypeError(
-    `tokenBudget: limits.${name} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(given, { depth: 0 })}`,
+    `tokenBudget: ${option} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(given, { depth: 0 })}`,
   );
 }
 

@@ -14,7 +14,8 @@ import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
 import { DAY_MS, dayOf, memoryLedger, type UsageLedger, type UsageRow } from './ledger.ts';
 import { type Limiter, type LimitWindow, limiterOf, type PointLimiter, type PointsLeft } from './limiters.ts';
-import { durationText, type LimitState, rateLimitHeaders } from './rate-limit-headers.ts';
+import { durationText, rateLimitHeaders } from './rate-limit-headers.ts';
+import { type BudgetReserve, checkedReserve, type KindState, Reserve } from './reserve.ts';
 
 /** What a tenant may use: each a limiter of `rate-limiter-flexible`, or `{ points, duration }` for one in memory. */
 export interface BudgetLimits {
@@ -34,6 +35,14 @@ export interface BudgetLimits {
 export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
   /** What each tenant may use. Default: no limit, so that usage is only kept in the ledger. */
   readonly limits?: BudgetLimits | undefined;
+  /** The limit of `tokens`, for a budget with this one alone: short for `limits: { tokens: limiter }`. */
+  readonly limiter?: PointLimiter | LimitWindow | undefined;
+  /**
+   * What each running turn holds back, in this process, until it is over: with 100,000 tokens left and `{ tokens: 2000 }`
+   * a tenant may have 50 turns at once, and further ones get 429 `rate_limit_exceeded`. Default: nothing, so that turns
+   * which run at the same time may pass a limit together.
+   */
+  readonly reserve?: BudgetReserve | undefined;
   /** The cost in dollars of a model call whose server does not report one. Default: nothing. */
   readonly cost?: ((call: Pick<ModelCallUsage, 'model' | 'usage'>) => number) | undefined;
   /** Where usage is kept. Default: a `memoryLedger()`. */
@@ -94,6 +103,8 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
 ): TokenBudget<Req> {
   checkOptions('tokenBudget', options, {
     limits: isObject,
+    limiter: isObject,
+    reserve: isObject,
     cost: isFunction,
     ledger: (value) => (isRecord(value) && 'add' in value && 'read' in value) || 'an object with add and read',
     scope: isFunction,
@@ -134,9 +145,8 @@ const MODEL_CHARACTERS = 128;
 const MOST_REPORT_DAYS = 3660;
 
 /** What is left of one limit. */
-interface State extends LimitState {
+interface State extends KindState {
   readonly kind: Kind;
-  readonly isOver: boolean;
 }
 
 class TenantBudgets {
@@ -145,10 +155,12 @@ class TenantBudgets {
   private readonly price: TokenBudgetOptions['cost'];
   private readonly refuses: boolean;
   private readonly timeoutMs: number;
+  private readonly reserve: Reserve;
 
-  constructor({ limits = {}, ledger, cost, onLimiterError, limiterTimeoutMs = 1000 }: TokenBudgetOptions<never>) {
-    const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
-    this.limiters = given.map(([name, limit]) => [kindOf(name), limiterOf(name, limit)]);
+  constructor(options: TokenBudgetOptions<never>) {
+    const { ledger, cost, onLimiterError, limiterTimeoutMs = 1000, reserve = {} } = options;
+    this.limiters = limitersIn(options);
+    this.reserve = new Reserve(checkedReserve(reserve, new Set(this.limiters.map(([kind]) => kind))));
     this.ledger = ledger ?? memoryLedger();
     this.price = cost;
     this.refuses = onLimiterError === 'refuse';
@@ -157,7 +169,7 @@ class TenantBudgets {
 
   async admit(tenant: string): Promise<BudgetedTurn> {
     const states = await Promise.all(this.limiters.map(([kind, limiter]) => this.stateOf(kind, limiter, tenant)));
-    const known = states.filter((state) => state !== undefined);
+    const known = states.filter((state) => state !== undefined).map((state) => this.reserve.left(state, tenant));
     const headers = rateLimitHeaders({
       requests: known.find(({ kind }) => kind === 'requests'),
       tokens: leastOf(known.filter(({ kind }) => kind.endsWith('okens'))),
@@ -183,6 +195,7 @@ class TenantBudgets {
     let uncounted = requests;
     return {
       headers,
+      end: this.reserve.begin(tenant),
       count: (call) => {
         this.count(tenant, call, uncounted);
         uncounted = 0;
@@ -259,6 +272,14 @@ async function leftOf(limiter: Limiter, key: string): Promise<Left> {
   return { remainingPoints, msBeforeNext, isOver: remainingPoints <= 0 };
 }
 
+function limitersIn({ limits = {}, limiter }: TokenBudgetOptions<never>): readonly (readonly [Kind, Limiter])[] {
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
+  const limiters = given.map(([name, limit]) => [kindOf(name), limiterOf(`limits.${name}`, limit)] as const);
+  if (limiter === undefined) return limiters;
+  if (limits.tokens) throw new TypeError('tokenBudget: limiter and limits.tokens are the same limit; set one of them');
+  return [...limiters, ['tokens', limiterOf('limiter', limiter)]];
+}
+
 function kindOf(name: string): Kind {
   if (Object.hasOwn(KINDS, name)) return name as Kind;
   throw new TypeError(`tokenBudget: limits: unknown limit '${name}'; known are ${Object.keys(KINDS).join(', ')}`);
@@ -281,9 +302,13 @@ function longestOf(states: readonly State[]): State | undefined {
   return states.toSorted((one, other) => waitOf(other) - waitOf(one))[0];
 }
 
-function waitOf({ msBeforeNext }: PointsLeft): number {
+function waitOf({ msBeforeNext, isHeld = false }: PointsLeft & Pick<KindState, 'isHeld'>): number {
+  if (isHeld) return HELD_MS;
   return msBeforeNext < 0 ? Number.POSITIVE_INFINITY : msBeforeNext;
 }
+
+/** When the next of a tenant's turns will end is not known. */
+const HELD_MS = 1000;
 
 function overLimit(state: State, limitHeaders: Readonly<Record<string, string>>): ApiError {
   const wait = waitOf(state);

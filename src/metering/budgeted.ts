@@ -18,6 +18,12 @@ export interface BudgetSettings {
   readonly isMetered?: boolean | undefined;
 }
 
+/** What tells when a turn is over. */
+export interface BudgetedLife {
+  /** Runs the function then. */
+  readonly whenOver: (run: () => void) => void;
+}
+
 /** Settings whose model calls are counted, and headers with the rest of the budget for the client. */
 export interface Budgeted<Settings> {
   readonly settings: Settings;
@@ -31,6 +37,7 @@ export interface Budgeted<Settings> {
 export function budgeted<Settings extends BudgetSettings>(
   request: Pick<EndpointRequest, 'scope' | 'context'>,
   settings: Settings,
+  life: BudgetedLife,
   isResumed = false,
 ): MaybePromise<Budgeted<Settings>> {
   const taken = request.context?.budgets;
@@ -38,19 +45,28 @@ export function budgeted<Settings extends BudgetSettings>(
   const before = new Map(taken);
   // From here on each model call is counted, not the answer.
   taken?.clear();
-  return counting(request.scope, settings, before, isResumed);
+  for (const turn of before.values()) life.whenOver(() => turn.end?.());
+  return counting(request.scope, settings, { life, taken: before, isResumed });
+}
+
+/** A request before its turn. */
+interface Beginning {
+  readonly life: BudgetedLife;
+  /** From which budgets it was taken. */
+  readonly taken: ReadonlyMap<Budget, BudgetedTurn>;
+  readonly isResumed: boolean;
 }
 
 async function counting<Settings extends BudgetSettings>(
   scope: string,
   settings: Settings,
-  taken: ReadonlyMap<Budget, BudgetedTurn>,
-  isResumed: boolean,
+  { life, taken, isResumed }: Beginning,
 ): Promise<Budgeted<Settings>> {
   const { budget, upstream, countTokens } = settings;
   const tenant = shareOf(scope);
   const needed = budget && !taken.has(budget) ? budget : undefined;
   const own = await (isResumed ? needed?.resume(tenant) : needed?.admit(tenant));
+  if (own) life.whenOver(() => own.end?.());
   const turns = own ? [...taken.values(), own] : [...taken.values()];
   const count: BudgetedTurn['count'] = (call) => {
     for (const turn of turns) turn.count(call);

@@ -17,6 +17,8 @@ export interface BudgetedTurn {
   readonly headers: Readonly<Record<string, string>>;
   /** Counts one call of the model, of which a turn may have several. Never throws. */
   count(call: ModelCallUsage): void;
+  /** The turn is over, so it holds nothing back any more. May be called twice; never throws. */
+  readonly end?: (() => void) | undefined;
 }
 
 /** The budgets of all tenants. */

@@ -21,6 +21,8 @@ export interface Lifetime {
   readonly place: Promise<void> | undefined;
   /** Stops watching. Call it when the turn is over; calling it again is harmless. */
   readonly leave: () => void;
+  /** Runs the function when the turn is over, at once if it is over already. It must not throw. */
+  readonly whenOver: (run: () => void) => void;
 }
 
 /**
@@ -39,13 +41,31 @@ export function beginTurn(request: TurnRequest, durationMs: number, turns: Activ
     cut = setTimeout(() => request.disconnect?.(), GRACE_MS).unref();
   };
   const timer = setTimeout(expire, durationMs).unref();
+  const over = new Over();
   const leave = () => {
     clearTimeout(timer);
     clearTimeout(cut);
     unlink();
     turns.end(running);
+    over.end();
   };
-  return { signal, place, leave };
+  return { signal, place, leave, whenOver: (run) => over.add(run) };
+}
+
+/** What is to be done when a turn is over. */
+class Over {
+  private waiting: (() => void)[] | undefined = [];
+
+  add(run: () => void): void {
+    if (this.waiting) this.waiting.push(run);
+    else run();
+  }
+
+  end(): void {
+    const { waiting = [] } = this;
+    this.waiting = undefined;
+    for (const run of waiting) run();
+  }
 }
 
 function begun(running: Running, turns: Activity, unlink: () => void): Promise<void> | undefined {

@@ -22,6 +22,7 @@ function recording() {
   const turn = (name: string): BudgetedTurn => ({
     headers: { left: name },
     count: () => void asked.push(`count ${name}`),
+    end: () => void asked.push(`end ${name}`),
   });
   const budget: Budget = {
     async admit(tenant) {
@@ -38,6 +39,15 @@ function recording() {
 
 const countTokens = async () => 0;
 
+/** A turn that goes on until `end`. */
+function life() {
+  const waiting: (() => void)[] = [];
+  const end = () => {
+    for (const run of waiting) run();
+  };
+  return { whenOver: (run: () => void) => void waiting.push(run), end };
+}
+
 /** Calls the model once with these settings. */
 async function call(settings: { readonly upstream: Upstream }): Promise<void> {
   const { signal } = new AbortController();
@@ -48,13 +58,13 @@ async function call(settings: { readonly upstream: Upstream }): Promise<void> {
 
 it('[C-28] a request without a budget has its settings at once, as they are', () => {
   const settings = { upstream, countTokens };
-  const given = budgeted({ scope: 'a', context: {} }, settings);
+  const given = budgeted({ scope: 'a', context: {} }, settings, life());
   expect(given).toEqual({ settings });
 });
 
 it('[C-28] a request is taken from the budget of its router, and each model call is counted', async () => {
   const { asked, budget } = recording();
-  const { settings, headers } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget });
+  const { settings, headers } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, life());
   await call(settings);
   await call(settings);
   expect([asked, headers]).toEqual([['admit a', 'count a', 'count a'], { left: 'a' }]);
@@ -62,7 +72,7 @@ it('[C-28] a request is taken from the budget of its router, and each model call
 
 it('[C-28] [S-18] a response that another process began is not taken again', async () => {
   const { asked, budget } = recording();
-  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, true);
+  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, life(), true);
   await call(settings);
   expect(asked).toEqual(['resume a', 'count a']);
 });
@@ -76,9 +86,9 @@ it('[C-28] a request that middlewares have taken is counted by all of them, and 
     ]),
   });
   const [context, second] = [contextOf(), contextOf()];
-  const same = await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: also.budget });
+  const same = await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: also.budget }, life());
   await call(same.settings);
-  const other = await budgeted({ scope: 'a', context: second }, { upstream, countTokens, budget: own.budget });
+  const other = await budgeted({ scope: 'a', context: second }, { upstream, countTokens, budget: own.budget }, life());
   await call(other.settings);
   expect([before.asked, also.asked, own.asked]).toEqual([
     ['count x', 'count x'],
@@ -92,4 +102,13 @@ it('[C-28] a request that middlewares have taken is counted by all of them, and 
     0,
     0,
   ]);
+});
+
+it('[C-28] all of them hear when the turn is over', async () => {
+  const [before, own] = [recording(), recording()];
+  const context: TurnContext = { budgets: new Map([[before.budget, before.turn('x')]]) };
+  const turn = life();
+  await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: own.budget }, turn);
+  turn.end();
+  expect([before.asked, own.asked]).toEqual([['end x'], ['admit a', 'end a']]);
 });

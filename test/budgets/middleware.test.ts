@@ -1,11 +1,13 @@
 /** The budget alone in front of a proxy of the host's own, which knows nothing of this package. */
-
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { type TokenBudget, type TokenBudgetOptions, tokenBudget } from '../../src/budgets/index.ts';
 import { functionTools, runTools } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, textStream } from '../../src/testing/index.ts';
 import { type Host, type Step, withHost } from '../middleware/host.ts';
+import { gate } from '../support/gate.ts';
 import { rateHeaders, tenantIn } from './budget-app.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -211,6 +213,59 @@ describe('[C-28] a proxy', () => {
       await (await post({ model: 'm', input: 'Hi' }, { path: '/embeddings' })).text();
       const [row] = await budget.report({ tenant: 'a' });
       expect([looped, row?.inputTokens]).toEqual([[1, 18, 24], 27]);
+    });
+  });
+
+  it('holds its reserve until its answer has ended, or its client has left', async () => {
+    const options = { limiter: { points: 100, duration: 60 }, reserve: { tokens: 100 } };
+    let answering: ServerResponse | undefined;
+    const step: Step = (_req, res) => {
+      answering = res.writeHead(200, SSE);
+      res.write(chatChunk({ content: 'Hi' }));
+    };
+    await behind(
+      step,
+      async ({ post }) => {
+        const client = new AbortController();
+        const [left, whole] = [{ signal: client.signal }, {}];
+        const statuses: number[] = [];
+        for (const init of [left, whole]) {
+          const running = await post({ ...CHAT, stream: true }, init);
+          statuses.push(running.status, (await post(CHAT)).status);
+          const closed = once(answering as ServerResponse, 'close');
+          if (init === left) client.abort();
+          else answering?.end();
+          await closed;
+        }
+        expect(statuses).toEqual([200, 429, 200, 429]);
+      },
+      options,
+    );
+  });
+
+  it('holds no reserve for a client that left while the budget was asked', async () => {
+    const asked = gate();
+    const get = async () => {
+      await asked.opened;
+      return null;
+    };
+    const none = { remainingPoints: 0, msBeforeNext: 0 };
+    const limiter = { points: 10, get, consume: async () => none, penalty: async () => none };
+    const budget = tokenBudget({ scope: tenantIn, limiter, reserve: { tokens: 10 } });
+    const isLeft = new EventEmitter();
+    const first: Step = (_req, res, next) => {
+      res.once('close', () => isLeft.emit('left'));
+      next();
+    };
+    await withHost([first, budget, proxy(JSON_TYPE, [chatCompletion('Hello')])], async ({ post }) => {
+      const client = new AbortController();
+      const left = once(isLeft, 'left');
+      const answer = post(CHAT, { signal: client.signal }).catch(() => 'left');
+      setTimeout(() => client.abort(), 20);
+      await Promise.all([answer, left]);
+      asked.open();
+      await new Promise(setImmediate);
+      expect((await post(CHAT)).status).toBe(200);
     });
   });
 

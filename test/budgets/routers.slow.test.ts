@@ -100,6 +100,48 @@ describe.each(ways.filter(([, body]) => 'stream' in body))('[C-28] a stream of %
   });
 });
 
+describe.each(ways)('[C-28] the reserve of %s with %j', (path, body) => {
+  const setup = { budget: { limiter: { points: 1000, duration: 60 }, reserve: { tokens: 1000 } } };
+
+  /** Asks, and what a second request is answered with while the first one runs. */
+  async function asked(signal?: AbortSignal) {
+    const request = app.fake.nextRequest();
+    const answer = app.post(path, body, signal ? { signal } : {}).catch(() => undefined);
+    await request;
+    return { answer, second: (await app.post(path, body)).status };
+  }
+
+  it('is held while it runs, and free when it ends, is refused or is left', async () => {
+    await start(setup);
+    app.fake.reply({ hang: true });
+    const client = new AbortController();
+    const left = await asked(client.signal);
+    client.abort();
+    await left.answer;
+    await free();
+    app.fake.reply({ status: 400, body: '{"error":{"message":"no"}}', firstByteDelayMs: 50 });
+    const refused = await asked();
+    await (await refused.answer)?.text();
+    await free();
+    app.fake.reply({ body: 'stream' in body ? textStream('Hello') : chatCompletion('Hello'), firstByteDelayMs: 50 });
+    const whole = await asked();
+    await (await whole.answer)?.text();
+    await free();
+    expect([left, refused, whole].map(({ second }) => second)).toEqual([429, 429, 429]);
+  });
+});
+
+/** Resolves when the tenant may have a turn. */
+async function free(): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const turn = await app.budget.admit('a').catch(() => undefined);
+    turn?.end?.();
+    if (turn) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('The reserve is never free.');
+}
+
 /** Reads until the text has come. */
 async function readUntil(response: Response, text: string): Promise<string> {
   let read = '';
@@ -146,6 +188,18 @@ describe('[C-28] other ways to call a model', () => {
     await (await app.post(`/responses/${id}/cancel`, {})).text();
     const [[, input = 0, output] = []] = await app.counted(1);
     expect([input > 20, output]).toEqual([true, 'Hello'.length + 7]);
+  });
+
+  it('a response in the background holds its reserve until it ends', async () => {
+    const before: BudgetAppSetup['before'] = (server, budget) => void server.post('/v1/responses', budget);
+    await start({ budget: { limiter: { points: 1000, duration: 60 }, reserve: { tokens: 1000 } }, before });
+    app.fake.reply({ body: chatChunk({ content: 'Hello' }), stallAfterBytes: 1e9 });
+    const first = await app.post('/responses', { ...HI, background: true });
+    const { id } = JSON.parse(await first.text());
+    const second = await app.post('/responses', HI);
+    await (await app.post(`/responses/${id}/cancel`, {})).text();
+    await free();
+    expect([first.status, second.status]).toEqual([200, 429]);
   });
 
   it('a compaction is charged', async () => {

@@ -102,6 +102,63 @@ describe.each(limiters)('[C-28] with limits %s', (_, limit) => {
   });
 });
 
+describe.each(limiters)('[C-28] the reserve of running turns, with limits %s', (_, limit) => {
+  const budgetOf = () => tokenBudget({ limits: { tokens: limit() }, reserve: { tokens: 3 } });
+  const admitted = async (budget: TokenBudget, count: number, tenant = 'a') => {
+    const turns = await Promise.all(Array.from({ length: count }, () => budget.admit(tenant).catch(() => undefined)));
+    return turns.filter((turn) => turn !== undefined);
+  };
+
+  it('bounds how many of 10,000 at once run, and is free again when they are over', async () => {
+    const budget = budgetOf();
+    const first = await admitted(budget, 10_000);
+    const other = await admitted(budget, 1, 'b');
+    for (const turn of [...first, ...first]) turn.end?.();
+    const second = await admitted(budget, 10_000);
+    expect([first.length, other.length, second.length]).toEqual([4, 1, 4]);
+  });
+
+  it('gives way to what was used', async () => {
+    const budget = budgetOf();
+    const [turn] = await admitted(budget, 1);
+    turn?.count({ model: 'm', usage: usage(6, 0) });
+    turn?.end?.();
+    await settled();
+    expect((await admitted(budget, 10)).length).toBe(2);
+  });
+
+  it('tells clients what is left beside it, and to come back soon', async () => {
+    const budget = budgetOf();
+    const headers = (await admitted(budget, 2)).map((turn) => turn.headers['x-ratelimit-remaining-tokens']);
+    await admitted(budget, 2);
+    const refusal = await refusalOf(budget);
+    expect([headers, refusal.code, refusal.headers]).toEqual([
+      ['10', '7'],
+      'rate_limit_exceeded',
+      expect.objectContaining({ 'retry-after': '1', 'x-ratelimit-remaining-tokens': '0' }),
+    ]);
+  });
+});
+
+it('[C-28] a quota that running turns hold is not used up', async () => {
+  const limits = { cost: { points: 10, duration: 30 * DAY } };
+  const budget = tokenBudget({ limits, reserve: { cost: 10 } });
+  await budget.admit('a');
+  const { code, headers } = await refusalOf(budget);
+  expect([code, headers['retry-after']]).toEqual(['rate_limit_exceeded', '1']);
+});
+
+it('[C-28] a limiter alone is the limit of tokens', async () => {
+  const budget = tokenBudget({ limiter: new RateLimiterMemory(MINUTE), cost: () => 0.5 });
+  await use(budget, 'a', 8, 2);
+  const [row] = await budget.report({ tenant: 'a' });
+  expect([await outcomeOf(budget, 'a'), await outcomeOf(budget, 'b'), row?.cost]).toEqual([
+    'rate_limit_exceeded',
+    'admitted',
+    0.5,
+  ]);
+});
+
 it('[C-28] a rate may have a burst: 100 a second for a user and 100 more at once, half of both for a key', async () => {
   const bursty = (points: number) => {
     const rate = new RateLimiterMemory({ points, duration: 1 });
@@ -331,6 +388,19 @@ describe('options', () => {
     [{ limits: { tokens: { points: 0, duration: 1 } } }, /limits\.tokens must be/],
     [{ limits: { tokens: { points: 5 } } }, /a limiter with consume, get, penalty/],
     [{ limits: { tokens: { points: 5, consume() {} } } }, /limits\.tokens must be/],
+    [{ limiter: 5 }, /limiter must be an object, got 5/],
+    [
+      { limiter: { points: 5, duration: -1 } },
+      /limiter must be \{ points, duration \}.*got \{ points: 5, duration: -1 \}/,
+    ],
+    [{ limiter: MINUTE, limits: { tokens: MINUTE } }, /limiter and limits\.tokens are the same limit/],
+    [{ reserve: 5 }, /reserve must be an object, got 5/],
+    [{ limiter: MINUTE, reserve: { tokens: 0 } }, /reserve: tokens must be a number over 0, got 0/],
+    [{ limiter: MINUTE, reserve: { requests: 1 } }, /reserve: unknown option 'requests'/],
+    [{ limiter: MINUTE, reserve: { cost: 1 } }, /reserve: cost has no limit/],
+    [{ scope: 'a' }, /scope must be a function, got 'a'/],
+    [{ tokens: 5 }, /tokens must be an object, got 5/],
+    [{ tokens: { count: 5 } }, /tokens: count must be a function, got 5/],
     [{ limits: { token: MINUTE } }, /unknown limit 'token'; known are requests, inputTokens/],
     [{ limits: [] }, /limits must be an object/],
     [{ cost: 5 }, /cost must be a function/],

@@ -81,7 +81,7 @@ describe('the steps of a request', () => {
       ['request received', { endpoint: 'POST /responses', model: 'm', stream: true }],
       ['history loaded', { items: 2 }],
       ['upstream asked', { host, attempt: 1 }],
-      ['upstream asked', { host, attempt: 2 }],
+      ['upstream asked', { host, attempt: 2, after: 'upstream_unavailable' }],
       ['first output', {}],
       ['answered', { status: 200 }],
       ['tool called', { tool: 'time', server: 'functions', ok: true }],

@@ -31,7 +31,7 @@ export async function createChatCompletion(
   let turn: ChatTurn | undefined;
   try {
     if (life.place) await life.place;
-    const given = budgeted(request, settings);
+    const given = budgeted(request, settings, life);
     const { settings: own, headers } = isPromise(given) ? await given : given;
     turn = await prepareChat(request, own, life.signal);
     const notifyEnd = endNotifier(turn, request, hooks);

@@ -33,7 +33,7 @@ export async function createMessage(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
     if (life.place) await life.place;
-    const { settings: charged, headers } = await budgeted(request, settings);
+    const { settings: charged, headers } = await budgeted(request, settings, life);
     const own = { ...charged, heartbeat: heartbeatOf(request, settings) };
     const prepared = await withTools({ ...request, signal: life.signal }, own);
     if (passesThrough(prepared, own))

@@ -35,10 +35,11 @@ export async function compactConversation(
   turns: Activity,
 ): Promise<JsonReply> {
   needTenant(request.scope, 'Compaction', null);
-  const { signal, place, leave } = beginTurn(request, settings.limits.durationMs, turns);
+  const life = beginTurn(request, settings.limits.durationMs, turns);
+  const { signal, place, leave } = life;
   try {
     if (place) await place;
-    const given = budgeted(request, settings);
+    const given = budgeted(request, settings, life);
     const { settings: own, headers } = isPromise(given) ? await given : given;
     return withHeaders(jsonReply(await compaction({ ...request, body: modelIn(request.body), signal }, own)), headers);
   } finally {

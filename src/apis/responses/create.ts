@@ -64,7 +64,7 @@ async function began<Answer>(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
     if (life.place) await life.place;
-    const given = budgeted(request, settings);
+    const given = budgeted(request, settings, life);
     const { settings: own, headers } = isPromise(given) ? await given : given;
     const prepared = await prepareTurn(request, own, life);
     notify(settings.hooks, 'onRequest', prepared.info);
@@ -113,7 +113,7 @@ export async function prepareForBackground(
   life: Lifetime,
   way: TurnWay,
 ) {
-  const given = budgeted(request, settings, way.resumed !== undefined);
+  const given = budgeted(request, settings, life, way.resumed !== undefined);
   const { settings: own, headers } = isPromise(given) ? await given : given;
   const prepared = await prepareTurn(request, own, life, way);
   const { started, presentItem, turn } = prepared;

@@ -1,5 +1,6 @@
 /** The options that `withFailover` and `balanced` share, checked once. */
 import {
+  boolean,
   checkOptions,
   isObject,
   LONGEST_MS,
@@ -32,6 +33,11 @@ export interface FailoverOptions {
   readonly breaker?: BreakerOptions | false | undefined;
   /** The calls that each server may have at once; one that has them is passed over. Default: any number. */
   readonly bulkhead?: BulkheadOptions | undefined;
+  /**
+   * Whether calls carry keys of the clients, as the option `headers` of an upstream sends them. A 429 is then about one
+   * client: another server is asked, but the one that answered it neither rests nor counts a failure. Default: false.
+   */
+  readonly clientKeys?: boolean | undefined;
   /** The servers that one call may ask. Default: all, but at most 5. */
   readonly attempts?: number | undefined;
   /** Milliseconds that each server has to send its first byte, if less than `limits.firstByteTimeoutMs`. Default: that limit. */
@@ -58,6 +64,7 @@ const CHECKS: Readonly<Record<keyof FailoverOptions, OptionCheck>> = {
   name: isName,
   breaker: (value) => value === false || isObject(value) === true || 'an object or false',
   bulkhead: isObject,
+  clientKeys: boolean,
   attempts: count(MOST_SERVERS),
   firstByteTimeoutMs: milliseconds,
 };
@@ -69,11 +76,18 @@ export function failoverSettings(
   more: Readonly<Record<string, OptionCheck>> = {},
 ): FailoverSettings {
   checkOptions(owner, options, { ...CHECKS, ...more });
-  const { name = owner, breaker = {}, bulkhead, attempts = USUAL_ATTEMPTS, firstByteTimeoutMs } = options;
+  const {
+    name = owner,
+    breaker = {},
+    bulkhead,
+    attempts = USUAL_ATTEMPTS,
+    firstByteTimeoutMs,
+    clientKeys = false,
+  } = options;
   if (bulkhead) checkOptions(`${owner}: bulkhead`, Object.assign({ calls: null }, bulkhead), { calls: count(HIGHEST) });
   if (breaker) checkOptions(`${owner}: breaker`, breaker, { failures: count(HIGHEST), resetMs: milliseconds });
   const { failures = 5, resetMs = 30_000 } = breaker || {};
-  const policies = { owner, breaker: breaker ? { failures, resetMs } : undefined, calls: bulkhead?.calls };
+  const policies = { owner, breaker: breaker ? { failures, resetMs } : undefined, calls: bulkhead?.calls, clientKeys };
   return { name, policies, attempts, firstByteTimeoutMs };
 }
 

@@ -12,6 +12,8 @@ export interface PolicySettings {
   readonly breaker: { readonly failures: number; readonly resetMs: number } | undefined;
   /** The calls that a server may have at once; undefined for any number. */
   readonly calls: number | undefined;
+  /** Whether a 429 is about the client's key, and says nothing about the server. */
+  readonly clientKeys?: boolean;
 }
 
 /** How a call ended: well, by a fault of the server, or in a way that shows nothing about the server. */

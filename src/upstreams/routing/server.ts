@@ -22,6 +22,7 @@ export class Server {
   isDraining = false;
   private readonly target: NamedServer;
   private readonly policies: ReturnType<typeof policiesOf>;
+  private readonly clientKeys: boolean;
   private lastError: string | null = null;
   /** In milliseconds since the epoch; 0 if it has not asked for a rest, or has answered since. */
   private restsUntil = 0;
@@ -36,6 +37,7 @@ export class Server {
     this.weight = target.weight;
     this.renames = target.model !== undefined;
     this.policies = policiesOf(settings);
+    this.clientKeys = settings.clientKeys ?? false;
   }
 
   /** The server's own name for the model. */
@@ -86,10 +88,11 @@ export class Server {
     this.restsUntil ||= Date.now();
   }
 
-  /** Whether the server asks for a rest, which it gets. */
-  rests(error: unknown): boolean {
+  /** Whether the failure is not the server's: it asks for a rest, which it gets, or only the client's key is throttled. */
+  isExcused(error: unknown): boolean {
     if (!(error instanceof ApiError)) return false;
     this.lastError = codeNameOf(error);
+    if (this.clientKeys && error.status === 429) return true;
     const ms = retryAfterMs(error.headers) ?? 0;
     if (ms > 0) this.restsUntil = Date.now() + Math.min(ms, LONGEST_REST_MS);
     return ms > 0;
@@ -158,9 +161,9 @@ export class Lease {
     if (this.isOver) return;
     this.isOver = true;
     // A server that announces when it is back is not broken.
-    const isThrottled = outcome === 'failed' && this.server.rests(error);
+    const isExcused = outcome === 'failed' && this.server.isExcused(error);
     const isDone = outcome === 'left' && this.hasAnswered;
-    this.pass?.end(isThrottled ? 'left' : isDone ? 'done' : outcome);
+    this.pass?.end(isExcused ? 'left' : isDone ? 'done' : outcome);
     // If the client disconnects, the server may be tried again, but it does not count as recovered.
     if (outcome === 'left' && !isDone && this.pass?.isTrial) this.server.isDue();
     this.server.ended(this.isTrial);

@@ -2,7 +2,9 @@
 
 import { balanced } from 'express-open-responses/routing';
 import fc from 'fast-check';
+import { memoryStore } from '../../../src/index.ts';
 import { chatChunk, type FakeUpstream } from '../../../src/testing/index.ts';
+import { startApp } from '../../support/app.ts';
 import {
   ask,
   askChat,
@@ -104,6 +106,32 @@ describe('[X-11] balanced by sticky', () => {
       [[user(opening)], [user(opening), answer, user('And the sky?')]].map((items) => serverOf(upstream, { items })),
     );
     expect([new Set(keyed).size, new Set(begun).size]).toEqual([1, 1]);
+  });
+
+  it('keeps a conversation on one server over HTTP, however its turns are continued', async () => {
+    const servers = await startServers(8);
+    const upstream = balanced(
+      servers.map((server) => chatAt(server)),
+      { by: 'sticky' },
+    );
+    const app = await startApp({ options: { upstream, store: memoryStore() } });
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${app.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      return (await answer.json()) as { readonly id: string };
+    };
+    for (const question of ['Where is the sea?', 'Who are you?', 'Why?']) {
+      const first = await post('/responses', { model: 'm', input: question });
+      const second = await post('/responses', { model: 'm', input: 'And then?', previous_response_id: first.id });
+      await post('/responses', { model: 'm', input: 'And now?', previous_response_id: second.id });
+      const { id: conversation } = await post('/conversations', {});
+      for (const input of [question, 'And then?', 'And now?'])
+        await post('/responses', { model: 'm', input, conversation });
+    }
+    await app.close();
+    // Three conversations of six turns each, and no part of one on another server.
+    const asked = counts(servers);
+    expect([asked.every((count) => count % 6 === 0), asked.reduce((sum, count) => sum + count, 0)]).toEqual([true, 18]);
   });
 
   it('keeps the calls of Chat Completions together, too', async () => {

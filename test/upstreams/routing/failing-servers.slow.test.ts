@@ -26,6 +26,8 @@ interface Answer {
 const words = new EventEmitter();
 let servers: readonly Server[] = [];
 let app: App;
+/** Without routing, over the first server alone. */
+let direct: App;
 
 async function startServer(): Promise<Server> {
   const child = fork(join(import.meta.dirname, 'model-server.mjs'), { execArgv: [] });
@@ -47,11 +49,11 @@ function first(): Server {
   return server;
 }
 
-async function request(): Promise<Answer> {
+async function request(url = app.url): Promise<Answer> {
   const began = performance.now();
   const body = JSON.stringify({ model: 'm', input: 'Go.', stream: true });
   const headers = { 'content-type': 'application/json' };
-  const answer = await fetch(`${app.url}/responses`, { method: 'POST', headers, body });
+  const answer = await fetch(`${url}/responses`, { method: 'POST', headers, body });
   let firstMs = Number.NaN;
   let text = '';
   for await (const bytes of answer.body ?? []) {
@@ -66,10 +68,10 @@ async function request(): Promise<Answer> {
 }
 
 /** The requests of all clients, each with its next one after the last; `meanwhile` runs when a quarter has begun. */
-async function load(meanwhile: () => unknown = () => {}): Promise<readonly Answer[]> {
+async function load(meanwhile: () => unknown = () => {}, url = app.url): Promise<readonly Answer[]> {
   const clients = Array.from({ length: CLIENTS }, async () => {
     const answers: Answer[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) answers.push(await request());
+    for (let round = 0; round < ROUNDS; round += 1) answers.push(await request(url));
     return answers;
   });
   for (let seen = 0; seen < CLIENTS / 4; seen += 1) await once(words, 'first');
@@ -106,15 +108,26 @@ beforeAll(async () => {
     { firstByteTimeoutMs: 5000, breaker: { failures: 5, resetMs: 1000 } },
   );
   app = await startApp({ options: { upstream, store: memoryStore(), logger: false } });
+  const alone = chatCompletionsUpstream({ baseURL: first().baseURL, apiKey: 'sk-test' });
+  direct = await startApp({ options: { upstream: alone, store: memoryStore(), logger: false } });
 });
 
 afterAll(async () => {
-  await app.close();
+  await Promise.all([app.close(), direct.close()]);
   for (const { child } of servers) child.kill('SIGKILL');
 });
 
 describe('[X-11] 200 clients over three servers', () => {
-  it.each(['good', 'throttle', 'hang', 'cut early'])(
+  it('are answered as by one server alone, where all of them work', async () => {
+    // The first requests of a process take longest.
+    await load();
+    const [alone, shared] = [await load(() => {}, direct.url), await load()];
+    report('one server, without routing', alone);
+    report('three servers', shared);
+    expect([failed(alone), cut(alone), failed(shared), cut(shared)]).toEqual([[], [], [], []]);
+  });
+
+  it.each(['throttle', 'hang', 'cut early'])(
     'lose no request while one of them does this: %s',
     async (mode) => {
       await allBack();

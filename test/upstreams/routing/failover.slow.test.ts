@@ -294,6 +294,34 @@ describe('[X-11] a server that throttles', () => {
   });
 });
 
+describe('[X-11] keys of clients', () => {
+  const headers = (client: Headers) => ({ authorization: `Bearer ${client.get('x-key')}` });
+  const brought = (key: string) => callOf({ headers: new Headers({ 'x-key': key }) });
+
+  it.each([
+    ['with retry-after', { 'retry-after': '600' }],
+    ['without', {}],
+  ])('are their own: one that is throttled, %s, keeps the server from nobody else', async (_, retryAfter) => {
+    const servers = await pair(refuses(429, retryAfter), refuses(429, retryAfter), says('a'));
+    const upstreams = servers.map((server) => chatAt(server, { headers, retries: 0 }));
+    const upstream = withFailover(upstreams, { clientKeys: true, breaker: { failures: 1 } });
+    const texts = [];
+    for (const key of ['used-up', 'used-up', 'fresh']) texts.push(await textOf(upstream, {}, brought(key)));
+    const { state, lastError } = upstream.servers?.()[0] ?? {};
+    expect([texts, state, lastError]).toEqual([['b', 'b', 'a'], 'closed', 'refused_429']);
+  });
+
+  it('do not keep a server that is down from resting', async () => {
+    const servers = await pair(refuses(503, { 'retry-after': '60' }));
+    const upstream = withFailover(
+      servers.map((server) => chatAt(server, { headers })),
+      { clientKeys: true },
+    );
+    await ask(upstream, {}, brought('any'));
+    expect(upstream.servers?.()[0]?.state).toBe('open');
+  });
+});
+
 describe('[X-11] the circuit breaker', () => {
   it('leaves a server alone after so many failures in a row, and tries it with one call at a time', async () => {
     const servers = await pair(refuses(500), refuses(500), says('a'), refuses(500), refuses(500), refuses(500));
@@ -516,14 +544,45 @@ describe('[X-11] the options of withFailover', () => {
       {},
       "two servers have the name 'x'",
     ],
-    ['a weight of 0', [{ upstream: one, weight: 0 }], {}, 'weight must be a number over 0'],
+    [
+      'a weight of 0',
+      [{ upstream: one, weight: 0 }],
+      {},
+      'server 1: weight must be a number over 0, up to 1000000, got 0',
+    ],
+    ['a weight of no number', [{ upstream: one, weight: NaN }], {}, 'got NaN'],
+    ['a model without a name', [{ upstream: one, model: '' }], {}, "model must be a name or a function, got ''"],
+    ['a name of no text', [{ upstream: one, name: 7 }], {}, 'name must be a name of 1 to 100 characters, got 7'],
+    [
+      'an upstream that cannot stream',
+      [{ upstream: { name: 'x' } }],
+      {},
+      "upstream must be an upstream, got { name: 'x' }",
+    ],
     ['an unknown setting', [{ upstream: one, wieght: 1 }], {}, "unknown option 'wieght'"],
     ['an unknown option', [one], { retries: 1 }, "unknown option 'retries'"],
-    ['attempts', [one], { attempts: 0 }, 'attempts must be a whole number from 1'],
-    ['a breaker', [one], { breaker: { failures: 0 } }, 'breaker: failures must be'],
-    ['a reset', [one], { breaker: { resetMs: 2 ** 31 } }, 'breaker: resetMs must be'],
-    ['a bulkhead', [one], { bulkhead: {} }, 'bulkhead: calls must be'],
-    ['a time', [one], { firstByteTimeoutMs: -1 }, 'firstByteTimeoutMs must be'],
+    ['attempts', [one], { attempts: 0 }, 'attempts must be a whole number from 1 to 1000, got 0'],
+    ['many attempts', [one], { attempts: 1001 }, 'got 1001'],
+    ['a breaker of another kind', [one], { breaker: true }, 'breaker must be an object or false, got true'],
+    ['an unknown setting of a breaker', [one], { breaker: { fails: 1 } }, "breaker: unknown option 'fails'"],
+    [
+      'failures',
+      [one],
+      { breaker: { failures: 0 } },
+      'breaker: failures must be a whole number from 1 to 1000000, got 0',
+    ],
+    ['a reset', [one], { breaker: { resetMs: 2 ** 31 } }, 'breaker: resetMs must be a whole number of milliseconds'],
+    ['a bulkhead', [one], { bulkhead: {} }, 'bulkhead: calls must be a whole number from 1 to 1000000, got null'],
+    ['a bulkhead of another kind', [one], { bulkhead: 5 }, 'bulkhead must be an object, got 5'],
+    ['calls', [one], { bulkhead: { calls: 1.5 } }, 'bulkhead: calls must be a whole number from 1 to 1000000, got 1.5'],
+    [
+      'a time',
+      [one],
+      { firstByteTimeoutMs: -1 },
+      'firstByteTimeoutMs must be a whole number of milliseconds from 1 to 2147483647, got -1',
+    ],
+    ['a long name', [one], { name: 'x'.repeat(101) }, 'name must be a name of 1 to 100 characters'],
+    ['whose keys they are', [one], { clientKeys: 1 }, 'clientKeys must be true or false, got 1'],
   ])('refuses %s', (_, servers, options, message) => {
     // The casts: what a host without types may give.
     const create = () => withFailover(servers as never, options as never);
