@@ -3,7 +3,15 @@
 export type { RestoredRequest } from './background/stored-request.ts';
 export type { CompactionOptions } from './compaction/settings.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
-export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
+export {
+  type ClaimedLog,
+  type EventLog,
+  type LogAppend,
+  type LogHead,
+  type LogPage,
+  type NewEventLog,
+  UnreadableLog,
+} from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';

@@ -22,7 +22,15 @@ export { type ValidateMessagesOptions, validateMessages } from './middleware/val
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './node/node-request.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
-export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
+export {
+  type ClaimedLog,
+  type EventLog,
+  type LogAppend,
+  type LogHead,
+  type LogPage,
+  type NewEventLog,
+  UnreadableLog,
+} from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type {

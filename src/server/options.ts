@@ -116,12 +116,13 @@ export interface CoreOptions<Req = unknown> {
   readonly stateKey?: string | Uint8Array | undefined;
   /**
    * What runs responses in the background: `bullmqEngine()` lets any process continue those of one that is gone; it
-   * needs a `store` with an event log that other processes see, and a `stateKey`. Default: this process alone.
+   * needs a `store` with an event log that other processes see, and a `stateKey`. Used by the Responses API over HTTP
+   * only. Default: this process alone.
    */
   readonly engine?: BackgroundEngine | undefined;
   /**
    * Whether a stream goes on when its client is cut off, which may come back for the rest with `starting_after`. Needs a
-   * `store` with an event log. Default: false.
+   * `store` with an event log. Used by the Responses API over HTTP only. Default: false.
    */
   readonly durable?: boolean | undefined;
   /** How conversations are compacted, and the key that seals the result. Default: those of `CompactionOptions`. */

@@ -346,6 +346,26 @@ describePostgres('[X-06] postgresStore', () => {
       expect([rows, await store.get({ scope: 's', id: 'a' })]).toEqual([[{ made: null }], storedResponse('a')]);
     });
 
+    it('names what a user without rights needs, and works once that is granted', async () => {
+      const tablePrefix = freshPrefix();
+      await pool.query('CREATE ROLE guest LOGIN');
+      const guest = connect({ connectionString: server.url.replace('postgres@', 'guest@') });
+      const store = postgresStore({ pool: guest, tablePrefix });
+      const denied = await store.setup().catch(String);
+      const uses =
+        'GRANT USAGE ON SCHEMA public TO guest; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA';
+      expect(denied).toContain(
+        'postgresStore: the user guest may not create or use the tables of the store in PostgreSQL. Either run GRANT USAGE, CREATE ' +
+          `ON SCHEMA public TO guest, or call setup() once with a pool of a user that may, and then, as that user, run ${uses}`,
+      );
+      await postgresStore({ pool, tablePrefix }).setup();
+      expect(await Promise.resolve(store.put(storedResponse('a'))).catch(String)).toBe(denied);
+      await pool.query(String(denied).replace(/^.*, run /, ''));
+      await store.put(storedResponse('a'));
+      await guest.end();
+      expect(await postgresStore({ pool, tablePrefix }).get({ scope: 's', id: 'a' })).toEqual(storedResponse('a'));
+    });
+
     it('asks only for the rights to rows where the tables are there', async () => {
       const tablePrefix = freshPrefix();
       await postgresStore({ pool, tablePrefix }).setup();

@@ -10,7 +10,7 @@ import { ClockGuard, type Clocks } from './clock-guard.ts';
 import { Failures } from './failures.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { dataOf, JOB_NAME, jobIdOf, keyOf } from './job.ts';
-import { type Link, type Session, settledWithin } from './session.ts';
+import { type ClaimedJob, type Link, type Session, settledWithin } from './session.ts';
 import { Slots } from './slots.ts';
 
 /** What the engine is made of. */
@@ -26,7 +26,7 @@ const SUBMITS_WITHIN_MS = 10_000;
 const RETRY_AFTER_MS = 1000;
 /** How long a released engine waits for a database that does not answer. */
 const RELEASES_WITHIN_MS = 3000;
-/** A worker never rejects; a job with which it did so this often is given up. */
+/** A worker never rejects; a job with which it did so this often is given up, and so is one that nobody reads. */
 const MOST_ATTEMPTS = 10;
 /** The job was taken over, or is over. */
 const LOST: ReadonlySet<unknown> = new Set([
@@ -179,18 +179,16 @@ export class QueueEngine implements BackgroundEngine {
     // A claim that was on its way when the engine was released, or when the clocks no longer agreed.
     if (!worker || this.isReleased || !this.clock.isRight) return 'released';
     const key = keyOf(job.data);
+    const left: Outcome = job.attemptsStarted >= MOST_ATTEMPTS ? 'ended' : 'released';
     if (!key) {
-      this.failures.report(
-        'job',
-        new Error(`bullmqEngine: job ${job.id} is no response of this version, and is dropped`),
-      );
-      return 'ended';
+      this.failures.report('job', new Error(unknownJob(job)));
+      return left;
     }
     try {
       return await tracked(this.runs, worker.run({ key, signal: controller.signal }));
     } catch (error) {
       this.failures.report('worker', error);
-      return job.attemptsStarted >= MOST_ATTEMPTS ? 'ended' : 'released';
+      return left;
     }
   }
 
@@ -268,6 +266,14 @@ function tracked<Value>(all: Set<Promise<unknown>>, promise: Promise<Value>): Pr
 
 async function allOver(pending: ReadonlySet<Promise<unknown>>): Promise<void> {
   while (pending.size > 0) await Promise.all(pending);
+}
+
+/** A newer version may have submitted it, during an update. */
+function unknownJob({ id }: ClaimedJob): string {
+  return (
+    `bullmqEngine: job ${id} is no response of this version: it is left to other processes, and given up at the ` +
+    `${MOST_ATTEMPTS}th attempt`
+  );
 }
 
 function tooLate(): string {

@@ -36,8 +36,18 @@ export function redisLink(connection: object, settings: QueueSettings): Link {
   const host = connection as RedisClient;
   return {
     open: (opening) => (host.duplicate ? openDuplicate(host, settings, opening) : openOptions(host, settings, opening)),
-    explain: (error) => error,
+    explain: (error) => explain(error, settings),
   };
+}
+
+/** The first word of a Redis error is its code. */
+function explain(error: unknown, { prefix }: QueueSettings): unknown {
+  if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) return error;
+  return new Error(
+    `bullmqEngine: the user of the connection may not use the queue in Redis. Run ACL SETUSER <user> ~${prefix}* ` +
+      '&* +@all -@dangerous +info',
+    { cause: error },
+  );
 }
 
 async function openDuplicate(host: RedisClient, settings: QueueSettings, opening: Opening) {

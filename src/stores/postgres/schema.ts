@@ -1,6 +1,7 @@
 /** The tables of the PostgreSQL store, and their migrations. */
 import { hash } from 'node:crypto';
 import type { OptionCheck } from '../../ports/host/options-check.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 /** Runs a statement: a pool, or one of its clients. */
 export interface PostgresQueries {
@@ -176,12 +177,37 @@ interface TableGroup {
 
 /** The same as `migrate`, for any tables. */
 export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
-  // Tries first without a change, so that a role that may only read and write rows can use existing tables.
-  if ((await versionOf(pool, group)) === target) return;
-  await inTransaction(pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(group)]);
-    await upgrade(client, group, target);
-  });
+  try {
+    // Tries first without a change, so that a role that may only read and write rows can use existing tables.
+    if ((await versionOf(pool, group)) === target) return;
+    await inTransaction(pool, async (client) => {
+      await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(group)]);
+      await upgrade(client, group, target);
+    });
+  } catch (error) {
+    throw isDenied(error) ? await deniedIn(pool, error) : error;
+  }
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+function isDenied(error: unknown): boolean {
+  return isRecord(error) && error.code === INSUFFICIENT_PRIVILEGE;
+}
+
+/** Says which rights are missing, since PostgreSQL 15 gives users none in the schema `public`. */
+async function deniedIn(pool: PostgresPool, cause: unknown): Promise<Error> {
+  const { rows } = await pool.query(
+    "SELECT quote_ident(current_user) AS user, quote_ident(coalesce(current_schema(), 'public')) AS schema",
+  );
+  const [user, schema] = [fieldOf(rows, 'user'), fieldOf(rows, 'schema')];
+  const uses = `GRANT USAGE ON SCHEMA ${schema} TO ${user}`;
+  const message =
+    `postgresStore: the user ${user} may not create or use the tables of the store in PostgreSQL. Either run GRANT USAGE, CREATE ON ` +
+    `SCHEMA ${schema} TO ${user}, or call setup() once with a pool of a user that may, and then, as that user, run ${uses}; GRANT ` +
+    `SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${user}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA ` +
+    `${schema} TO ${user}`;
+  return new Error(message, { cause });
 }
 
 /** Runs the work as one transaction; if it fails, nothing of it stays. */
