@@ -5,6 +5,7 @@ import { ChatAnswer } from './answers/chat-answer.ts';
 import { type BatchGuard, guardedStream } from './answers/guarded-stream.ts';
 import { bodyForModel, guardedBody, restoredBody, TEXT_FIELDS } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
+import { formatIn, wantsJson } from './request/wanted-json.ts';
 
 const { 'chat-completions': FIELDS } = TEXT_FIELDS;
 
@@ -29,14 +30,14 @@ export function guardedChat<Body extends JsonObject>(
         yield* chat(await bodyForModel(body, FIELDS, guards), call);
       }
     : chat;
-  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards));
+  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards, wantsJson(formatIn(body))));
 }
 
 class ChatBatches implements BatchGuard<ChatBatch> {
   private readonly answer: ChatAnswer;
 
-  constructor(guards: RequestGuards) {
-    this.answer = new ChatAnswer(guards);
+  constructor(guards: RequestGuards, isJson: boolean) {
+    this.answer = new ChatAnswer(guards, isJson);
   }
 
   get isBlocked(): boolean {

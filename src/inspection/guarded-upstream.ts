@@ -5,6 +5,7 @@ import { GuardedEvents } from './answers/guarded-events.ts';
 import { guardedStream } from './answers/guarded-stream.ts';
 import { ModelRequests } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
+import { wantsJson } from './request/wanted-json.ts';
 
 /** The calls of one turn. `opensItem` returns whether a call of this name is shown as soon as it begins. */
 export function guardedUpstream(
@@ -20,6 +21,9 @@ export function guardedUpstream(
     : (request, call) => upstream.stream(request, call);
   return {
     stream: (request, call) =>
-      guardedStream<readonly ModelEvent[]>(stream(request, call), new GuardedEvents(guards, opensItem)),
+      guardedStream<readonly ModelEvent[]>(
+        stream(request, call),
+        new GuardedEvents(guards, opensItem, wantsJson(request.textFormat)),
+      ),
   };
 }

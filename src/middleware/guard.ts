@@ -9,6 +9,7 @@ import { ResponseAnswer } from '../inspection/answers/response-answer.ts';
 import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
 import { bodyForModel, guardedBody, TEXT_FIELDS } from '../inspection/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../inspection/request/request-guards.ts';
+import { formatIn, wantsJson } from '../inspection/request/wanted-json.ts';
 import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
@@ -72,7 +73,7 @@ async function guarded(
 ): Promise<void> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
-  if (!dialect) return guardConversation(req, res, body, guards, settings);
+  if (!dialect) return guardOther(req, res, body, guards, settings);
   const request = endpointRequestOfNode(req, res, settings.scope);
   const limits = bringLimits(request, settings.limits);
   const fields = bodyFields(body, limits);
@@ -84,13 +85,19 @@ async function guarded(
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
   const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
   keepContext(res, { ...known, guards: sessions });
-  guardAnswer(req, res, { dialect, session, request, settings });
+  guardAnswer(req, res, { dialect, session, request, settings, isJson: wantsJson(formatIn(fields)) });
 }
 
 const CONVERSATION = /\/conversations(?:\/[^/]+\/items)?\/?$/;
+/** Where a handler shows what it has stored: answers as the model wrote them. */
+const STORED: readonly (readonly [RegExp, Dialect])[] = [
+  [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?\/?$/, 'responses'],
+  [/\/conversations\/[^/]+\/items(?:\/[^/]+)?\/?$/, 'responses'],
+  [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?\/?$/, 'chat-completions'],
+];
 
-/** Items for a conversation are history later, which is not looked at again. */
-async function guardConversation(
+/** Requests without a model call. */
+async function guardOther(
   req: NodeRequest & { originalUrl?: string },
   res: ServerResponse,
   body: unknown,
@@ -98,11 +105,24 @@ async function guardConversation(
   settings: MiddlewareSettings,
 ): Promise<void> {
   const [path = ''] = (req.originalUrl ?? req.url ?? '').split('?', 1);
-  if (req.method !== 'POST' || !CONVERSATION.test(path) || !isRecord(body)) return;
+  const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  const hasItems = req.method === 'POST' && CONVERSATION.test(path) && isRecord(body);
+  if (!hasItems && !dialect) return;
   const request = endpointRequestOfNode(req, res, settings.scope);
-  const fields = bodyFields(body, settings.limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const next = await guardedBody(fields, TEXT_FIELDS.conversations, new RequestGuards([session]));
+  if (hasItems) await guardConversation(req, body, session, settings);
+  if (dialect && guards.output.length > 0)
+    guardAnswer(req, res, { dialect, session, request, settings, isJson: false });
+}
+
+/** Items for a conversation are history later, which is not looked at again. */
+async function guardConversation(
+  req: NodeRequest,
+  body: unknown,
+  session: GuardSession,
+  { limits }: MiddlewareSettings,
+): Promise<void> {
+  const next = await guardedBody(bodyFields(body, limits), TEXT_FIELDS.conversations, new RequestGuards([session]));
   if (next !== body) replaceBody(req, next);
 }
 
@@ -141,6 +161,8 @@ interface GuardedAnswer {
   readonly session: GuardSession;
   readonly request: EndpointRequest;
   readonly settings: MiddlewareSettings;
+  /** Whether the request wants JSON. */
+  readonly isJson: boolean;
 }
 
 function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
@@ -161,10 +183,11 @@ function rewriterFor(head: AnswerHead, guards: RequestGuards, answer: GuardedAns
   return unreadable(answer);
 }
 
-function readerOf(guards: RequestGuards, { dialect, settings }: GuardedAnswer): AnswerGuard {
+function readerOf(guards: RequestGuards, { dialect, settings, isJson }: GuardedAnswer): AnswerGuard {
   const { outputBytes } = settings.limits;
-  if (dialect === 'chat-completions') return new ChatAnswer(guards);
-  return dialect === 'messages' ? new MessageAnswer(guards, outputBytes) : new ResponseAnswer(guards, outputBytes);
+  if (dialect === 'chat-completions') return new ChatAnswer(guards, isJson);
+  const Reader = dialect === 'messages' ? MessageAnswer : ResponseAnswer;
+  return new Reader(guards, outputBytes, isJson);
 }
 
 type AnswerGuard = ChatAnswer | MessageAnswer | ResponseAnswer;

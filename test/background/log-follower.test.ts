@@ -35,7 +35,7 @@ function logWith(read: (page: () => Promise<LogPage | undefined>) => Promise<Log
 
 function following(log: EventLog) {
   const gone = new AbortController();
-  const life = { signal: gone.signal, place: undefined, leave() {} };
+  const life = { signal: gone.signal, place: undefined, leave() {}, whenOver() {} };
   const watch = new LogWatch(log, () => {});
   const followed = { watch, key: KEY, recent: () => undefined, onWritten: () => () => {} };
   return new LogFollower(followed, { after: -1, reader, life, heartbeatMs: BEAT_MS });

@@ -17,9 +17,9 @@ import {
 } from 'express-open-responses/testing';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { WebSocket } from 'ws';
+import type { JsonObject } from '../../src/protocol/record.ts';
 import { startApp } from '../support/app.ts';
 import { INCLUDING, searches, searching } from '../web-search/support.ts';
-import type { JsonObject } from '../../src/protocol/record.ts';
 import { answerOf, post } from './recipe.ts';
 import { codeBlocks, readProject } from './support.ts';
 

@@ -2,7 +2,9 @@
 import { pii } from '../../src/guards/index.ts';
 import { ChatAnswer } from '../../src/inspection/answers/chat-answer.ts';
 import { GuardedEvents } from '../../src/inspection/answers/guarded-events.ts';
+import { MessageAnswer } from '../../src/inspection/answers/message-answer.ts';
 import { ResponseAnswer } from '../../src/inspection/answers/response-answer.ts';
+import type { Guard } from '../../src/ports/guard.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { requestGuards } from './support.ts';
 
@@ -131,6 +133,80 @@ it('arguments keep pairs of units that are torn', async () => {
   expect(JSON.parse(passed)).toEqual({ a: '🎉🎉' });
 });
 
+describe('text that is JSON, as the request wants it', () => {
+  const guards = () => requestGuards({ input: [pii({ restore: true })], output: [pii()] }).guards;
+  const answers = [
+    ['numbers', '{"card":4111111111111111,"n":1}', { card: '[CARD]', n: 1 }],
+    ['escapes', '{"mail":"bob\\u0040example.com\\n"}', { mail: '[EMAIL]\n' }],
+    ['names of fields', '{"bob@example.com":[true]}', { '[EMAIL]': [true] }],
+  ] as const;
+
+  it.each(answers)('stays JSON: %s', async (_, text, value) => {
+    for (const size of [1, 5, 99]) {
+      const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+      const answer = new GuardedEvents(guards(), () => true, true);
+      const events: ModelEvent[] = [];
+      for (const piece of pieces) events.push(...(await answer.take([{ type: 'text-delta', text: piece }])));
+      expect(JSON.parse(textIn([...events, ...(await answer.take([END]))]))).toEqual(value);
+
+      const chat = new ChatAnswer(guards(), true);
+      const chunks: string[] = [];
+      for (const piece of pieces)
+        chunks.push(...(await chat.event(JSON.stringify({ choices: [{ index: 0, delta: { content: piece } }] }))));
+      expect(JSON.parse(contentIn([...chunks, ...(await chat.end())].join('\n')))).toEqual(value);
+
+      const response = new ResponseAnswer(guards(), 1000, true);
+      const deltas: string[] = [];
+      for (const delta of pieces)
+        deltas.push(...(await response.event(JSON.stringify({ type: 'response.output_text.delta', delta }))));
+      deltas.push(...(await response.event(JSON.stringify({ type: 'response.output_text.done', text }))));
+      const parts = deltas.map((each) => JSON.parse(each) as { readonly delta?: string; readonly text?: string });
+      expect(JSON.parse(parts.map(({ delta = '' }) => delta).join(''))).toEqual(value);
+      expect(JSON.parse(parts.at(-1)?.text ?? '')).toEqual(value);
+    }
+    const part = { type: 'output_text', text };
+    const { output } = JSON.parse(
+      await new ResponseAnswer(guards(), 1000, true).whole(JSON.stringify({ output: [{ content: [part] }] })),
+    ) as { readonly output: [{ readonly content: [{ readonly text: string }] }] };
+    expect(JSON.parse(output[0].content[0].text)).toEqual(value);
+    const whole = await new ChatAnswer(guards(), true).whole(
+      JSON.stringify({ choices: [{ message: { content: text } }] }),
+    );
+    const { choices } = JSON.parse(whole) as { readonly choices: [{ readonly message: { readonly content: string } }] };
+    expect(JSON.parse(choices[0].message.content)).toEqual(value);
+  });
+
+  it('stays JSON where a value with quotes is restored', async () => {
+    const names: Guard = {
+      name: 'names',
+      restore: true,
+      inspect: ({ text }) => ({ action: 'replace', findings: [{ start: 0, end: text.length, rule: 'NAME' }] }),
+    };
+    const restoring = requestGuards({ input: [names] }).guards;
+    await restoring.forModel('"Bob"\nSmith', 'input');
+    const answer = new GuardedEvents(restoring, () => true, true);
+    const events = await answer.take([{ type: 'text-delta', text: '{"name":"[NAME_1]"}' }, END]);
+    expect(JSON.parse(textIn(events))).toEqual({ name: '"Bob"\nSmith' });
+  });
+
+  it('keeps the places of citations behind the strings', async () => {
+    const answer = new GuardedEvents(guards(), () => true, true);
+    const text = '{"a":"bob@example.com","\\u0062":"x"}';
+    const annotation = {
+      type: 'url_citation',
+      url: 'https://a.example',
+      title: 'A',
+      start_index: text.indexOf('"x"'),
+      end_index: text.length,
+    } as const;
+    const events = await answer.take([{ type: 'text-delta', text }, { type: 'annotation', annotation }, END]);
+    const shown = textIn(events);
+    const [cited] = events.flatMap((event) => (event.type === 'annotation' ? [event.annotation] : []));
+    const { start_index: start, end_index: end } = cited as typeof annotation;
+    expect([shown, shown.slice(start, end)]).toEqual(['{"a":"[EMAIL]","b":"x"}', '"x"}']);
+  });
+});
+
 /** A chunk of a chat stream, as far as these tests read it. */
 interface Chunk {
   readonly choices: readonly { readonly index: number; readonly delta: { readonly content?: string } }[];
@@ -192,9 +268,82 @@ describe('a chat answer', () => {
     for (const text of [streamed, whole]) expect([text.includes('Hi'), text.includes('bob@')]).toEqual([true, false]);
   });
 
+  it('holds nothing of a transcript that is torn, or of a message at the end of a stream', async () => {
+    const speech = (transcript: string) => chunk({ audio: { id: 'a', data: 'AAAA', transcript } });
+    const message = { content: 'bob@example.com', annotations: [] };
+    const text = await shown(
+      speech('bob@exam'),
+      speech('ple.com!'),
+      JSON.stringify({ choices: [{ index: 0, delta: {}, message, finish_reason: 'stop' }] }),
+    );
+    expect([text.includes('bob@exam'), text.includes('"data":"AAAA"'), text.split('[EMAIL]').length]).toEqual([
+      false,
+      true,
+      3,
+    ]);
+  });
+
+  it('guards what stands beside the choices, and leaves the numbers of tokens out', async () => {
+    const beside = { citations: ['https://a.example/bob@example.com'], usage: { total_tokens: 1 } };
+    const choice = { index: 0, delta: { content: 'x ' }, token_ids: [1, 2] };
+    const answer = new ChatAnswer(requestGuards({ output: [pii()] }).guards);
+    const whole = await answer.whole(
+      JSON.stringify({ ...beside, choices: [{ message: { content: 'x' }, token_ids: [1] }] }),
+    );
+    for (const text of [await shown(JSON.stringify({ ...beside, choices: [choice] })), whole])
+      expect([/bob@|\[1/.test(text), text.includes('"total_tokens":1')]).toEqual([false, true]);
+  });
+
+  it('moves citations with the text, and waits for it', async () => {
+    const citation = (start: number, end: number) => ({
+      type: 'url_citation',
+      url_citation: { url: 'https://a.example', title: 'A', start_index: start, end_index: end },
+    });
+    const content = 'Ask bob@example.com - here';
+    const annotations = [citation(22, 26)];
+    const text = await shown(chunk({ content }), chunk({ annotations }), chunk({}, 'stop'));
+    const cited = text.split('\n').flatMap((line) => {
+      const [{ delta }] = (JSON.parse(line) as { choices: [{ delta: { annotations?: unknown[] } }] }).choices;
+      return delta.annotations ?? [];
+    });
+    expect([contentIn(text), cited]).toEqual(['Ask [EMAIL] - here', [citation(14, 18)]]);
+    const answer = new ChatAnswer(requestGuards({ output: [pii()] }).guards);
+    const whole = JSON.parse(await answer.whole(JSON.stringify({ choices: [{ message: { content, annotations } }] })));
+    expect(whole.choices[0].message.annotations).toEqual([citation(14, 18)]);
+  });
+
   it('guards data that is not a chunk', async () => {
     expect(await shown('{"error":{"message":"bob@example.com"}}')).toBe('{"error":{"message":"[EMAIL]"}}');
     expect(await shown('bob@example.com')).toBe('[EMAIL]');
+  });
+});
+
+describe('a message of Anthropic’s API', () => {
+  const delta = (fields: object, index = 0) => JSON.stringify({ type: 'content_block_delta', index, delta: fields });
+  const text = (more: string, index = 0) => delta({ type: 'text_delta', text: more }, index);
+
+  async function shown(...data: readonly string[]): Promise<string> {
+    const answer = new MessageAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    const passed: string[] = [];
+    for (const each of [...data, '{"type":"content_block_stop","index":0}']) passed.push(...(await answer.event(each)));
+    const deltas = passed.map((each) => (JSON.parse(each) as { delta?: { text?: string; content?: string } }).delta);
+    return deltas.map((each) => each?.text ?? each?.content ?? '').join('');
+  }
+
+  it.each([
+    ['a ping', '{"type":"ping"}'],
+    ['a citation', delta({ type: 'citations_delta', citation: { type: 'page_location', cited_text: 'x' } })],
+  ])('is one text across %s', async (_, between) => {
+    expect(await shown(text('bob@exam'), between, text('ple.com!'))).toBe('[EMAIL]!');
+  });
+
+  it('keeps texts of different blocks apart', async () => {
+    expect(await shown(text('bob@exam'), text('ple.com!', 1))).toBe('bob@example.com!');
+  });
+
+  it('has no text of a kind that is not known, torn or whole', async () => {
+    const summary = (content: string) => delta({ type: 'compaction_delta', content });
+    expect(await shown(summary('bob@exam'), summary('ple.com!'))).toBe('[EMAIL]!');
   });
 });
 
@@ -206,6 +355,50 @@ describe('an answer of the Responses API', () => {
     const delta = (text: string) => event('response.output_text.delta', { item_id: 'msg_1', delta: text });
     await answer.event(delta('x '.repeat(500)));
     await expect(answer.event(delta('x'))).rejects.toMatchObject({ code: 'output_too_large' });
+  });
+
+  it('moves citations with the text, in events and in the whole', async () => {
+    const answer = () => new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+    const text = 'Ask bob@example.com - here.';
+    const cited = (start_index: number, end_index: number) => ({
+      type: 'url_citation',
+      url: 'u',
+      start_index,
+      end_index,
+    });
+    const part = (annotation: object) => ({ type: 'output_text', text, annotations: [annotation] });
+    const streaming = answer();
+    await streaming.event(event('response.output_text.delta', { ...place, delta: text }));
+    const added = { ...place, annotation: cited(22, 26) };
+    const [own = ''] = await streaming.event(event('response.output_text.annotation.added', added));
+    await streaming.event(event('response.output_text.done', { ...place, text }));
+    const [whole = ''] = await streaming.event(
+      event('response.content_part.done', { ...place, part: part(cited(22, 26)) }),
+    );
+    expect([JSON.parse(own).annotation, JSON.parse(whole).part]).toEqual([
+      cited(14, 18),
+      { ...part(cited(14, 18)), text: 'Ask [EMAIL] - here.' },
+    ]);
+    const files = { type: 'file_citation', file_id: 'file_1', filename: 'a.txt' };
+    const body = { output: [{ content: [part({ ...files, index: 26 })] }] };
+    const json = JSON.parse(await answer().whole(JSON.stringify(body)));
+    expect(json.output[0].content[0].annotations).toEqual([{ ...files, index: 18 }]);
+  });
+
+  it.each([
+    ['a list', '["bob@example.com"]', '["[EMAIL]"]'],
+    ['a string', '"bob@example.com"', '"[EMAIL]"'],
+    ['no JSON', 'bob@example.com', '[EMAIL]'],
+    ['what begins as the address of data does', '{"output":["data:bob@example.com"]}', '{"output":["data:[EMAIL]"]}'],
+  ])('is guarded if it is %s', async (_, text, shown) => {
+    expect(await new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000).whole(text)).toBe(shown);
+  });
+
+  it('leaves parts of a picture alone', async () => {
+    const data = event('response.image_generation_call.partial_image', { partial_image_b64: '/4111111111111111/' });
+    const answer = new ResponseAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    expect(await answer.event(data)).toEqual([data]);
   });
 
   it('has the same text in its deltas and in everything that repeats it, and numbers without gaps', async () => {

@@ -267,6 +267,53 @@ describe('guard', () => {
     ]);
   });
 
+  const stored = [
+    { path: '/v1/responses/resp_theirs', type: JSON_TYPE, text: JSON.stringify(responseOf(SECRET)) },
+    { path: '/v1/responses/resp_theirs?stream=true', type: SSE, text: responseStream(SECRET) },
+    {
+      path: '/v1/responses/resp_theirs/input_items',
+      type: JSON_TYPE,
+      text: JSON.stringify({ object: 'list', data: responseOf(SECRET).output }),
+    },
+    {
+      path: '/v1/conversations/conv_1/items',
+      type: JSON_TYPE,
+      text: JSON.stringify({ object: 'list', data: responseOf(SECRET).output }),
+    },
+    { path: '/v1/chat/completions/chat_1', type: JSON_TYPE, text: chatCompletion(SECRET) },
+    {
+      path: '/v1/chat/completions/chat_1/messages',
+      type: JSON_TYPE,
+      text: JSON.stringify({ object: 'list', data: [{ role: 'assistant', content: SECRET }] }),
+    },
+  ];
+
+  it.each(stored)(
+    'guards what the handler has stored as the model wrote it: GET $path',
+    async ({ path, ...answer }) => {
+      const steps = [guard({ output: [pii()] }) as Step, handler({ ...answer, size: 99 })];
+      await withHost(steps, async ({ url }) => {
+        const text = await (await fetch(`${url}${path}`)).text();
+        expect([text.includes('bob@'), text.includes(SAFE)]).toEqual([false, true]);
+      });
+    },
+  );
+
+  it('keeps JSON that the request wants valid, in the words of every API', async () => {
+    const json = '{"card":4111111111111111}';
+    const format = { type: 'json_schema', name: 'x', schema: {} };
+    const wanted = [
+      { body: { ...CHAT, response_format: { type: 'json_object' } }, answer: chatCompletion(json) },
+      { body: { ...REQUESTED, text: { format } }, answer: JSON.stringify(responseOf(json)) },
+      { path: '/v1/messages', body: { ...MESSAGES, output_config: { format } }, answer: messageOf(json) },
+      { path: '/v1/messages', body: { ...MESSAGES, output_format: format }, answer: messageOf(json) },
+    ];
+    for (const { body, answer, ...more } of wanted) {
+      const { text } = await answered({ output: [pii()] }, { ...more, type: JSON_TYPE, text: answer, size: 99 }, body);
+      expect(text).toContain(JSON.stringify('{"card":"[CARD]"}'));
+    }
+  });
+
   it('writes as fast as the client reads, and lets the handler know', async () => {
     const size = 64 * 1024;
     let paused = 0;

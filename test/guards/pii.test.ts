@@ -3,7 +3,7 @@
 import { pii } from 'express-open-responses/guards';
 import fc from 'fast-check';
 import type { GuardFinding } from '../../src/ports/guard.ts';
-import { guardedInPieces, redacted } from './support.ts';
+import { guardedInPieces, redacted, requestGuards } from './support.ts';
 
 const guard = pii();
 
@@ -75,5 +75,36 @@ describe('pii', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+});
+
+describe('a long text', () => {
+  const text = `${'sk-a-'.repeat(200_000)} bob@example.com ${'4 '.repeat(50_000)}bob@example.com`;
+  const safe = text.replaceAll('bob@example.com', '[EMAIL]');
+
+  it('is read in slices, between which others have their turn', async () => {
+    const { guards } = requestGuards({ input: [pii()], output: [pii()], tools: [pii()] });
+    const reading = [() => guards.input(text, 'input'), () => guards.output(text, 'text')];
+    for (const read of reading) {
+      let turns = 0;
+      const turn = () => {
+        turns += 1;
+        next = setImmediate(turn);
+      };
+      let next = setImmediate(turn);
+      expect((await read()) === safe).toBe(true);
+      clearImmediate(next);
+      expect(turns).toBeGreaterThan(20);
+    }
+  });
+
+  it('is given up when the client leaves, and when the time is over', async () => {
+    const leaving = new AbortController();
+    const { guards } = requestGuards({ input: [pii()] }, leaving.signal);
+    const read = guards.input(text, 'input');
+    leaving.abort(new Error('left'));
+    await expect(read).rejects.toThrow('left');
+    const hurried = requestGuards({ input: [pii({ timeoutMs: 1 })] }).guards;
+    await expect(hurried.input(text.repeat(4), 'input')).rejects.toMatchObject({ code: 'guard_failed' });
   });
 });

@@ -3,11 +3,13 @@
 import { pii } from '../../src/guards/index.ts';
 import type { Guard, GuardInfo, ResponseStore, RouterOptions, StoredResponse } from '../../src/index.ts';
 import { functionTools, memoryStore } from '../../src/index.ts';
+import { guardedBody } from '../../src/inspection/request/guarded-body.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { askData, askJson, type ChatApp, startChatApp } from '../chat/chat-app.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import { type SocketApp, type SocketAppSetup, startSocketApp } from '../websocket/support.ts';
+import { requestGuards } from './support.ts';
 
 const SECRET = 'Write to bob@example.com or pay DE89 3704 0044 0532 0130 00 now.';
 const SAFE = 'Write to [EMAIL] or pay [IBAN] now.';
@@ -188,6 +190,44 @@ describe('the guards of the Responses router', () => {
       'input[0].content[0].text',
       0,
     ]);
+  });
+
+  it('see a text that looks like data, and every variable of a prompt whatever its name', async () => {
+    const subjects: string[] = [];
+    const watching: Guard = {
+      name: 'watching',
+      inspect({ text, place }) {
+        subjects.push(`${place}: ${text}`);
+        return { action: 'pass' };
+      },
+    };
+    const app = await startChat({ guards: { input: [watching] } });
+    const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+    await askJson(app.url, { messages: [{ role: 'user', content: [{ type: 'text', text: 'data: 1' }, picture] }] });
+    expect(subjects).toEqual(['messages[0].content[0].text: data: 1']);
+    const { guards } = requestGuards({ input: [pii()] });
+    const variables = { name: SECRET, data: SECRET, city: { type: 'input_text', text: SECRET } };
+    const safe = { name: SAFE, data: SAFE, city: { type: 'input_text', text: SAFE } };
+    expect(await guardedBody({ prompt: { id: 'p', variables } }, ['prompt'], guards)).toEqual({
+      prompt: { id: 'p', variables: safe },
+    });
+  });
+
+  it('keep JSON that the request wants valid, and what is stored of it', async () => {
+    const { puts, reports: _, ...options } = watched();
+    const app = await startBoth({ ...options, guards: { output: [pii()] } });
+    const json = '{"card":4111111111111111,"mail":"bob\\u0040example.com"}';
+    const safe = { card: '[CARD]', mail: '[EMAIL]' };
+    app.fake.reply({ body: textStream([...json]) });
+    const response = await askForJson(app.url, { text: { format: { type: 'json_object' } } });
+    const textIn = (output: unknown) => (output as [{ content: [{ text: string }] }])[0].content[0].text;
+    expect([JSON.parse(textIn(response.output)), JSON.parse(textIn(puts[0]?.output))]).toEqual([safe, safe]);
+    const chat = await startChat({ guards: { output: [pii()] } });
+    chat.fake.reply({ body: textStream([...json]) }, { body: chatCompletion(json) });
+    const format = { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: {} } } };
+    expect(JSON.parse(contentOf(await askData(chat.url, format)))).toEqual(safe);
+    const { body } = await askJson(chat.url, format);
+    expect(JSON.parse((body.choices as [{ message: { content: string } }])[0].message.content)).toEqual(safe);
   });
 
   it('redact what is new in a request, and what is stored of it', async () => {

@@ -89,6 +89,21 @@ describe('presidio', () => {
       expect(await guardedInPieces(guard, text, [size])).toBe(text.replaceAll('Bob', '[PERSON]'));
   });
 
+  it('reports a finding in two windows once, and tears no character of two units', async () => {
+    const text = `${'a '.repeat(30)}Bob ${'b '.repeat(60)}${'🎉'.repeat(200)}`;
+    for (const mode of ['redact', 'monitor'] as const) {
+      const { url } = await service(namesIn);
+      const { guards, reports } = requestGuards({ output: [presidio({ url, lookahead: 33, mode })] });
+      const track = guards.textTrack('text');
+      const shown: string[] = [];
+      for (let at = 0; at < text.length; at += 2) shown.push(await track.write(text.slice(at, at + 2)));
+      shown.push(await track.end());
+      expect(shown.filter((each) => !each.isWellFormed())).toEqual([]);
+      expect(shown.join('')).toBe(mode === 'monitor' ? text : text.replace('Bob', '[PERSON]'));
+      expect(reports.map(({ rule, count }) => [rule, count])).toEqual([['PERSON', 1]]);
+    }
+  });
+
   it('does not cut a finding of several words, wherever the window ends', async () => {
     const cities: Guard = {
       name: 'cities',
@@ -197,6 +212,39 @@ describe('moderation', () => {
     });
   });
 
+  it('takes the only model of the guard model server where none is named, and fails where there are several', async () => {
+    for (const [models, expected] of [
+      [['llama-guard-3'], undefined],
+      [['one', 'two'], 'lists 2 models'],
+      [[], 'lists 0 models'],
+    ] as const) {
+      const fake = await startFakeUpstream({ models });
+      const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
+      closers.push(async () => {
+        await upstream.close?.();
+        await fake.close();
+      });
+      fake.reply({ body: textStream('safe') });
+      const guard = moderation({ upstream });
+      if (expected !== undefined) await expect(verdictOf(guard, 'one')).rejects.toThrow(expected);
+      else {
+        expect([await verdictOf(guard, 'one'), await verdictOf(guard, 'two')]).toEqual([
+          { action: 'pass' },
+          { action: 'pass' },
+        ]);
+        const paths = fake.requests.map(({ path, body }) => [
+          path.replace(/^.*\/v1/, ''),
+          (body as Asked['body'])?.model,
+        ]);
+        expect(paths).toEqual([
+          ['/models', undefined],
+          ['/chat/completions', 'llama-guard-3'],
+          ['/chat/completions', 'llama-guard-3'],
+        ]);
+      }
+    }
+  });
+
   it.each([
     [{}, 'one of url and upstream must be given'],
     [{ url: 'http://h', upstream: { name: 'x', stream: async function* () {} } }, 'one of url and upstream'],
@@ -219,6 +267,18 @@ describe('allowUrls', () => {
     ['http://docs.example.com file:///etc/passwd ssh://a.example', '[URL] [URL] [URL]'],
     ['https://docs.example.com@evil.example/ https://169.254.169.254/latest', '[URL] [URL]'],
     ['<a href="https://evil.example">x</a> at 12:30 a://', '<a href="[URL]">x</a> at 12:30 [URL]'],
+    // As `new URL`, `fetch` and browsers read them.
+    ['https:evil.example https:/evil.example https:\\\\evil.example HTTPS:/\\evil.example', '[URL] [URL] [URL] [URL]'],
+    ['https\t:\n//evil.example/x https:/docs.example.com', '[URL] https:/docs.example.com'],
+    [
+      '![x](//evil.example/?q=1) <img src="\\\\evil.example/x"> (//docs.example.com)',
+      '![x]([URL]) <img src="[URL]"> (//docs.example.com)',
+    ],
+    ['//bob@evil.example', '[URL]'],
+    [
+      'Use https: it is safe. https:\n- one, `http:` "https:", x = 1; // a comment. (//no name) a/b//c.d',
+      'Use https: it is safe. https:\n- one, `http:` "https:", x = 1; // a comment. (//no name) a/b//c.d',
+    ],
   ])('leaves of %j what is allowed', (text, shown) => {
     expect(redacted(guard, text)).toBe(shown);
   });
@@ -228,6 +288,11 @@ describe('allowUrls', () => {
       fc.constantFrom(
         'https://evil.example/x',
         'https://a.example',
+        '(//evil.example/x',
+        '"\\\\a.b',
+        'https:\t',
+        '\n',
+        '//',
         '://',
         ':/',
         ':',

@@ -1,5 +1,5 @@
 /** Keys of known providers, recognised by their first characters. */
-import { isDigit, isLetter, isWordLetter, MORE, NONE } from './rule.ts';
+import { isDigit, isLetter, isWordLetter, MORE, NONE, type Rule } from './rule.ts';
 
 /** The prefix of a kind of key, and the minimum number of characters after it. */
 interface KeyKind {
@@ -25,17 +25,45 @@ function kindOf(least: number): (prefix: string) => KeyKind {
   return (prefix) => ({ prefix, least });
 }
 
-/** A key: its prefix, and enough letters and digits. Both kinds are required, since a name has no digits or is shorter. */
-export function keyAt(text: string, at: number, isEnd: boolean): number {
-  if (!FIRST.has(text.charCodeAt(at)) || isInWord(text.charCodeAt(at - 1))) return NONE;
-  const head = text.slice(at, at + LONGEST_PREFIX);
-  const kind = KINDS.find(({ prefix }) => head.startsWith(prefix));
-  if (!kind) return !isEnd && at + head.length === text.length && mayBegin(head) ? MORE : NONE;
-  const most = Math.min(text.length, at + LONGEST);
-  let end = at + kind.prefix.length;
-  while (end < most && isInKey(text.charCodeAt(end))) end += 1;
-  if (end === text.length && end < at + LONGEST && !isEnd) return MORE;
-  return closed(text, at + kind.prefix.length, end, kind.least);
+/**
+ * A key: its prefix, and enough letters and digits. Both kinds are required, since a name has no digits or is shorter. The
+ * rule is for one text, asked from left to right: it remembers the run it is in, so that it runs in linear time.
+ */
+export function keyRule(): Rule {
+  const run = new KeyRun();
+  return (text, at, isEnd) => {
+    if (!FIRST.has(text.charCodeAt(at)) || isInWord(text.charCodeAt(at - 1))) return NONE;
+    const head = text.slice(at, at + LONGEST_PREFIX);
+    const kind = KINDS.find(({ prefix }) => head.startsWith(prefix));
+    if (!kind) return !isEnd && at + head.length === text.length && mayBegin(head) ? MORE : NONE;
+    const from = at + kind.prefix.length;
+    const end = run.endFrom(text, from, at + LONGEST);
+    if (end === text.length && end < at + LONGEST && !isEnd) return MORE;
+    return run.isMixed(text, from, end) ? closed(text, from, end, kind.least) : NONE;
+  };
+}
+
+/** What is known of the run of a key's characters that was looked at last; each character is read once. */
+class KeyRun {
+  private end = 0;
+  private digit = 0;
+  private letter = 0;
+
+  /** The end of the run, or `most`. */
+  endFrom(text: string, from: number, most: number): number {
+    this.end = Math.max(this.end, from);
+    while (this.end < text.length && this.end < most && isInKey(text.charCodeAt(this.end))) this.end += 1;
+    return Math.min(this.end, most);
+  }
+
+  /** Whether there is a digit and a letter between both. */
+  isMixed(text: string, from: number, to: number): boolean {
+    this.digit = Math.max(this.digit, from);
+    while (this.digit < to && !isDigit(text.charCodeAt(this.digit))) this.digit += 1;
+    this.letter = Math.max(this.letter, from);
+    while (this.letter < to && !isLetter(text.charCodeAt(this.letter))) this.letter += 1;
+    return this.digit < to && this.letter < to;
+  }
 }
 
 function mayBegin(head: string): boolean {
@@ -46,13 +74,7 @@ function mayBegin(head: string): boolean {
 function closed(text: string, from: number, to: number, least: number): number {
   let end = to;
   while (end > from && !isDigit(text.charCodeAt(end - 1)) && !isLetter(text.charCodeAt(end - 1))) end -= 1;
-  let digits = 0;
-  let letters = 0;
-  for (let at = from; at < end; at += 1) {
-    if (isDigit(text.charCodeAt(at))) digits += 1;
-    else if (isLetter(text.charCodeAt(at))) letters += 1;
-  }
-  return end - from >= least && digits > 0 && letters > 0 ? end : NONE;
+  return end - from >= least ? end : NONE;
 }
 
 function isInWord(unit: number): boolean {

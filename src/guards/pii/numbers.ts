@@ -67,7 +67,7 @@ export function cardAt(text: string, at: number, isEnd: boolean): number {
     const unit = text.charCodeAt(next);
     if (isDigit(unit)) {
       digits += text[next];
-      if (digits.length > LONGEST_CARD) return found;
+      if (digits.length > LONGEST_CARD || (digits.length === PREFIX && !isIssued(digits))) return found;
       continue;
     }
     if (isDigit(text.charCodeAt(next - 1)) && !isLetter(unit) && isCard(digits)) found = next;
@@ -94,12 +94,22 @@ const ISSUERS: readonly Issuer[] = [
   ['3528', '3589', [16]],
 ];
 
+/** As many digits tell the issuer. */
+const PREFIX = 4;
+const SHORTEST_CARD = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
+
 function isCard(digits: string): boolean {
-  const isIssued = ISSUERS.some(([from, to, lengths]) => {
-    const prefix = digits.slice(0, from.length);
-    return lengths.includes(digits.length) && prefix >= from && prefix <= to;
-  });
-  return isIssued && hasLuhnDigit(digits);
+  if (digits.length < SHORTEST_CARD) return false;
+  return ISSUERS.some((issuer) => issuer[2].includes(digits.length) && isFrom(issuer, digits)) && hasLuhnDigit(digits);
+}
+
+function isIssued(digits: string): boolean {
+  return ISSUERS.some((issuer) => isFrom(issuer, digits));
+}
+
+function isFrom([from, to]: Issuer, digits: string): boolean {
+  const prefix = digits.slice(0, from.length);
+  return prefix >= from && prefix <= to;
 }
 
 function hasLuhnDigit(digits: string): boolean {

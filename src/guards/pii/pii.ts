@@ -1,9 +1,11 @@
 /** Finds personal data and keys by their form, on this machine. */
-import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
+import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
 import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import { isPromise } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
+import { scanWhole } from '../shared/scan-whole.ts';
 import { emailRule } from './email.ts';
-import { keyAt } from './keys.ts';
+import { keyRule } from './keys.ts';
 import { cardAt, ibanAt, phoneAt } from './numbers.ts';
 import { MORE, type Rule } from './rule.ts';
 
@@ -23,7 +25,7 @@ export interface PiiOptions extends GuardSettingsOptions {
 
 /** In the order in which they are tried. */
 const RULES: Readonly<Record<PiiKind, () => Rule>> = {
-  key: () => keyAt,
+  key: keyRule,
   email: emailRule,
   iban: () => ibanAt,
   card: () => cardAt,
@@ -58,11 +60,15 @@ export function pii(options: PiiOptions = {}): Guard {
     name: 'pii',
     ...settings,
     scan,
-    inspect({ text }) {
-      const { findings } = scan(text, 0, true);
-      return findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings };
+    inspect({ text, signal }) {
+      const found = scanWhole(text, scan, signal);
+      return isPromise(found) ? found.then(verdictOn) : verdictOn(found);
     },
   };
+}
+
+function verdictOn(findings: readonly GuardFinding[]): GuardVerdict {
+  return findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings };
 }
 
 /** One pass over the text; each rule looks no further than a value can be long. */

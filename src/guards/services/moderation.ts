@@ -3,7 +3,7 @@ import type { Guard, GuardSubject, GuardVerdict } from '../../ports/guard.ts';
 import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { urlBelow } from '../../ports/host/url-below.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import type { Upstream } from '../../ports/upstream.ts';
+import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { isServiceKey, isServiceURL, postJson } from './post-json.ts';
@@ -16,7 +16,7 @@ export interface ModerationOptions extends GuardSettingsOptions {
   readonly apiKey?: string | undefined;
   /** A model server with a guard model, such as `chatCompletionsUpstream()`. */
   readonly upstream?: Upstream | undefined;
-  /** The model's name. Default for `url`: the endpoint's own; required for `upstream`. */
+  /** The model's name. Default: the endpoint's own, or the only model that `upstream` lists. */
   readonly model?: string | undefined;
   /** The only categories of the endpoint that block. Default: all that it flags. */
   readonly categories?: readonly string[] | undefined;
@@ -67,7 +67,8 @@ export function moderation(options: ModerationOptions): Guard {
   const { url, upstream, model, mode, timeoutMs, onFailure, lookahead = LOOKAHEAD } = options;
   if ((url === undefined) === (upstream === undefined))
     throw new TypeError('moderation: one of url and upstream must be given');
-  if (upstream && model === undefined) throw new TypeError('moderation: model is required with upstream');
+  if (upstream && model === undefined && !upstream.models)
+    throw new TypeError('moderation: model is required with an upstream that lists no models');
   const inspect = upstream ? byModel(upstream, options) : byEndpoint(String(url), options);
   return { name: 'moderation', mode, timeoutMs, onFailure, lookahead, inspect };
 }
@@ -100,11 +101,27 @@ function blocked(categories: readonly string[]): GuardVerdict {
   return { action: 'block', reason: `It was flagged as ${names.join(', ')}.`, rule: names.join(' ') };
 }
 
-function byModel(
-  upstream: Upstream,
-  { model = '', instructions, read = readVerdict }: ModerationOptions,
-): Guard['inspect'] {
-  return async (subject) => read(await answerOf(upstream, subject, model, instructions));
+function byModel(upstream: Upstream, { model, instructions, read = readVerdict }: ModerationOptions): Guard['inspect'] {
+  const modelOf = model === undefined ? onlyModel(upstream) : () => model;
+  return async (subject) => read(await answerOf(upstream, subject, await modelOf(subject), instructions));
+}
+
+/** Asked once; a failure is asked again. */
+function onlyModel(upstream: Upstream): (subject: GuardSubject) => Promise<string> {
+  let known: string | undefined;
+  return async ({ signal }) => {
+    if (known !== undefined) return known;
+    const models = (await upstream.models?.(callOf(signal))) ?? [];
+    const [id] = models.map((each) => each.id);
+    if (typeof id !== 'string' || models.length !== 1)
+      throw new Error(`The guard model server lists ${models.length} models: name one as the option model.`);
+    known = id;
+    return id;
+  };
+}
+
+function callOf(signal: AbortSignal): UpstreamCall {
+  return { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
 }
 
 async function answerOf(
@@ -121,9 +138,8 @@ async function answerOf(
     tools: [],
     temperature: 0,
   };
-  const call = { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
   let answer = '';
-  for await (const batch of upstream.stream(request, call)) {
+  for await (const batch of upstream.stream(request, callOf(signal))) {
     for (const event of batch) if (event.type === 'text-delta') answer += event.text;
     if (answer.length > LONGEST_ANSWER) throw new Error('The guard model wrote more than a verdict.');
   }

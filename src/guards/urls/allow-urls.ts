@@ -2,9 +2,11 @@
 import { checkUrl } from '../../egress/check-url.ts';
 import { EgressError } from '../../egress/egress-error.ts';
 import { type EgressPolicy, type EgressSettings, egressSettings } from '../../egress/policy.ts';
-import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
+import type { Guard, GuardDirection, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
+import { isPromise } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
+import { scanWhole } from '../shared/scan-whole.ts';
 
 /** The longest URL that is held back; a longer one is refused. */
 const LONGEST = 2048;
@@ -38,35 +40,102 @@ export function allowUrls(policy: EgressPolicy, options: GuardSettingsOptions = 
     timeoutMs,
     onFailure,
     scan,
-    inspect({ text, direction }) {
-      const { findings } = scan(text, 0, true);
-      if (findings.length === 0) return { action: 'pass' };
-      if (direction !== 'tool-arguments') return { action: 'replace', findings };
-      return { action: 'block', reason: 'It names a URL that is not allowed.', rule: RULE };
+    inspect({ text, direction, signal }) {
+      const found = scanWhole(text, scan, signal);
+      return isPromise(found) ? found.then((findings) => verdictOn(findings, direction)) : verdictOn(found, direction);
     },
   };
 }
+
+function verdictOn(findings: readonly GuardFinding[], direction: GuardDirection): GuardVerdict {
+  if (findings.length === 0) return { action: 'pass' };
+  if (direction !== 'tool-arguments') return { action: 'replace', findings };
+  return { action: 'block', reason: 'It names a URL that is not allowed.', rule: RULE };
+}
+
+/** A URL that begins somewhere: where what follows its scheme begins. */
+type Opening = number | typeof MORE | typeof NONE;
+const MORE = -2;
+const NONE = -1;
 
 function scanUrls(text: string, from: number, isEnd: boolean, settings: EgressSettings): GuardScan {
   const findings: GuardFinding[] = [];
   let at = from;
   while (at < text.length) {
-    const scheme = schemeEnd(text, at);
-    // The rest of a word that was too long for a scheme is not a scheme either.
-    const mayBeScheme = scheme > at && scheme - at < LONGEST_SCHEME && !isInScheme(text.charCodeAt(at - 1));
-    if (mayBeScheme && !isEnd && isOpen(text, scheme)) return { findings, settled: at };
-    if (!mayBeScheme || !text.startsWith('://', scheme)) {
-      at = Math.max(scheme, at + 1);
+    const word = schemeEnd(text, at);
+    const opening = word > at ? afterScheme(text, at, word) : afterSlashes(text, at);
+    if (opening === MORE && !isEnd) return { findings, settled: at };
+    if (opening < 0) {
+      at = Math.max(word, at + 1);
       continue;
     }
     const most = at + LONGEST;
-    const end = urlEnd(text, scheme + 3, most);
+    const end = urlEnd(text, opening, most);
     if (!isEnd && end === text.length && end < most) return { findings, settled: at };
-    const closed = withoutStop(text, scheme + 3, end);
-    if (!isAllowed(text.slice(at, closed), settings)) findings.push({ start: at, end: closed, rule: RULE });
-    at = closed;
+    const closed = withoutStop(text, opening, end);
+    if (isRefused(text, at, word, closed, settings)) findings.push({ start: at, end: closed, rule: RULE });
+    at = Math.max(closed, word);
   }
   return { findings, settled: text.length };
+}
+
+/** `new URL` and `fetch` also take those of the web without slashes, or with others, such as `https:\\example.com`. */
+const WEB: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
+
+function afterScheme(text: string, at: number, word: number): Opening {
+  // The rest of a word that was too long for a scheme is not a scheme either.
+  if (word - at >= LONGEST_SCHEME || isInScheme(text.charCodeAt(at - 1))) return NONE;
+  if (WEB.has(text.slice(at, word).toLowerCase())) return afterWebScheme(text, word);
+  if (text.startsWith('://', word)) return word + 3;
+  return isOpen(text, word) ? MORE : NONE;
+}
+
+function afterWebScheme(text: string, word: number): Opening {
+  const colon = behindBreaks(text, word);
+  if (colon < text.length && text[colon] !== ':') return NONE;
+  const next = behindBreaks(text, colon + 1);
+  if (next >= text.length) return MORE;
+  const isText = next > colon + 1 && !SLASHES.has(text.charAt(next));
+  return isText || ENDS.has(text.charAt(next)) ? NONE : next;
+}
+
+const MOST_BREAKS = 8;
+
+/** Readers of URLs leave tabs and line breaks out. */
+function behindBreaks(text: string, from: number): number {
+  let at = from;
+  while (at - from < MOST_BREAKS && '\t\r\n'.includes(text.charAt(at) || ' ')) at += 1;
+  return at;
+}
+
+/** What stands in front of an address in Markdown, HTML and JSON. */
+const BEFORE: ReadonlySet<string> = new Set('("\'=<');
+const SLASHES: ReadonlySet<string> = new Set('/\\');
+
+/** An address that takes its scheme from the page, such as `//example.com`: with the dot of a name, as comments have none. */
+function afterSlashes(text: string, at: number): Opening {
+  if (!SLASHES.has(text.charAt(at)) || !(at === 0 || BEFORE.has(text.charAt(at - 1)))) return NONE;
+  if (at + 1 === text.length) return MORE;
+  if (!SLASHES.has(text.charAt(at + 1))) return NONE;
+  const end = hostEnd(text, at + 2);
+  if (text.slice(at + 2, end).includes('.')) return at + 2;
+  return end === text.length ? MORE : NONE;
+}
+
+const LONGEST_HOST = 253;
+
+function hostEnd(text: string, from: number): number {
+  const most = Math.min(text.length, from + LONGEST_HOST);
+  let end = from;
+  while (end < most && !ENDS.has(text.charAt(end)) && !'/\\?#='.includes(text.charAt(end))) end += 1;
+  return end;
+}
+
+/** An address without a scheme has that of the page it is on. */
+function isRefused(text: string, at: number, word: number, end: number, settings: EgressSettings): boolean {
+  const url = text.slice(at, end);
+  if (word > at) return url.length > word + 1 - at && !isAllowed(url, settings);
+  return settings.protocols.every((scheme) => !isAllowed(scheme + url, settings));
 }
 
 /** Whether `://` may still follow the scheme once there is more text. */

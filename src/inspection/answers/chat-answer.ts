@@ -7,12 +7,26 @@ import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
 import { mapTexts } from '../request/texts.ts';
 import type { Track } from '../tracks/text-track.ts';
+import { placed } from './placed-citations.ts';
 
 /** A text of one choice, and a delta with more of it. */
 interface OpenTrack {
   readonly choice: number;
   readonly track: Track;
-  readonly delta: (text: string) => JsonObject;
+  readonly delta: Spell;
+}
+
+/** A delta with more of a text, or with another value in its place. */
+type Spell = (more: unknown) => JsonObject;
+
+/** What is known of a text where it is written. */
+interface TextPlace {
+  readonly key: string;
+  readonly place: string;
+  readonly choice: number;
+  readonly delta: Spell;
+  /** Whether it is JSON. */
+  readonly isJson?: boolean;
 }
 
 const DONE = '[DONE]';
@@ -20,8 +34,15 @@ const DONE = '[DONE]';
 /** Fields of a delta that hold whole lists. */
 const WHOLE_LISTS: ReadonlySet<string> = new Set(['annotations', 'images', 'citations', 'sources']);
 const NO_TEXT: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'index', 'format', 'signature', 'data']);
+/** Fields of a chunk or a completion that hold no text of the model. */
+const ABOUT: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'choices', 'usage', 'system_fingerprint', 'service_tier', 'provider'],
+  ...['obfuscation'],
+]);
 /** The maximum number of choices and calls of one answer. */
 const MOST_TRACKS = 4096;
+const CONTENT = 'content';
+const CITATIONS = 'annotations';
 
 /** One answer. */
 export class ChatAnswer {
@@ -29,12 +50,19 @@ export class ChatAnswer {
   private readonly tracks = new Map<string, OpenTrack>();
   private readonly finished = new Set<number>();
   private readonly choices = new Set<number>([0]);
+  /** The content of each choice, in which its citations have their places. */
+  private readonly contents = new Map<number, Track>();
+  /** Citations that wait for the text before them. */
+  private readonly waiting = new Map<number, unknown[]>();
+  private readonly isJson: boolean;
   private head: JsonObject = {};
   /** Whether nothing may follow. */
   isBlocked = false;
 
-  constructor(guards: RequestGuards) {
+  /** `isJson` says whether the request wants JSON. */
+  constructor(guards: RequestGuards, isJson = false) {
     this.guards = guards;
+    this.isJson = isJson;
   }
 
   /** The events in the place of one. Rejects with `guard_failed`. */
@@ -69,12 +97,26 @@ export class ChatAnswer {
     if (!isRecord(body)) return this.guards.output(text, 'text');
     if (!Array.isArray(body.choices)) return this.other(body);
     const choices = await Promise.all(body.choices.map((choice) => this.wholeChoice(choice)));
-    return JSON.stringify({ ...body, choices });
+    return JSON.stringify({ ...(await this.guardedHead(body)), choices });
+  }
+
+  /** Such as the sources that some servers name beside the choices. */
+  private async guardedHead(head: JsonObject): Promise<JsonObject> {
+    const others = Object.entries(head).filter(([name]) => !ABOUT.has(name));
+    if (others.length === 0) return head;
+    return { ...head, ...((await this.mapped(Object.fromEntries(others), '')) as JsonObject) };
+  }
+
+  /** Each text as a whole. */
+  private mapped(value: unknown, name: string): Promise<unknown> {
+    const place = placeOf(name);
+    const map = (text: string) => this.guards.output(text, place);
+    return mapTexts(value, name, { map, json: (text) => this.guards.outputJson(text, place) });
   }
 
   /** Guards any other body, such as an error, which may repeat a text. */
   private async other(body: JsonObject): Promise<string> {
-    return JSON.stringify(await mapTexts(body, '', { map: (text) => this.guards.output(text, 'text') }));
+    return JSON.stringify(await this.mapped(body, CONTENT));
   }
 
   private async wholeChoice(choice: unknown): Promise<unknown> {
@@ -91,13 +133,21 @@ export class ChatAnswer {
 
   private async wholeMessage(message: JsonObject): Promise<JsonObject> {
     const fields: [string, unknown][] = [];
+    const { content, annotations } = message;
+    const track = this.contentTrack();
+    const shown = typeof content === 'string' ? (await track.write(content)) + (await track.end()) : undefined;
     for (const [name, value] of Object.entries(message)) {
-      const place = placeOf(name);
-      const map = (text: string) => this.guards.output(text, place);
-      const isText = typeof value === 'string' && !NO_TEXT.has(name);
-      fields.push([name, isText ? await map(value) : await mapTexts(value, name, { map })]);
+      if (NO_TEXT.has(name)) fields.push([name, value]);
+      else if (name === CONTENT && shown !== undefined) fields.push([name, shown]);
+      else fields.push([name, await this.mapped(value, name)]);
     }
-    return Object.fromEntries(fields);
+    const whole = Object.fromEntries(fields);
+    return Array.isArray(annotations) ? { ...whole, [CITATIONS]: placed(whole[CITATIONS], track) } : whole;
+  }
+
+  private contentTrack(): Track {
+    const place = placeOf(CONTENT);
+    return this.isJson ? this.guards.jsonTrack(place) : this.guards.textTrack(place);
   }
 
   private async taken(data: string): Promise<readonly string[]> {
@@ -105,9 +155,10 @@ export class ChatAnswer {
     const chunk = jsonIn(data);
     if (!isRecord(chunk)) return [await this.guards.output(data, 'text')];
     if (!Array.isArray(chunk.choices)) return [await this.other(chunk)];
-    const { choices: _, usage: __, ...head } = chunk;
+    const guarded = await this.guardedHead(chunk);
+    const { choices: _, usage: __, ...head } = guarded;
     this.head = head;
-    return this.takenChunk(chunk, chunk.choices);
+    return this.takenChunk(guarded, chunk.choices);
   }
 
   /** The text of a choice that is held back is sent before the choice ends. */
@@ -139,11 +190,13 @@ export class ChatAnswer {
   private async choice(choice: JsonObject): Promise<JsonObject> {
     const index = Number(choice.index ?? 0);
     this.choices.add(index);
-    if (!isRecord(choice.delta)) return choice;
+    const { delta, message } = choice;
     // Nothing may follow an end: it could continue a text that has already been sent.
-    if (this.finished.has(index)) return { ...choice, delta: {} };
-    const delta = await this.delta(choice.delta, index);
-    return withoutLogProbs({ ...choice, delta }, this.guards);
+    if (this.finished.has(index)) return { ...withoutLogProbs(choice, this.guards), delta: {}, message: undefined };
+    const shown = isRecord(delta) ? { ...choice, delta: await this.delta(delta, index) } : choice;
+    // Some servers end a stream with the whole message.
+    const whole = isRecord(message) ? { ...shown, message: await this.wholeMessage(message) } : shown;
+    return withoutLogProbs(whole, this.guards);
   }
 
   private async delta(delta: JsonObject, choice: number): Promise<JsonObject> {
@@ -153,16 +206,42 @@ export class ChatAnswer {
   }
 
   private async field(name: string, value: unknown, choice: number): Promise<unknown> {
-    if (typeof value === 'string')
-      return NO_TEXT.has(name)
-        ? value
-        : this.write(`${choice} ${name}`, placeOf(name), choice, value, (text) => ({ [name]: text }));
+    const key = `${choice} ${name}`;
+    const delta: Spell = (more) => ({ [name]: more });
+    if (typeof value === 'string') {
+      const isJson = this.isJson && name === CONTENT;
+      return NO_TEXT.has(name) ? value : this.write(value, { key, place: placeOf(name), choice, delta, isJson });
+    }
     if (name === 'tool_calls' && Array.isArray(value))
       return Promise.all(value.map((call, at) => (isRecord(call) ? this.call(call, at, choice) : call)));
     if (name === 'function_call' && isRecord(value))
-      return this.called(value, 'function_call', `${choice} call`, choice, (called) => ({ function_call: called }));
+      return this.called(value, 'function_call', `${choice} call`, choice, delta);
+    if (name === CITATIONS && Array.isArray(value)) return this.citations(value, choice);
     if (Array.isArray(value) && !WHOLE_LISTS.has(name)) return this.parts(name, value, choice);
-    return mapTexts(value, name, { map: (text) => this.guards.output(text, placeOf(name)) });
+    return isRecord(value)
+      ? this.object(value, { key, place: placeOf(name), choice, delta })
+      : this.mapped(value, name);
+  }
+
+  /** Citations have their place once the text before them is sent. */
+  private async citations(given: readonly unknown[], choice: number): Promise<unknown> {
+    const guarded = (await this.mapped(given, CITATIONS)) as readonly unknown[];
+    const content = this.contents.get(choice);
+    if (!content?.holds) return placed(guarded, content);
+    this.waiting.set(choice, [...(this.waiting.get(choice) ?? []), ...guarded]);
+    return [];
+  }
+
+  /** Such as speech with its transcript, whose text grows as any other. */
+  private async object(value: JsonObject, at: TextPlace): Promise<JsonObject> {
+    const fields: [string, unknown][] = [];
+    for (const [name, member] of Object.entries(value)) {
+      const inside = { ...at, key: `${at.key} ${name}`, delta: (more: unknown) => at.delta({ [name]: more }) };
+      if (typeof member === 'string')
+        fields.push([name, NO_TEXT.has(name) ? member : await this.write(member, inside)]);
+      else fields.push([name, isRecord(member) ? await this.object(member, inside) : await this.mapped(member, name)]);
+    }
+    return Object.fromEntries(fields);
   }
 
   private async call(call: JsonObject, at: number, choice: number): Promise<JsonObject> {
@@ -172,7 +251,7 @@ export class ChatAnswer {
     for (const kind of ['function', 'custom']) {
       const called = call[kind];
       if (!isRecord(called)) continue;
-      const spell = (more: JsonObject) => ({ tool_calls: [{ index, [kind]: more }] });
+      const spell: Spell = (more) => ({ tool_calls: [{ index, [kind]: more }] });
       shown = { ...shown, [kind]: await this.called(called, kind, key, choice, spell) };
     }
     return shown;
@@ -183,20 +262,16 @@ export class ChatAnswer {
     kind: string,
     key: string,
     choice: number,
-    spell: (called: JsonObject) => JsonObject,
+    spell: Spell,
   ): Promise<JsonObject> {
     const field = kind === 'custom' ? 'input' : 'arguments';
     const text = called[field];
     if (typeof text !== 'string') return called;
-    const written = await this.write(
-      key,
-      'arguments',
-      choice,
-      text,
-      (more) => spell({ [field]: more }),
-      kind !== 'custom',
-    );
-    return { ...called, [field]: written };
+    const delta: Spell = (more) => spell({ [field]: more });
+    return {
+      ...called,
+      [field]: await this.write(text, { key, place: 'arguments', choice, delta, isJson: kind !== 'custom' }),
+    };
   }
 
   /** Mistral's content parts and OpenRouter's reasoning details: a part continues the one before it of the same kind. */
@@ -208,48 +283,38 @@ export class ChatAnswer {
 
   private async part(name: string, part: JsonObject, choice: number): Promise<JsonObject> {
     const { type, index } = part;
-    const key = `${choice} ${name} ${plainTextOf(type)} ${plainTextOf(index)}`;
     const about = { ...(type === undefined ? {} : { type }), ...(index === undefined ? {} : { index }) };
+    const isJson = this.isJson && name === CONTENT && type === 'text';
     const fields: [string, unknown][] = [];
     for (const [field, value] of Object.entries(part)) {
-      const spell = (more: unknown) => ({ [name]: [{ ...about, [field]: more }] });
-      if (typeof value === 'string' && !NO_TEXT.has(field))
-        fields.push([field, await this.write(`${key} ${field}`, placeOf(name), choice, value, spell)]);
-      else if (Array.isArray(value)) fields.push([field, await this.nested(`${key} ${field}`, value, choice, spell)]);
-      else fields.push([field, value]);
+      const key = `${choice} ${name} ${plainTextOf(type)} ${plainTextOf(index)} ${field}`;
+      const delta: Spell = (more) => ({ [name]: [{ ...about, [field]: more }] });
+      const at = { key, place: placeOf(name), choice, delta, isJson };
+      if (typeof value === 'string' && !NO_TEXT.has(field)) fields.push([field, await this.write(value, at)]);
+      else if (Array.isArray(value)) fields.push([field, await this.nested(value, { ...at, isJson: false })]);
+      else fields.push([field, isRecord(value) ? await this.mapped(value, field) : value]);
     }
     return Object.fromEntries(fields);
   }
 
   /** The texts in a part that holds parts. */
-  private async nested(
-    key: string,
-    parts: readonly unknown[],
-    choice: number,
-    spell: (parts: unknown) => JsonObject,
-  ): Promise<readonly unknown[]> {
+  private async nested(parts: readonly unknown[], at: TextPlace): Promise<readonly unknown[]> {
     const shown: unknown[] = [];
     for (const part of parts) {
       const text = isRecord(part) ? part.text : undefined;
-      const more = (rest: string) => spell([{ ...Object(part), text: rest }]);
-      if (typeof text !== 'string') shown.push(part);
-      else shown.push({ ...Object(part), text: await this.write(key, 'reasoning', choice, text, more) });
+      const delta: Spell = (more) => at.delta([{ ...Object(part), text: more }]);
+      if (typeof text !== 'string') shown.push(await this.mapped(part, ''));
+      else shown.push({ ...Object(part), text: await this.write(text, { ...at, place: 'reasoning', delta }) });
     }
     return shown;
   }
 
-  private async write(
-    key: string,
-    place: string,
-    choice: number,
-    text: string,
-    delta: (text: string) => JsonObject,
-    isJson = false,
-  ): Promise<string> {
+  private async write(text: string, { key, place, choice, delta, isJson }: TextPlace): Promise<string> {
     const known = this.tracks.get(key);
     if (!known && this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
     const track = known?.track ?? (isJson ? this.guards.jsonTrack(place) : this.guards.textTrack(place));
     if (!known) this.tracks.set(key, { choice, track, delta });
+    if (key === `${choice} ${CONTENT}`) this.contents.set(choice, track);
     const written = await track.write(text);
     return this.guards.onlyObserves ? text : written;
   }
@@ -263,6 +328,12 @@ export class ChatAnswer {
       const text = await track.end();
       if (text !== '' && !this.guards.onlyObserves)
         rest.push(this.chunk([{ index: choice, delta: delta(text), finish_reason: null }]));
+    }
+    for (const [choice, citations] of this.waiting) {
+      if (!ofChoice(choice)) continue;
+      this.waiting.delete(choice);
+      const delta = { [CITATIONS]: placed(citations, this.contents.get(choice)) };
+      rest.push(this.chunk([{ index: choice, delta, finish_reason: null }]));
     }
     return rest;
   }
@@ -296,7 +367,9 @@ function placeOf(name: string): string {
   return MESSAGE_PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name);
 }
 
-/** Log probabilities would reveal the text. */
+/** Log probabilities and the numbers of tokens would reveal the text. */
 function withoutLogProbs(choice: JsonObject, { onlyObserves }: RequestGuards): JsonObject {
-  return choice.logprobs && !onlyObserves ? { ...choice, logprobs: null } : choice;
+  if (onlyObserves) return choice;
+  const shown = choice.logprobs ? { ...choice, logprobs: null } : choice;
+  return shown.token_ids ? { ...shown, token_ids: null } : shown;
 }

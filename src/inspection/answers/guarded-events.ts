@@ -5,7 +5,7 @@ import type { Annotation } from '../../protocol/items.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
 import { mapTexts } from '../request/texts.ts';
-import type { JsonTrack, TextTrack } from '../tracks/text-track.ts';
+import type { JsonTrack, Track } from '../tracks/text-track.ts';
 
 type Delta = Extract<ModelEvent, { type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' }>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
@@ -16,7 +16,7 @@ const PLACES = { 'text-delta': 'text', 'refusal-delta': 'refusal', 'reasoning-de
 /** The text that is being written, and the citations that wait for it. */
 interface OpenText {
   readonly type: Delta['type'];
-  readonly track: TextTrack;
+  readonly track: Track;
   readonly citations: AnnotationEvent[];
 }
 
@@ -25,15 +25,18 @@ export class GuardedEvents {
   private readonly guards: RequestGuards;
   /** Whether a call of this name is shown at once, and so ends the text before it. */
   private readonly opensItem: (name: string) => boolean;
+  /** Whether the request wants JSON. */
+  private readonly isJson: boolean;
   private readonly calls = new Map<number, JsonTrack>();
   private text: OpenText | undefined;
   private out: ModelEvent[] = [];
   /** Whether a guard has ended the answer. */
   isBlocked = false;
 
-  constructor(guards: RequestGuards, opensItem: (name: string) => boolean) {
+  constructor(guards: RequestGuards, opensItem: (name: string) => boolean, isJson = false) {
     this.guards = guards;
     this.opensItem = opensItem;
+    this.isJson = isJson;
   }
 
   /** The events that may pass on. Rejects with `guard_failed`. */
@@ -86,9 +89,15 @@ export class GuardedEvents {
     if (this.guards.onlyObserves) this.pass(event);
     if (text === '') return;
     if (this.text?.type !== type) await this.endText(true);
-    this.text ??= { type, track: this.guards.textTrack(PLACES[type]), citations: [] };
+    this.text ??= this.opened(type);
     this.show(type, await this.text.track.write(text));
     await this.showCitations();
+  }
+
+  private opened(type: Delta['type']): OpenText {
+    const isJson = this.isJson && type === 'text-delta';
+    const track = isJson ? this.guards.jsonTrack(PLACES[type]) : this.guards.textTrack(PLACES[type]);
+    return { type, track, citations: [] };
   }
 
   /** Without log probabilities, which would reveal the text. */
@@ -128,7 +137,7 @@ export class GuardedEvents {
   /** Waits while text before it is held back. */
   private async takeCitation(event: AnnotationEvent): Promise<void> {
     if (this.text?.type !== 'text-delta') await this.endText(true);
-    this.text ??= { type: 'text-delta', track: this.guards.textTrack(PLACES['text-delta']), citations: [] };
+    this.text ??= this.opened('text-delta');
     const { annotation, atEnd, ...rest } = event;
     this.text.citations.push({
       ...rest,

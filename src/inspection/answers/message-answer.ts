@@ -8,16 +8,21 @@ import { TypedAnswer } from './typed-answer.ts';
 interface OpenTrack {
   readonly track: Track;
   readonly field: string;
+  /** The index of the block. */
+  readonly block: unknown;
   /** The last event with more of it. */
   event: JsonObject;
 }
 
 /** The field of each kind of delta that holds text, and where that text stands. */
-const TEXTS: Readonly<Record<string, readonly [field: string, place: string]>> = {
+const TEXTS: Readonly<Record<string, readonly [field: string | undefined, place?: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'reasoning'],
   input_json_delta: ['partial_json', 'arguments'],
 };
+
+/** The end of a thought. */
+const SIGNATURE = 'signature_delta';
 
 /** One answer. */
 export class MessageAnswer extends TypedAnswer {
@@ -27,6 +32,8 @@ export class MessageAnswer extends TypedAnswer {
 
   protected override async taken(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
     if (type === 'content_block_delta' && isRecord(event.delta)) return this.delta(event, event.delta);
+    // It may come in the middle of a text.
+    if (type === 'ping') return [event];
     const before = await this.rest();
     if (type === 'content_block_start') this.block = event.index;
     if (type === 'content_block_stop') this.block = undefined;
@@ -35,13 +42,16 @@ export class MessageAnswer extends TypedAnswer {
   }
 
   private async delta(event: JsonObject, delta: JsonObject): Promise<readonly JsonObject[]> {
-    const [field = '', place = ''] = TEXTS[String(delta.type)] ?? [];
+    const [field = '', place = 'text'] = TEXTS[String(delta.type)] ?? [textField(delta)];
     const text = delta[field];
-    // Such as a signature or a citation, which is whole.
-    if (typeof text !== 'string') return [...(await this.rest()), (await this.mapped(event)) as JsonObject];
+    // The casts: texts are replaced by texts.
+    if (delta.type === SIGNATURE) return [...(await this.rest()), (await this.mapped(event)) as JsonObject];
+    // Such as a citation, which is whole, and does not end the text before it.
+    if (typeof text !== 'string') return [(await this.mapped(event)) as JsonObject];
     this.takeRoom(text);
-    const before = this.open?.field === field ? [] : await this.rest();
-    this.open ??= { track: this.trackOf(place), field, event };
+    const { index: block } = event;
+    const before = this.open?.field === field && this.open.block === block ? [] : await this.rest();
+    this.open ??= { track: this.trackOf(place, this.isJson && field === 'text'), field, block, event };
     this.open.event = event;
     return [...before, ...withText(this.open, await this.open.track.write(text))];
   }
@@ -65,6 +75,11 @@ export class MessageAnswer extends TypedAnswer {
   protected override blockedWhole(body: JsonObject): JsonObject {
     return { ...body, content: [], stop_reason: 'refusal', stop_sequence: null };
   }
+}
+
+/** The text of a delta of any other kind. */
+function textField(delta: JsonObject): string | undefined {
+  return Object.keys(delta).find((name) => name !== 'type' && typeof delta[name] === 'string');
 }
 
 function withText({ event, field }: OpenTrack, text: string): readonly JsonObject[] {

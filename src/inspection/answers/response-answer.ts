@@ -3,6 +3,7 @@
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { Track } from '../tracks/text-track.ts';
+import { placed } from './placed-citations.ts';
 import { TypedAnswer } from './typed-answer.ts';
 
 /** A text that is being written. */
@@ -13,18 +14,28 @@ interface OpenTrack {
   shown: string;
 }
 
+/** A completed text. */
+interface Completed {
+  readonly shown: string;
+  /** Where its characters are now. */
+  readonly track: Track;
+}
+
 const DELTA = '.delta';
 const DONE = '.done';
 /** The field of an event that holds a whole text. */
 const WHOLE = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
 const UNREADABLE = /^response\.(output_)?audio\.delta$/;
 const MOST_TRACKS = 4096;
+const TEXT_DELTA = 'response.output_text.delta';
+const ARGUMENTS = 'arguments';
 
 /** One answer. Its output is kept until its end. */
 export class ResponseAnswer extends TypedAnswer {
   private readonly tracks = new Map<string, OpenTrack>();
   /** The guarded form of completed texts, which later events repeat. */
-  private readonly known = new Map<string, string>();
+  private readonly known = new Map<string, Completed>();
+  private isWhole = false;
   private readonly output: unknown[] = [];
   private response: JsonObject | undefined;
   private sequence: number | undefined;
@@ -35,7 +46,10 @@ export class ResponseAnswer extends TypedAnswer {
     const before = type.endsWith(DONE) ? await this.rest(event, type) : [];
     // The cast: texts are replaced by texts.
     const { type: _, ...fields } = event;
-    const shown: JsonObject = { type, ...((await this.mapped(fields)) as JsonObject) };
+    const mapped = (await this.mapped(fields)) as JsonObject;
+    const { annotation } = mapped;
+    const moved = isRecord(annotation) ? { annotation: placed(annotation, this.trackAt(event)) } : {};
+    const shown: JsonObject = { type, ...mapped, ...moved };
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
     return [...before, shown];
@@ -47,7 +61,7 @@ export class ResponseAnswer extends TypedAnswer {
     if (!open) {
       if (this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
       const place = placeOf(type);
-      open = { track: this.trackOf(place), event, shown: '' };
+      open = { track: this.trackOf(place, this.isJson && type === TEXT_DELTA), event, shown: '' };
       this.tracks.set(key, open);
     }
     open.event = event;
@@ -65,12 +79,45 @@ export class ResponseAnswer extends TypedAnswer {
     this.tracks.delete(key);
     const text = await open.track.end();
     const field = WHOLE.find((name) => typeof event[name] === 'string');
-    if (field) this.known.set(String(event[field]), open.shown + text);
+    if (field) this.known.set(String(event[field]), { shown: open.shown + text, track: open.track });
     return text === '' ? [] : [{ ...open.event, delta: text }];
   }
 
-  protected override async text(text: string): Promise<string> {
-    return this.known.get(text) ?? super.text(text);
+  override whole(text: string): Promise<string> {
+    this.isWhole = true;
+    return super.whole(text);
+  }
+
+  /** With the citations of each text where they are now. */
+  protected override async mapped(value: unknown): Promise<unknown> {
+    return this.withCitations(value, await super.mapped(value));
+  }
+
+  protected override async guarded(text: string, isJson: boolean): Promise<string> {
+    const known = this.known.get(text);
+    if (known) return known.shown;
+    const track = isJson ? this.guards.jsonTrack(ARGUMENTS) : this.guards.textTrack('text');
+    const shown = (await track.write(text)) + (await track.end());
+    // The answer has it only once.
+    if (this.isWhole) this.known.set(text, { shown, track });
+    return shown;
+  }
+
+  /** The text that a citation of its own event is in. */
+  private trackAt(event: JsonObject): Track | undefined {
+    return this.tracks.get(keyOf(event, TEXT_DELTA))?.track;
+  }
+
+  private withCitations(given: unknown, shown: unknown): unknown {
+    if (given === shown) return shown;
+    if (Array.isArray(given) && Array.isArray(shown))
+      return shown.map((each, at) => this.withCitations(given[at], each));
+    if (!isRecord(given) || !isRecord(shown)) return shown;
+    const fields = Object.entries(shown).map(([name, each]) => [name, this.withCitations(given[name], each)]);
+    const { annotations, text } = given;
+    const whole: JsonObject = Object.fromEntries(fields);
+    if (!Array.isArray(annotations) || typeof text !== 'string') return whole;
+    return { ...whole, annotations: placed(whole.annotations, this.known.get(text)?.track) };
   }
 
   protected override eventText(event: JsonObject): string {
@@ -106,7 +153,7 @@ function keyOf(event: JsonObject, type: string): string {
 }
 
 function placeOf(type: string): string {
-  if (type.includes('arguments')) return 'arguments';
+  if (type.includes(ARGUMENTS)) return ARGUMENTS;
   if (type.includes('reasoning')) return 'reasoning';
   return type.includes('refusal') ? 'refusal' : 'text';
 }

@@ -16,10 +16,14 @@ export abstract class TypedAnswer {
   /** Whether nothing may follow. */
   isBlocked = false;
 
-  /** The maximum number of characters of one answer. */
-  constructor(guards: RequestGuards, mostCharacters: number) {
+  /** Whether the request wants JSON. */
+  protected readonly isJson: boolean;
+
+  /** The maximum number of characters of one answer, and whether its text is JSON. */
+  constructor(guards: RequestGuards, mostCharacters: number, isJson = false) {
     this.guards = guards;
     this.room = mostCharacters;
+    this.isJson = isJson;
   }
 
   /** The events in the place of one. Rejects with `guard_failed`. */
@@ -45,13 +49,12 @@ export abstract class TypedAnswer {
   /** The JSON of a whole answer. Rejects with `guard_failed`. */
   async whole(text: string): Promise<string> {
     const body = jsonIn(text);
-    if (!isRecord(body)) return text;
     try {
-      const mapped = await this.mapped(body);
-      return this.guards.onlyObserves ? text : this.spelled(mapped);
+      const shown = body === undefined ? await this.guarded(text, false) : this.spelled(await this.mapped(body));
+      return this.guards.onlyObserves ? text : shown;
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
-      return this.spelled(this.blockedWhole(body));
+      return this.spelled(this.blockedWhole(isRecord(body) ? body : {}));
     }
   }
 
@@ -72,15 +75,18 @@ export abstract class TypedAnswer {
   }
 
   protected mapped(value: unknown): Promise<unknown> {
-    return mapTexts(value, '', { map: (text) => this.text(text) });
+    const { isJson } = this;
+    const json = (text: string) => this.guarded(text, true);
+    return mapTexts(value, '', { map: (text) => this.guarded(text, false), json, isJson });
   }
 
-  protected async text(text: string): Promise<string> {
-    return this.guards.output(text, 'text');
+  /** A whole text. */
+  protected guarded(text: string, isJson: boolean): Promise<string> {
+    return isJson ? this.guards.outputJson(text, 'arguments') : this.guards.output(text, 'text');
   }
 
-  protected trackOf(place: string): Track {
-    return place === 'arguments' ? this.guards.jsonTrack(place) : this.guards.textTrack(place);
+  protected trackOf(place: string, isJson: boolean): Track {
+    return isJson || place === 'arguments' ? this.guards.jsonTrack(place) : this.guards.textTrack(place);
   }
 
   /** Throws `output_too_large`. */

@@ -46,11 +46,24 @@ export function difference(before: string, after: string, rule: string): readonl
   const most = Math.min(before.length, after.length);
   let start = 0;
   while (start < most && before[start] === after[start]) start += 1;
+  start = Math.min(characterStart(before, start), characterStart(after, start));
   let tail = 0;
   while (tail < most - start && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  if (characterStart(before, before.length - tail) < before.length - tail) tail -= 1;
   // A finding has at least one character, so a pure insertion includes a neighbouring one.
   const from = start === before.length - tail && start > 0 ? start - 1 : start;
   const to = from === before.length - tail ? from + 1 : before.length - tail;
   if (before === '') return [];
   return [{ start: from, end: to, rule, text: after.slice(from, after.length - (before.length - to)) }];
+}
+
+/** The index, or the one before it where a character of two units would be torn. */
+export function characterStart(text: string, index: number): number {
+  const isTorn =
+    isBetween(text.charCodeAt(index), 0xdc00, 0xdfff) && isBetween(text.charCodeAt(index - 1), 0xd800, 0xdbff);
+  return isTorn ? index - 1 : index;
+}
+
+function isBetween(unit: number, from: number, to: number): boolean {
+  return unit >= from && unit <= to;
 }

@@ -18,14 +18,23 @@ export function editsOf(
   at: GuardedPlace,
   context: GuardContext,
 ): MaybePromise<readonly Edit[]> {
+  const found = findingsOf(guard, text, at, context);
+  return isPromise(found)
+    ? found.then((findings) => applied(guard, text, findings, at, context))
+    : applied(guard, text, found, at, context);
+}
+
+/** What the guard finds in a text, before its mode is applied. Throws `GuardBlocked`, and `guard_failed`. */
+export function findingsOf(
+  guard: Guard,
+  text: string,
+  at: GuardedPlace,
+  context: GuardContext,
+): MaybePromise<readonly GuardFinding[]> {
   if (text === '') return [];
   try {
     const found = decided(guard, text, at, context);
-    if (!isPromise(found)) return applied(guard, text, found, at, context);
-    return found.then(
-      (findings) => applied(guard, text, findings, at, context),
-      (error) => failed(guard, error, at, context),
-    );
+    return isPromise(found) ? found.catch((error) => failed(guard, error, at, context)) : found;
   } catch (error) {
     return failed(guard, error, at, context);
   }
@@ -46,11 +55,22 @@ export function scanned(
   at: GuardedPlace,
   context: GuardContext,
 ): Scanned {
+  const { findings, settled } = scan(guard, text, from, isEnd, at, context);
+  return { edits: applied(guard, text, findings, at, context), settled };
+}
+
+function scan(
+  guard: Guard,
+  text: string,
+  from: number,
+  isEnd: boolean,
+  at: GuardedPlace,
+  context: GuardContext,
+): GuardScan {
   try {
-    const { findings, settled } = checkedScan(guard.scan?.(text, from, isEnd), text, from, isEnd);
-    return { edits: applied(guard, text, findings, at, context), settled };
+    return checkedScan(guard.scan?.(text, from, isEnd), text, from, isEnd);
   } catch (error) {
-    return { edits: failed(guard, error, at, context), settled: text.length };
+    return { findings: failed(guard, error, at, context), settled: text.length };
   }
 }
 
@@ -123,7 +143,8 @@ class Verdict extends Error {
   }
 }
 
-function applied(
+/** The replacements of findings, which are reported. Throws `GuardBlocked`. */
+export function applied(
   guard: Guard,
   text: string,
   findings: readonly GuardFinding[],
@@ -147,9 +168,8 @@ function applied(
   });
 }
 
-/** Rethrows a block; otherwise the guard failed, and `onFailure` decides. */
-function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): readonly Edit[] {
-  if (error instanceof GuardBlocked) throw error;
+/** Throws a block; otherwise the guard failed, and `onFailure` decides. */
+function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): readonly GuardFinding[] {
   context.signal.throwIfAborted();
   if (error instanceof Verdict) return blocked(guard, error, at, context);
   const passes = guard.mode === 'monitor' || guard.onFailure === 'pass';
@@ -160,7 +180,12 @@ function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardCo
   return [];
 }
 
-function blocked(guard: Guard, { message, rule }: Verdict, at: GuardedPlace, context: GuardContext): readonly Edit[] {
+function blocked(
+  guard: Guard,
+  { message, rule }: Verdict,
+  at: GuardedPlace,
+  context: GuardContext,
+): readonly GuardFinding[] {
   reportFindings(guard, [rule], guard.mode === 'monitor' ? 'observed' : 'blocked', at, context);
   if (guard.mode === 'monitor') return [];
   throw new GuardBlocked(message);

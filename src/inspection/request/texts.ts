@@ -9,9 +9,23 @@ export type MapText = (text: string, path: string) => Promise<string>;
 const NO_TEXT: ReadonlySet<string> = new Set([
   ...['id', 'type', 'role', 'status', 'name', 'object', 'model', 'phase', 'detail', 'format', 'server_label'],
   ...['call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'file_id', 'container_id', 'approval_request_id'],
-  ...['encrypted_content', 'providerState', 'signature', 'b64_json', 'file_data', 'data', 'result', 'logprobs'],
+  ...[
+    'encrypted_content',
+    'providerState',
+    'signature',
+    'b64_json',
+    'partial_image_b64',
+    'file_data',
+    'data',
+    'result',
+  ],
+  ...['logprobs', 'obfuscation'],
 ]);
+/** Fields that hold the address of a picture or a file, or the whole of it. */
+const ADDRESSES: ReadonlySet<string> = new Set(['image_url', 'file_url', 'url', 'uri']);
 const DATA_URL = 'data:';
+/** Fields whose members have names of the client's own, such as the variables of a prompt. */
+const DICTIONARIES: ReadonlySet<string> = new Set(['variables', 'attributes']);
 /** More levels than any validated request or answer has. */
 const DEEPEST = 200;
 /** How many texts are inspected at the same time. */
@@ -20,6 +34,10 @@ const AT_ONCE = 8;
 /** How texts are mapped. */
 export interface TextMapping {
   readonly map: MapText;
+  /** The same for JSON, such as arguments. Default: `map` for each of its strings. */
+  readonly json?: MapText | undefined;
+  /** Whether the model's texts are JSON as well. */
+  readonly isJson?: boolean | undefined;
   /** Members that stay as they are. */
   readonly known?: ReadonlySet<unknown> | undefined;
   /** Whether one text is mapped after another. */
@@ -29,12 +47,12 @@ export interface TextMapping {
 /** The value with its texts mapped, the strings in JSON arguments included; the same value if no text changes. */
 export async function mapTexts(value: unknown, path: string, mapping: TextMapping): Promise<unknown> {
   const found: Place[] = [];
-  collect(value, path, mapping.known, found, 0);
+  collect(value, path, mapping, found, 0);
   if (found.length === 0) return value;
   const mapped = await mappedTexts(found, mapping);
   if (mapped.every((text, at) => text === found[at]?.text)) return value;
   const next = mapped.values();
-  return rebuilt(value, mapping.known, () => next.next().value ?? '', 0);
+  return rebuilt(value, mapping, () => next.next().value ?? '', 0);
 }
 
 /** A text, and where it stands. */
@@ -44,18 +62,19 @@ interface Place {
   readonly isJson: boolean;
 }
 
-async function mappedTexts(found: readonly Place[], { map, inTurn }: TextMapping): Promise<readonly string[]> {
+async function mappedTexts(found: readonly Place[], { map, json, inTurn }: TextMapping): Promise<readonly string[]> {
   const mapped: string[] = [];
   const size = inTurn ? 1 : AT_ONCE;
   for (let at = 0; at < found.length; at += size) {
     const some = found.slice(at, at + size);
-    mapped.push(...(await Promise.all(some.map((place) => mapPlace(place, map)))));
+    mapped.push(...(await Promise.all(some.map((place) => mapPlace(place, map, json)))));
   }
   return mapped;
 }
 
-function mapPlace({ text, path, isJson }: Place, map: MapText): Promise<string> {
-  return isJson ? mapJson(text, path, map) : map(text, path);
+function mapPlace({ text, path, isJson }: Place, map: MapText, json: MapText | undefined): Promise<string> {
+  if (!isJson) return map(text, path);
+  return json ? json(text, path) : mapJson(text, path, map);
 }
 
 /** The JSON text with its strings mapped, or the same text if none changes; text that is not JSON is mapped as a whole. */
@@ -99,72 +118,82 @@ interface Reading {
   readonly isJson: boolean;
   /** A tool's input, all of whose fields are texts whatever their names. */
   readonly isInput: boolean;
+  /** The names of its fields say nothing about what they hold. */
+  readonly isDictionary: boolean;
 }
 
-const PLAIN: Reading = { isJson: false, isInput: false };
-const INPUT: Reading = { isJson: false, isInput: true };
+const PLAIN: Reading = { isJson: false, isInput: false, isDictionary: false };
+const INPUT: Reading = { ...PLAIN, isInput: true };
+const JSON_TEXT: Reading = { ...PLAIN, isJson: true };
+const DICTIONARY: Reading = { ...PLAIN, isDictionary: true };
+
+/** The types of parts with the model's text. */
+const ANSWERS: ReadonlySet<unknown> = new Set(['output_text', 'text']);
 
 /** Undefined for a member without text. */
-function readingOf(owner: JsonObject, name: string, { isInput }: Reading): Reading | undefined {
-  if (isInput || (name === 'input' && isRecord(owner[name]))) return INPUT;
-  if (name === 'data' && owner.type === 'text') return PLAIN;
-  if (NO_TEXT.has(name)) return undefined;
-  return name === 'arguments' ? { isJson: true, isInput: false } : PLAIN;
+function readingOf(
+  owner: JsonObject,
+  name: string,
+  { isInput, isDictionary }: Reading,
+  { isJson }: TextMapping,
+): Reading | undefined {
+  const value = owner[name];
+  if (isInput || (name === 'input' && isRecord(value))) return INPUT;
+  if (isDictionary) return PLAIN;
+  if (name === 'data' && (owner.type === 'text' || Array.isArray(value))) return PLAIN;
+  if (NO_TEXT.has(name) || (ADDRESSES.has(name) && isData(value))) return undefined;
+  if (name === 'arguments' || (isJson && name === 'text' && ANSWERS.has(owner.type))) return JSON_TEXT;
+  return DICTIONARIES.has(name) ? DICTIONARY : PLAIN;
+}
+
+function isData(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith(DATA_URL);
 }
 
 function collect(
   value: unknown,
   path: string,
-  known: ReadonlySet<unknown> | undefined,
+  mapping: TextMapping,
   found: Place[],
   depth: number,
   reading = PLAIN,
 ): void {
   if (typeof value === 'string') {
-    if (isText(value)) found.push({ text: value, path, isJson: reading.isJson });
+    if (value !== '') found.push({ text: value, path, isJson: reading.isJson });
   } else if (depth < DEEPEST && Array.isArray(value)) {
     for (const [at, member] of value.entries())
-      if (!known?.has(member)) collect(member, `${path}[${at}]`, undefined, found, depth + 1, inside(reading));
-  } else if (depth < DEEPEST && isRecord(value)) collectFields(value, path, found, depth, reading);
+      if (!isKnown(member, depth, mapping))
+        collect(member, `${path}[${at}]`, mapping, found, depth + 1, inside(reading));
+  } else if (depth < DEEPEST && isRecord(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      const next = readingOf(value, name, reading, mapping);
+      if (next) collect(member, `${path}.${name}`, mapping, found, depth + 1, next);
+    }
+  }
 }
 
-function collectFields(value: JsonObject, path: string, found: Place[], depth: number, reading: Reading): void {
-  for (const [name, member] of Object.entries(value)) {
-    const next = readingOf(value, name, reading);
-    if (next) collect(member, `${path}.${name}`, undefined, found, depth + 1, next);
-  }
+/** Only members of the whole list are known. */
+function isKnown(member: unknown, depth: number, { known }: TextMapping): boolean {
+  return depth === 0 && known?.has(member) === true;
 }
 
 function inside({ isInput }: Reading): Reading {
   return isInput ? INPUT : PLAIN;
 }
 
-function isText(value: string): boolean {
-  return value !== '' && !value.startsWith(DATA_URL);
-}
-
 /** Visits in the order of `collect`. */
-function rebuilt(
-  value: unknown,
-  known: ReadonlySet<unknown> | undefined,
-  next: () => string,
-  depth: number,
-  reading = PLAIN,
-): unknown {
-  if (typeof value === 'string') return isText(value) ? next() : value;
+function rebuilt(value: unknown, mapping: TextMapping, next: () => string, depth: number, reading = PLAIN): unknown {
+  if (typeof value === 'string') return value === '' ? '' : next();
   if (depth < DEEPEST && Array.isArray(value))
     return value.map((member) =>
-      known?.has(member) ? member : rebuilt(member, undefined, next, depth + 1, inside(reading)),
+      isKnown(member, depth, mapping) ? member : rebuilt(member, mapping, next, depth + 1, inside(reading)),
     );
-  if (depth < DEEPEST && isRecord(value)) return rebuiltFields(value, next, depth, reading);
+  if (depth < DEEPEST && isRecord(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => {
+        const how = readingOf(value, name, reading, mapping);
+        return [name, how ? rebuilt(member, mapping, next, depth + 1, how) : member];
+      }),
+    );
   return value;
-}
-
-function rebuiltFields(value: JsonObject, next: () => string, depth: number, reading: Reading): JsonObject {
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => {
-      const how = readingOf(value, name, reading);
-      return [name, how ? rebuilt(member, undefined, next, depth + 1, how) : member];
-    }),
-  );
 }

@@ -1,10 +1,11 @@
 /** One guard over a text that is still being written. */
-import type { Guard } from '../../ports/guard.ts';
+import { setImmediate } from 'node:timers/promises';
+import type { Guard, GuardFinding } from '../../ports/guard.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { isPromise } from '../../protocol/record.ts';
-import { type Edit, edited } from '../guard/edits.ts';
+import { characterStart, type Edit, edited } from '../guard/edits.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
-import { editsOf, scanned } from '../guard/run-guard.ts';
+import { applied, findingsOf, scanned } from '../guard/run-guard.ts';
 
 /** Takes a text in pieces; returns what may be passed on. */
 export interface TextStage {
@@ -22,6 +23,8 @@ export type Spell = (replacement: string) => string;
 /** How much of the text that was passed on a scanning guard sees again. */
 const CONTEXT = 64;
 const LOOKAHEAD = 128;
+/** How much is scanned without a pause. */
+const SLICE = 32 * 1024;
 /** The maximum that is held back; a longer text is decided as if it ended there. */
 export const MOST_HELD = 8192;
 
@@ -96,14 +99,29 @@ abstract class HoldingStage implements TextStage {
 class ScanStage extends HoldingStage {
   private before = '';
 
-  write(text: string): string {
-    this.held += text;
-    const out = this.advance(false);
-    return this.held.length > MOST_HELD ? out + this.advance(true) : out;
+  write(text: string): MaybePromise<string> {
+    return text.length > SLICE ? this.writeLong(text) : this.take(text);
   }
 
   end(): string {
     return this.advance(true);
+  }
+
+  /** Between the slices of a whole text other requests have their turn. */
+  private async writeLong(text: string): Promise<string> {
+    let out = '';
+    for (let at = 0; at < text.length; at += SLICE) {
+      if (at > 0) await setImmediate();
+      this.context.signal.throwIfAborted();
+      out += this.take(text.slice(at, at + SLICE));
+    }
+    return out;
+  }
+
+  private take(text: string): string {
+    this.held += text;
+    const out = this.advance(false);
+    return this.held.length > MOST_HELD ? out + this.advance(true) : out;
   }
 
   private advance(isEnd: boolean): string {
@@ -134,21 +152,23 @@ class WindowStage extends HoldingStage {
   }
 
   private async advance(isEnd: boolean): Promise<string> {
-    const text = this.held;
-    const found = spelled(await editsOf(this.guard, text, this.at, this.context), this.spell);
+    const { guard, held: text, at, context } = this;
+    const found = await findingsOf(guard, text, at, context);
     const cut = isEnd ? text.length : this.cutOf(text, found);
-    const edits = found.filter(({ end }) => end <= cut);
+    // The next window has the others again.
+    const taken = guard.mode === 'enforce' ? found : found.filter(({ end }) => end <= cut);
+    const edits = spelled(applied(guard, text, taken, at, context), this.spell);
     this.shifts.take(edits, 0, cut);
     this.held = text.slice(cut);
     return edited(text, edits, 0, cut);
   }
 
   /** After a word, outside of findings, and only as far as enough text follows. */
-  private cutOf(text: string, edits: readonly Edit[]): number {
+  private cutOf(text: string, found: readonly GuardFinding[]): number {
     const most = text.length - this.lookahead;
     const word = wordEnd(text, most);
-    const wanted = word > 0 || text.length < 4 * this.lookahead ? word : most;
-    const torn = edits.find(({ start, end }) => start < wanted && wanted < end);
+    const wanted = word > 0 || text.length < 4 * this.lookahead ? word : characterStart(text, most);
+    const torn = found.find(({ start, end }) => start < wanted && wanted < end);
     if (!torn) return wanted;
     return torn.start > 0 || text.length < MOST_HELD ? torn.start : torn.end;
   }

@@ -7,6 +7,12 @@ export interface Track {
   write(text: string): Promise<string>;
   /** The rest. */
   end(): Promise<string>;
+  /** Whether characters are held back. */
+  readonly holds: boolean;
+  /** The index of the next character in the original text. */
+  readonly position: number;
+  /** The index in the text passed on of a character of the original text. */
+  placeOf(index: number): number;
 }
 
 /** Each guard receives the output of the one before it. */
@@ -23,7 +29,6 @@ export class TextTrack implements Track {
     return this.stages.some(({ holds }) => holds);
   }
 
-  /** The index of the next character in the original text. */
   get position(): number {
     return this.length;
   }
@@ -48,7 +53,6 @@ export class TextTrack implements Track {
     return passed;
   }
 
-  /** The index in the text passed on of a character of the original text. */
   placeOf(index: number): number {
     return this.stages.reduce((place, stage) => stage.placeOf(place), index);
   }
@@ -64,15 +68,48 @@ export class JsonTrack implements Track {
   private inString = false;
   /** An incomplete escape. */
   private escape = '';
+  private length = 0;
+  private shown = 0;
+  /** How far the strings before have moved what follows each of these places. */
+  private readonly shifts: { readonly at: number; readonly by: number }[] = [];
 
   constructor(newRun: NewRun) {
     this.newRun = newRun;
     this.run = newRun(false);
   }
 
+  get holds(): boolean {
+    return this.run.holds || this.escape !== '';
+  }
+
+  get position(): number {
+    return this.length;
+  }
+
+  /** Exact between the strings. */
+  placeOf(index: number): number {
+    let low = 0;
+    let high = this.shifts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.shifts[middle]?.at ?? 0) <= index) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, index + (this.shifts[low - 1]?.by ?? 0));
+  }
+
   async write(text: string): Promise<string> {
+    const from = this.length - this.escape.length;
     let out = '';
-    for (const piece of this.pieces(text)) out += piece === undefined ? await this.turn() : await this.take(piece);
+    for (const piece of this.pieces(text)) {
+      if (typeof piece === 'string') out += await this.take(piece);
+      else {
+        out += await this.turn();
+        this.shift(from + piece, this.shown + out.length);
+      }
+    }
+    this.length += text.length;
+    this.shown += out.length;
     return out;
   }
 
@@ -82,8 +119,13 @@ export class JsonTrack implements Track {
     return rest;
   }
 
-  /** The runs of the text, decoded; undefined for the quotes between them. */
-  private *pieces(text: string): Generator<string | undefined> {
+  private shift(at: number, shown: number): void {
+    const by = shown - at;
+    if (by !== (this.shifts.at(-1)?.by ?? 0)) this.shifts.push({ at, by });
+  }
+
+  /** The runs of the text, decoded, and the index behind each quote between them. */
+  private *pieces(text: string): Generator<string | number> {
     const written = this.escape + text;
     this.escape = '';
     let run = '';
@@ -97,7 +139,7 @@ export class JsonTrack implements Track {
         at = escaped.end;
       } else if (written[end] === '"') {
         yield run;
-        yield undefined;
+        yield end + 1;
         run = '';
         at = end + 1;
       } else {

@@ -1,0 +1,32 @@
+/** Scans a whole text, a long one in slices between which other requests have their turn. */
+import { setImmediate } from 'node:timers/promises';
+import type { GuardFinding, GuardScan } from '../../ports/guard.ts';
+import type { MaybePromise } from '../../ports/store.ts';
+
+/** A guard's `scan`. */
+type Scan = (text: string, from: number, isEnd: boolean) => GuardScan;
+
+/** Scanned without a pause: some milliseconds, and some tens of them where somebody makes it hard. */
+const SLICE = 32 * 1024;
+/** As much of what is decided is seen again, as in a stream. */
+const CONTEXT = 64;
+
+/** What the guard finds. Rejects when the signal is aborted. */
+export function scanWhole(text: string, scan: Scan, signal: AbortSignal): MaybePromise<readonly GuardFinding[]> {
+  return text.length <= SLICE ? scan(text, 0, true).findings : scanSlices(text, scan, signal);
+}
+
+async function scanSlices(text: string, scan: Scan, signal: AbortSignal): Promise<readonly GuardFinding[]> {
+  const found: GuardFinding[] = [];
+  let from = 0;
+  for (let to = SLICE; ; to += SLICE) {
+    const start = Math.max(0, from - CONTEXT);
+    const isEnd = to >= text.length;
+    const { findings, settled } = scan(text.slice(start, to), from - start, isEnd);
+    for (const each of findings) found.push({ ...each, start: each.start + start, end: each.end + start });
+    if (isEnd) return found;
+    from = start + settled;
+    await setImmediate();
+    signal.throwIfAborted();
+  }
+}
