@@ -19,7 +19,7 @@ export interface BudgetSettings {
 }
 
 /** What tells when a turn is over. */
-export interface BudgetedLife {
+interface BudgetedLife {
   /** Runs the function then. */
   readonly whenOver: (run: () => void) => void;
 }

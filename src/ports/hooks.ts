@@ -4,13 +4,21 @@ import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
-import type { ApiName } from './endpoints/endpoint-request.ts';
 import type { GuardInfo } from './guard.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 import type { OnStep } from './step.ts';
 import type { ServerProtocol, ToolProgress } from './tool-provider.ts';
 import type { ModelAttempt, OnAttempt } from './upstream.ts';
+
+/** A request in the words of the API that the client speaks. */
+export interface ClientRequest {
+  readonly api: ApiName;
+  readonly body: unknown;
+}
+
+/** The APIs that answer with a model's output. */
+export type ApiName = 'responses' | 'chat-completions' | 'messages';
 
 /** One request, before the model is called. */
 export interface RequestInfo {

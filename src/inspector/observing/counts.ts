@@ -27,13 +27,13 @@ export interface UpstreamCount extends Count {
 }
 
 /** Attempts to reach one host, and how many of them failed. */
-export interface HostCount {
+interface HostCount {
   attempts: number;
   failures: number;
 }
 
 /** One call; milliseconds. */
-export interface RecentCall {
+interface RecentCall {
   readonly at: number;
   readonly duration: number;
   readonly failed: boolean;
@@ -78,7 +78,7 @@ export class UpstreamCounts {
 }
 
 /** What is counted of a call of a tool. */
-export type EndedToolCall = Pick<ToolCallInfo, 'server' | 'name' | 'durationMs' | 'error'>;
+type EndedToolCall = Pick<ToolCallInfo, 'server' | 'name' | 'durationMs' | 'error'>;
 
 /** The calls of each tool, by its server and its name. */
 export class ToolCounts {

@@ -1,6 +1,5 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
-import type { ApiName } from '../../ports/endpoints/endpoint-request.ts';
-import type { RequestInfo } from '../../ports/hooks.ts';
+import type { ApiName, RequestInfo } from '../../ports/hooks.ts';
 import type { Usage } from '../../protocol/events.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';

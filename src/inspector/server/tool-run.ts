@@ -15,10 +15,10 @@ const LONGEST_MS = 60_000;
 /** Characters of the result that the page receives. */
 const SHOWN = 200_000;
 /** The tenant for whom tools run here: a name that no client has. */
-export const OWN_SCOPE = 'inspector';
+const OWN_SCOPE = 'inspector';
 
 /** Where the tools are, and where their calls are counted. */
-export interface RunSettings {
+interface RunSettings {
   readonly providers: ReadonlySet<ToolProvider<never>>;
   readonly counts: ToolCounts;
   /** Whether texts of tools may be kept. */
@@ -29,7 +29,7 @@ export interface RunSettings {
 }
 
 /** A status and a body for the page. */
-export interface RunAnswer {
+interface RunAnswer {
   readonly status: number;
   readonly body: JsonObject;
 }

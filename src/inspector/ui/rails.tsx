@@ -1,7 +1,7 @@
 /** The rails of a tree of turns: which lines each row has to draw. */
 
 /** A turn's place in its tree. */
-export interface Placed {
+interface Placed {
   readonly number: number;
   /** The number of the turn that it continues. */
   readonly parent: number;
@@ -10,7 +10,7 @@ export interface Placed {
 }
 
 /** One line of a row: from and to as an SVG's coordinates. */
-export interface Rail {
+interface Rail {
   readonly lane: number;
   readonly from: string;
   readonly to: string;

@@ -2,7 +2,7 @@
 import type { VectorTables } from './vector-schema.ts';
 
 /** The places of the parameters, such as `$3`, and the condition that the filter is. */
-export interface WordSearchTerms {
+interface WordSearchTerms {
   /** The numbers of the vector stores. */
   readonly stores: string;
   readonly limit: string;
