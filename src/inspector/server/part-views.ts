@@ -128,7 +128,7 @@ export async function upstreamView({ counts }: UpstreamCounts) {
     retries: count.retries,
     firstOutput: count.firstOutputs > 0 ? count.firstOutputMs / count.firstOutputs : null,
     hosts: [...count.hosts].map(([host, tried]) => ({ host, ...tried })),
-    recent: count.recent,
+    recent: count.recent.map((call) => ({ ...call })),
     servers: serversOf(upstream),
     status: await statusOf(upstream),
     ...healthOf(count),
