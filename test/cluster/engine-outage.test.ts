@@ -13,7 +13,7 @@ import type { BackgroundEngine } from '../../src/ports/background/background-eng
 import { freshKeys, RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { engineDatabases } from '../engines/engine-databases.ts';
 import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
-import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import { describePostgres, postgresPerSuite } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
 
@@ -259,14 +259,9 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
   let server: Service;
   let pool: Pool;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-    // The server ends before the pool does.
-    pool = new Pool({ connectionString: server.url }).on('error', () => {});
-  });
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
+  postgresPerSuite((started, connected) => {
+    server = started;
+    pool = connected;
   });
 
   it('[X-08] names what a user without rights needs, and works once that is granted', async () => {
