@@ -338,7 +338,7 @@ describe('a response whose process is gone', () => {
     ]);
   });
 
-  it('[S-18] runs a tool again that says that this does no harm', async () => {
+  it('[S-18] runs a tool again that declares that this does no harm', async () => {
     const { tools, runs } = countedTools({ idempotentHint: true });
     const one = await join({ tools });
     await join({ tools });

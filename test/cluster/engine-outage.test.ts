@@ -301,7 +301,7 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
   it('[X-08] claims nothing while its clock and the database differ', () =>
     showsTheClock(postgresLink(pool, settings())));
 
-  it('[X-08] says so if the search path of its connections is not its own', async () => {
+  it('[X-08] reports it if the search path of its connections is not its own', async () => {
     const own = new Pool({ connectionString: `${server.url}?options=-c%20search_path%3Dpublic` });
     const engine = bullmqEngine({ pool: own });
     await expect(engine.submit(key('resp_1'))).rejects.toThrow(

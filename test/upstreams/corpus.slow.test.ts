@@ -44,7 +44,7 @@ afterAll(() => app.close());
 describeShared('a recorded Messages stream, through an Express app', () => {
   it('[Q-03] [X-07] is one of many', () => expect(streams.length).toBeGreaterThan(30));
 
-  it.each(whole)('[Q-03] [X-07] [P-02] [P-03] says what the recording says: %s', async (_name, text) => {
+  it.each(whole)('[Q-03] [X-07] [P-02] [P-03] holds what the recording holds: %s', async (_name, text) => {
     app.fake.reply(streamOf(text));
     const { response } = await askForStream(app.url);
     expect(reportedIn(response)).toEqual(readMessagesStream(text));
@@ -85,7 +85,7 @@ describeShared('a recorded Messages stream, through an Express app', () => {
 describeShared('a recorded Messages answer in JSON, through an Express app', () => {
   it('[Q-03] [X-07] is one of several', () => expect(messages.length).toBeGreaterThan(5));
 
-  it.each(messages)('[Q-03] [X-07] says what the recording says: %s', async (_name, text) => {
+  it.each(messages)('[Q-03] [X-07] holds what the recording holds: %s', async (_name, text) => {
     app.fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
     const { response } = await askForStream(app.url);
     expect(reportedIn(response)).toEqual(readMessagesJson(text));

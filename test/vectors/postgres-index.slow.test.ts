@@ -15,7 +15,7 @@ describePostgres('pgVectors', () => {
     pool = connected;
   });
 
-  it('[X-14] says what to run in a database without the extension', async () => {
+  it('[X-14] reports what to run in a database without the extension', async () => {
     await expect(pgVectors({ pool }).getStore({ scope: 's', id: 'i' })).rejects.toThrow('CREATE EXTENSION vector');
   });
 
