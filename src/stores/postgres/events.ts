@@ -1,8 +1,10 @@
 /** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
+
 import type { ClaimedLog, EventLog, LogHead, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
-import { digestOf, type PostgresPlace } from './responses.ts';
+import { digestOf } from '../shared/store-parts.ts';
+import type { PostgresPlace } from './responses.ts';
 import type { PostgresTables } from './schema.ts';
 
 /** Events that are appended together share rows of about so many characters: a page reads whole rows. */
