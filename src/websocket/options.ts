@@ -2,7 +2,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { anyMilliseconds, checkOptions, isFunction, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
+import {
+  anyMilliseconds,
+  checkOptions,
+  isFunction,
+  type OptionCheck,
+  positiveInteger,
+} from '../ports/host/options-check.ts';
 import type { MaybePromise } from '../ports/store.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 
