@@ -248,7 +248,7 @@ describe('a response whose process is gone', () => {
   async function handedOver(
     tools: ReturnType<typeof countedTools>['tools'],
     type: string,
-    ...replies: Parameters<FakeUpstream['reply']>
+    ...replies: readonly FakeResponder[]
   ) {
     const one = await join({ tools });
     await join({ tools });
