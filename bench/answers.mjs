@@ -93,8 +93,8 @@ function chatUsage(usage) {
 export async function wrongAnswer(server, body, right = expected(body.model)) {
   try {
     const { text, calls, usage } = await ask(server, body);
-    const said = { text, calls, usage: server.isPeer ? right.usage : usage };
-    return isDeepStrictEqual(said, right) ? undefined : `wrong answer: ${JSON.stringify(said).slice(0, 200)}`;
+    const received = { text, calls, usage: server.isPeer ? right.usage : usage };
+    return isDeepStrictEqual(received, right) ? undefined : `wrong answer: ${JSON.stringify(received).slice(0, 200)}`;
   } catch (error) {
     return `no answer: ${error.message}`;
   }

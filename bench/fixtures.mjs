@@ -44,10 +44,10 @@ function usageChunk(tokens) {
 
 /** The events of one answer, each as on the wire; `kind` is `padded`, `logprobs` or plain. */
 export function answer({ deltas, kind }) {
-  const said = Array.from({ length: deltas }, (_, index) =>
+  const deltaChunks = Array.from({ length: deltas }, (_, index) =>
     chunk({ content: word(index) }, null, EXTRAS[kind]?.(index)),
   );
-  return [chunk({ role: 'assistant', content: '' }), ...said, chunk({}, 'stop'), usageChunk(deltas), DONE];
+  return [chunk({ role: 'assistant', content: '' }), ...deltaChunks, chunk({}, 'stop'), usageChunk(deltas), DONE];
 }
 
 /** One delta with this text. */
@@ -72,12 +72,12 @@ function pieces(bytes) {
 /** A call of the tool `echo`, as a model makes it; its arguments are about `bytes` long. */
 export function toolCall(bytes) {
   const name = { index: 0, id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '' } };
-  const said = pieces(bytes);
+  const parts = pieces(bytes);
   return [
     chunk({ role: 'assistant', content: null, tool_calls: [name] }),
-    ...said.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+    ...parts.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
     chunk({}, 'tool_calls'),
-    usageChunk(said.length),
+    usageChunk(parts.length),
     DONE,
   ];
 }
@@ -98,7 +98,7 @@ export function planOf(name) {
 /** The correct answer to a plan, whatever server is in between. */
 export function expected(name) {
   const { kind, first } = planOf(name);
-  const said = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
-  if (kind === 'arguments') return said('', [argumentsOf(first)], pieces(first).length);
-  return said(text(first), [], first);
+  const answered = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
+  if (kind === 'arguments') return answered('', [argumentsOf(first)], pieces(first).length);
+  return answered(text(first), [], first);
 }

@@ -41,13 +41,13 @@ export function answerOf(child, message) {
     const timer = setTimeout(late, ANSWERS_WITHIN_MS);
     const settle = (how) => {
       clearTimeout(timer);
-      child.off('message', hear).off('exit', gone);
+      child.off('message', receive).off('exit', gone);
       how();
     };
-    const hear = (answer) =>
+    const receive = (answer) =>
       settle(() => (answer.error ? reject(new Error(`${nameOf(child)}: ${answer.error}`)) : resolve(answer)));
     const gone = (code, signal) => settle(() => reject(new Error(`${nameOf(child)} ended: ${signal ?? code}`)));
-    child.once('message', hear).once('exit', gone);
+    child.once('message', receive).once('exit', gone);
     if (message) child.send(message);
   });
 }

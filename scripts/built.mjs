@@ -46,7 +46,7 @@ function contentOf(path) {
   return readFileSync(path, 'base64');
 }
 
-/** Tells a file that was written again, too. */
+/** Recognises a file that was written again, too. */
 function stateOf(path) {
   const { size, mtimeMs, mode } = statSync(path);
   return `${size} ${mtimeMs} ${mode}`;

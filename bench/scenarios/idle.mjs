@@ -27,7 +27,7 @@ async function perStream(bench, server) {
 }
 
 export const idle = {
-  about: '2,000 open streams whose model has said one word',
+  about: '2,000 open streams whose model has sent one word',
   async run(bench) {
     return { columns: COLUMNS, rows: await oneByOne(bench, perStream) };
   },

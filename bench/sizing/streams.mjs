@@ -43,7 +43,7 @@ async function measured({ start, scaled }) {
 }
 
 export const streams = {
-  about: 'streams that are open in one process, whose model has said one word; a short answer beside them, 4 at a time',
+  about: 'streams that are open in one process, whose model has sent one word; a short answer beside them, 4 at a time',
   async run(bench) {
     const rows = await measured(bench);
     const slope = (name, digits, factor = 1) =>

@@ -3,8 +3,7 @@
 import { checkOptions, isObject, positiveInteger } from '../ports/host/options-check.ts';
 import type { CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
-import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER, outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
 import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';

@@ -11,10 +11,9 @@ import {
   secretly,
 } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider } from '../ports/tool-provider.ts';
-import { IMAGE_MADE } from '../protocol/images.ts';
 import type { GeneratedImage } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
+import { IMAGE_GENERATION, IMAGE_MADE } from '../protocol/tool-calls/image-generation-call.ts';
 import { type ImageRequest, imageRequest } from './image-request.ts';
 import { ImageServer } from './image-server.ts';
 

@@ -17,6 +17,7 @@ import type { Hooks, Reports } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host/host-error.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
 import {
+  anyMilliseconds,
   areHooks,
   boolean,
   checkOptions,
@@ -242,16 +243,13 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   logger: isLogger,
 };
 
-/** Node treats longer times as zero. */
-export const milliseconds: OptionCheck = (value) =>
-  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
 const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
 const countOrNone: OptionCheck = (value) =>
   (Number.isSafeInteger(value) && (value as number) >= 0) || 'a whole number, or 0 for none';
 
 function limitCheck(name: string): OptionCheck {
   if (name === 'queuedTurns') return countOrNone;
-  return name.endsWith('Ms') ? milliseconds : limit;
+  return name.endsWith('Ms') ? anyMilliseconds : limit;
 }
 
 const LIMIT_CHECKS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)]));
@@ -365,7 +363,7 @@ export function settingsFor(settings: CoreSettings, { request }: Pick<EndpointRe
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
 export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
-  checkOptions(owner, options, { intervalMs: milliseconds, style: oneOf('comment', 'keepalive', 'ping') });
+  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: oneOf('comment', 'keepalive', 'ping') });
   return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }
 

@@ -3,7 +3,7 @@ import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ToolProvider } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { JsonObject } from '../protocol/record.ts';
-import { requestedType } from '../protocol/tool-calls/tool-names.ts';
+import { requestedType } from '../protocol/tool-calls/kinds.ts';
 
 /** Only the first entry of a type has an effect, and is checked. Throws what the provider throws. */
 export async function checkRequested(

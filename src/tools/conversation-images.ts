@@ -4,8 +4,7 @@ import type { Toolset } from '../ports/toolset.ts';
 import { dataURL } from '../protocol/images.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
-import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
+import { IMAGE_GENERATION, imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import { namesServing } from './toolset.ts';
 
 /** Reads them as data URLs, oldest first; undefined where no tool needs them, so that nothing holds the conversation. */

@@ -6,13 +6,15 @@ import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { type JsonObject, plainTextOf } from '../protocol/record.ts';
+import { writtenKind } from '../protocol/tool-calls/kinds.ts';
+import { mcpCall } from '../protocol/tool-calls/mcp-call.ts';
 import { INVALID_PARAMS, protocolError } from '../protocol/tool-calls/results/call-error.ts';
-import { TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
 import {
   foundText,
   isSearchOutput,
   namesInText,
   namespacesOf,
+  TOOL_SEARCH,
   toolsFound,
 } from '../protocol/tool-calls/tool-search-call.ts';
 import { findTools } from './find-tools.ts';
@@ -207,17 +209,9 @@ function deferredNames(toolset: Toolset): ReadonlyMap<string, string> {
 function mentioned(item: Item | undefined): ReturnType<typeof toolsFound> {
   if (!item) return [];
   if (isSearchOutput(item)) return toolsFound(item.tools);
-  const { type, name, namespace, server_label: server, output } = item;
-  switch (type) {
-    case 'mcp_call':
-    case 'mcp_approval_request':
-      return [{ server: plainTextOf(server), name: plainTextOf(name) }];
-    case 'function_call':
-    case 'custom_tool_call':
-      return [{ server: typeof namespace === 'string' ? namespace : undefined, name: plainTextOf(name) }];
-    case 'function_call_output':
-      return namesInText(output).map((found) => ({ server: undefined, name: found }));
-    default:
-      return [];
-  }
+  if (item.type === 'function_call_output')
+    return namesInText(item.output).map((found) => ({ server: undefined, name: found }));
+  // A request for approval names its tool as the call does.
+  const kind = item.type === 'mcp_approval_request' ? mcpCall : writtenKind(item);
+  return kind?.calledTool ? [kind.calledTool(item)] : [];
 }

@@ -3,11 +3,11 @@
 import type { Limits } from '../ports/limits.ts';
 import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
-import { imageResult } from '../protocol/images.ts';
 import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
+import { IMAGE_GENERATION, imageResult } from '../protocol/tool-calls/image-generation-call.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -17,7 +17,6 @@ import {
   REQUEST_TIMEOUT,
 } from '../protocol/tool-calls/results/call-error.ts';
 import { assertOutputSize } from '../protocol/tool-calls/results/output-size.ts';
-import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { partialImages, progressReporter } from './call-reports.ts';

@@ -9,7 +9,7 @@ import type { RoundCall } from '../ports/turn/tool-rounds.ts';
 import { dataURL } from '../protocol/images.ts';
 import type { ToolOutput } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
-import { requestedType } from '../protocol/tool-calls/tool-names.ts';
+import { requestedType } from '../protocol/tool-calls/kinds.ts';
 import type { RunCall } from './rounds.ts';
 import { runCall } from './run-call.ts';
 

@@ -8,9 +8,9 @@ import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
-import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, requestedType, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
-import { foundText, isSearchOutput } from '../protocol/tool-calls/tool-search-call.ts';
+import { kindServing, requestedType, writtenKind } from '../protocol/tool-calls/kinds.ts';
+import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
+import { foundText, isSearchOutput, TOOL_SEARCH } from '../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { hasDeferred, searchOf } from './deferred-tools.ts';
 

@@ -7,7 +7,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { codeFiles } from './code-files.ts';
 import { namesServing } from './toolset.ts';
 

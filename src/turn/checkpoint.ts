@@ -4,7 +4,8 @@ import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
 import type { FilePassage, Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
-import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { writtenKind } from '../protocol/tool-calls/kinds.ts';
+import { isOpenUpstreamSearch } from '../protocol/tool-calls/web-search-call.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
@@ -144,21 +145,17 @@ class WrittenSoFar {
 
   /** The searches of the model's own server that have not ended. */
   searches() {
-    return this.output.flatMap((item, index) =>
-      item.type === 'web_search_call' && toolCallKind(item)?.runBy === 'upstream' && item.status === 'in_progress'
-        ? [{ search: item.id, index, item }]
-        : [],
-    );
+    return this.output.flatMap((item, index) => (isOpenUpstreamSearch(item) ? [{ search: item.id, index, item }] : []));
   }
 
   /** What the model has received from this server's searches. */
   results(): readonly WebResult[] {
-    return this.output.flatMap((item) => (item.type === 'web_search_call' ? (item.results ?? []) : []));
+    return this.output.flatMap((item) => writtenKind(item)?.citable?.(item).pages ?? []);
   }
 
   /** The same of its searches in files. */
   passages(): readonly FilePassage[] {
-    return this.output.flatMap((item) => (item.type === 'file_search_call' ? (item.results ?? []) : []));
+    return this.output.flatMap((item) => writtenKind(item)?.citable?.(item).files ?? []);
   }
 
   callIds(): readonly string[] {

@@ -2,7 +2,7 @@
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { filePart } from './upload-parts.ts';
 import type { UploadReader } from './upload-reader.ts';
 

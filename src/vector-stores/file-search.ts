@@ -7,8 +7,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { isVectorStoreId, quotedId } from '../protocol/ids.ts';
 import type { FilePassage } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { passagesText, queriesIn } from '../protocol/tool-calls/file-search-call.ts';
-import { FILE_SEARCH } from '../protocol/tool-calls/tool-names.ts';
+import { FILE_SEARCH, passagesText, queriesIn } from '../protocol/tool-calls/file-search-call.ts';
 import { searchTerms } from '../vectors/search-terms.ts';
 import { findVectorStore, type VectorStores } from '../vectors/vector-stores.ts';
 

@@ -2,9 +2,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
+import {
+  anyMilliseconds,
+  checkOptions,
+  isFunction,
+  type OptionCheck,
+  positiveInteger,
+} from '../ports/host/options-check.ts';
 import type { MaybePromise } from '../ports/store.ts';
-import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../server/options.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 
 /** Why a client is refused; `status` is an HTTP status from 400. */
 export interface Refusal {
@@ -87,8 +93,8 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   path: (value) => (typeof value === 'string' && /^\/[^?#]*$/.test(value)) || "a path such as '/v1/responses'",
   authorize: isFunction,
   scope: isFunction,
-  connectionMs: milliseconds,
-  pingMs: milliseconds,
+  connectionMs: anyMilliseconds,
+  pingMs: anyMilliseconds,
   maxLanes: positiveInteger,
   maxQueued: positiveInteger,
 };

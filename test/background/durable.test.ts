@@ -132,7 +132,7 @@ describe('options that cannot hold', () => {
     ['durable without an event log', { durable: true, store: plain }, /durable needs a store with an event log/],
     ['durable that is no boolean', { durable: 'yes' as never }, /durable must be true or false, got 'yes'/],
     ['an engine that is none', { engine: {} as never }, /engine must be an object with start, submit/],
-  ])('[X-08] %s throws a TypeError that says what is needed', async (_name, options: RouterOptions, message) => {
+  ])('[X-08] %s throws a TypeError that reports what is needed', async (_name, options: RouterOptions, message) => {
     await expect(start({ durable: false, ...options })).rejects.toThrow(message);
   });
 });

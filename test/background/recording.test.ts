@@ -76,7 +76,7 @@ describe('Recording', () => {
     );
   });
 
-  it('[S-18] [P-08] lets the oldest go past its limit, and says so to whoever wants them', async () => {
+  it('[S-18] [P-08] lets the oldest go past its limit, and reports it to whoever wants them', async () => {
     const recording = new Recording<string>(100);
     const slow = recording.after(-1, reader());
     const add = (sequence: number) => recording.add([recorded(sequence, `${sequence}`.padEnd(10))]);

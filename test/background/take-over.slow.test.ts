@@ -259,32 +259,35 @@ describe('a response whose process is gone', () => {
     }
   });
 
-  it('[S-18] shows no call whose arguments were torn: the model is asked again', async () => {
-    const { tools, runs } = countedTools();
+  /** Begins a response on one process, and hands it to another once the event of this type is in the log. */
+  async function handedOver(
+    tools: ReturnType<typeof countedTools>['tools'],
+    type: string,
+    ...replies: readonly FakeResponder[]
+  ) {
     const one = await join({ tools });
     await join({ tools });
-    model.reply({ body: [chatChunk({ content: 'Wait.' }), TORN], stallAfterBytes: 1e6 }, CALLS('quick'), {
-      body: textStream('Done'),
-    });
+    model.reply(...replies);
     const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    await logged(one, id, type);
     await queue.hand(1, keyOf(id)).outcome;
-    const whole = await settledOn(one, id);
+    return settledOn(one, id);
+  }
+
+  it('[S-18] shows no call whose arguments were torn: the model is asked again', async () => {
+    const { tools, runs } = countedTools();
+    const torn = { body: [chatChunk({ content: 'Wait.' }), TORN], stallAfterBytes: 1e6 };
+    const last = { body: textStream('Done') };
+    const whole = await handedOver(tools, 'response.output_text.delta', torn, CALLS('quick'), last);
     expect(typesIn(whole)).toEqual(ASKED_AGAIN);
     expect([runs, textsOf(whole)]).toEqual([['quick'], ['Wait.', 'Done']]);
   });
 
   it('[S-18] shows at once what the model wrote before a call, also where both came together', async () => {
     const { tools } = countedTools();
-    const one = await join({ tools });
-    await join({ tools });
-    model.reply({ body: chatChunk({ content: 'Wait.' }) + TORN, stallAfterBytes: 1e6 }, CALLS('quick'), {
-      body: textStream('Done'),
-    });
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.done');
-    await queue.hand(1, keyOf(id)).outcome;
-    const whole = await settledOn(one, id);
+    const torn = { body: chatChunk({ content: 'Wait.' }) + TORN, stallAfterBytes: 1e6 };
+    const last = { body: textStream('Done') };
+    const whole = await handedOver(tools, 'response.output_text.done', torn, CALLS('quick'), last);
     expect(typesIn(whole)).toEqual(ASKED_AGAIN);
     expect(messagesOf(1)).toEqual([
       ['user', 'Hi'],
@@ -294,13 +297,8 @@ describe('a response whose process is gone', () => {
 
   it('[S-18] keeps finished results, and informs the model of a tool that was lost while it ran', async () => {
     const { tools, runs } = countedTools();
-    const one = await join({ tools });
-    await join({ tools });
-    model.reply(CALLS('quick', 'slow'), { body: textStream('Done') });
-    const id = await begun(one);
-    await logged(one, id, 'response.mcp_call.completed');
-    await queue.hand(1, keyOf(id)).outcome;
-    const whole = await settledOn(one, id);
+    const last = { body: textStream('Done') };
+    const whole = await handedOver(tools, 'response.mcp_call.completed', CALLS('quick', 'slow'), last);
     const [, quick, slow] = whole.output as readonly JsonObject[];
     expect([runs, quick?.output, slow?.status, JSON.stringify(slow?.error)]).toEqual([
       ['quick', 'slow'],
@@ -380,7 +378,7 @@ describe('a response whose process is gone', () => {
     },
   );
 
-  it('[S-18] runs a tool again that says that this does no harm', async () => {
+  it('[S-18] runs a tool again that declares that this does no harm', async () => {
     const { tools, runs } = countedTools({ idempotentHint: true });
     const one = await join({ tools });
     await join({ tools });

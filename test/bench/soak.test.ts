@@ -32,7 +32,7 @@ describe('the verdict of the soak', () => {
     expect(reasons).toEqual([]);
   });
 
-  it('[Q-04] says when there is too little to judge by', () => {
+  it('[Q-04] reports when there is too little to judge by', () => {
     expect(verdictOn(samplesWith(() => ({})).slice(0, 5)).reasons).toEqual(['5 samples are too few for a verdict']);
   });
 });

@@ -408,7 +408,7 @@ describe('options', () => {
     [{ onLimiterError: 'fail' }, /onLimiterError must be one of 'pass', 'refuse'/],
     [{ limiterTimeoutMs: 0 }, /limiterTimeoutMs must be/],
     [{ limit: {} }, /unknown option 'limit'/],
-  ])('that are wrong are a TypeError that says what to do: %j', (options, message) => {
+  ])('that are wrong are a TypeError that reports what to do: %j', (options, message) => {
     expect(made(options)).toThrow(TypeError);
     expect(made(options)).toThrow(message);
   });

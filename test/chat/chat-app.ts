@@ -7,6 +7,7 @@ import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
   type DrainableRouter,
+  functionTools,
   memoryStore,
   type RouterOptions,
 } from '../../src/index.ts';
@@ -169,4 +170,17 @@ function reportedIn({ choices }: OpenAI.Chat.ChatCompletion): Reported {
 export function requestedOf({ fake }: Pick<ChatApp, 'fake'>, index = -1) {
   // The cast: what this package posts is a chat request.
   return fake.requests.at(index)?.body as JsonObject & { readonly messages: readonly JsonObject[] };
+}
+
+const UNCALLED = functionTools({ nobody_calls_this: { description: 'Does nothing.', execute: () => 'nothing' } });
+
+/** An app without tools and one with a tool that no recording calls, for the tests of one `describe`. */
+export function plainAndTooled(use: (apps: { readonly plain: ChatApp; readonly tooled: ChatApp }) => void): void {
+  const apps: ChatApp[] = [];
+  beforeAll(async () => {
+    const [plain, tooled] = [await startChatApp(), await startChatApp({ tools: UNCALLED })];
+    apps.push(plain, tooled);
+    use({ plain, tooled });
+  });
+  afterAll(() => Promise.all(apps.map((app) => app.close())));
 }

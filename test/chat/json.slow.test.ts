@@ -1,21 +1,15 @@
 /** Every recorded JSON answer through a chat router: byte for byte, and in chunks for a client that wants a stream. */
 import type OpenAI from 'openai';
-import { functionTools } from '../../src/index.ts';
 import { recordedJson } from '../support/replay.ts';
 import { describeShared, listShared, readShared } from '../support/shared.ts';
-import { ask, type ChatApp, openaiClient, QUESTION, startChatApp } from './chat-app.ts';
-
-const UNCALLED = functionTools({ nobody_calls_this: { description: 'Does nothing.', execute: () => 'nothing' } });
+import { ask, type ChatApp, openaiClient, plainAndTooled, QUESTION } from './chat-app.ts';
 
 describeShared('a recorded JSON answer, through a chat router', () => {
   let plain: ChatApp;
   let tooled: ChatApp;
-
-  beforeAll(async () => {
-    plain = await startChatApp();
-    tooled = await startChatApp({ tools: UNCALLED });
+  plainAndTooled((apps) => {
+    ({ plain, tooled } = apps);
   });
-  afterAll(() => Promise.all([plain.close(), tooled.close()]));
 
   const names = listShared('corpus/chat-json', '.json')
     .map((file) => file.replace('.json', ''))

@@ -277,7 +277,7 @@ describe('what the model server is asked', () => {
   });
 
   it.each([[{ effort: null, summary: null }], [{}], [null]])(
-    '[A-26] leaves out a reasoning that says nothing: %j',
+    '[A-26] leaves out a reasoning without text: %j',
     async (reasoning) => {
       await start();
       await askJson(app.url, { reasoning });

@@ -1,24 +1,19 @@
 /** Every recorded stream through a chat router: the client gets the model server's own data, byte for byte. */
 
-import { functionTools } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { recordedStream } from '../support/replay.ts';
 import { describeShared, listShared } from '../support/shared.ts';
-import { askData, type ChatApp, openaiClient, QUESTION, startChatApp } from './chat-app.ts';
+import { askData, type ChatApp, openaiClient, plainAndTooled, QUESTION } from './chat-app.ts';
 
-const UNCALLED = functionTools({ nobody_calls_this: { description: 'Does nothing.', execute: () => 'nothing' } });
 const ASKING = { stream_options: { include_usage: true } };
 const BROKEN_OFF = 'The model server broke off its answer.';
 
 describeShared('a recorded stream, through a chat router', () => {
   let plain: ChatApp;
   let tooled: ChatApp;
-
-  beforeAll(async () => {
-    plain = await startChatApp();
-    tooled = await startChatApp({ tools: UNCALLED });
+  plainAndTooled((apps) => {
+    ({ plain, tooled } = apps);
   });
-  afterAll(() => Promise.all([plain.close(), tooled.close()]));
 
   const names = listShared('corpus/chat-stream', '.sse').map((file) => file.replace('.sse', ''));
   describe.each(names)('%s', (name) => {

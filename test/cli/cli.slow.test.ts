@@ -103,7 +103,7 @@ describe('the program', () => {
     ]);
   });
 
-  itProgram('[X-16] serves all the same where the model server does not answer, and says so', async () => {
+  itProgram('[X-16] serves all the same where the model server does not answer, and reports it', async () => {
     const app = await start('--upstream', 'http://127.0.0.1:1/v1');
     const health = await fetch(printed(app, 'API').replace(/v1$/, 'health'));
     await app.stop();

@@ -202,7 +202,7 @@ moto.describe('s3Files', () => {
     assertBytes(await contentOf(outer, file), bytes(5));
   });
 
-  it('[X-14] rejects when the server fails, and says which bucket is not there', async () => {
+  it('[X-14] rejects when the server fails, and reports which bucket is not there', async () => {
     const files = store({ bucket: 'no-such-bucket' });
     for (const ask of [() => files.get({ scope: 'a', id: 'b' }), () => files.usage('a'), () => files.put(uploadOf([]))])
       await expect((async () => ask())()).rejects.toThrow('bucket does not exist');

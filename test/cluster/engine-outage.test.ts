@@ -13,7 +13,7 @@ import type { BackgroundEngine } from '../../src/ports/background/background-eng
 import { freshKeys, RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { engineDatabases } from '../engines/engine-databases.ts';
 import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
-import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import { describePostgres, postgresPerSuite } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
 
@@ -284,14 +284,9 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
   let server: Service;
   let pool: Pool;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-    // The server ends before the pool does.
-    pool = new Pool({ connectionString: server.url }).on('error', () => {});
-  });
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
+  postgresPerSuite((started, connected) => {
+    server = started;
+    pool = connected;
   });
 
   it('[X-08] names what a user without rights needs, and works once that is granted', async () => {
@@ -345,7 +340,7 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
   it('[X-08] claims nothing while its clock and the database differ', () =>
     showsTheClock(postgresLink(pool, settings())));
 
-  it('[X-08] says so if the search path of its connections is not its own', async () => {
+  it('[X-08] reports it if the search path of its connections is not its own', async () => {
     const own = new Pool({ connectionString: `${server.url}?options=-c%20search_path%3Dpublic` });
     const engine = bullmqEngine({ pool: own });
     await expect(engine.submit(key('resp_1'))).rejects.toThrow(

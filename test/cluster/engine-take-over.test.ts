@@ -7,7 +7,8 @@ import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { type EngineDatabase, engineDatabases } from '../engines/engine-databases.ts';
-import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
+import type { HostConnection } from '../engines/engine-hosts.ts';
+import { hostPerSuite } from '../engines/host-per-suite.ts';
 import { endWithParent, type Service } from '../support/services.ts';
 
 const LOCK_MS = 1500;
@@ -56,13 +57,9 @@ for (const database of engineDatabases)
     let engine: BackgroundEngine;
     let holder: Holder;
 
-    beforeAll(async () => {
-      server = await database.start();
-      host = await hosts[database.name](server.url);
-    });
-    afterAll(async () => {
-      await host?.end();
-      await server?.close();
+    hostPerSuite(database, (connected, started) => {
+      host = connected;
+      server = started;
     });
     beforeEach(async () => {
       queueName = `processes-${randomUUID()}`;

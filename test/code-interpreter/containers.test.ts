@@ -51,7 +51,7 @@ describe('containers', () => {
     expect(await run('c', recall, { scope: 'ab' })).toEqual([undefined, true]);
   });
 
-  it('[T-11] says that state was lost where the container has died, and goes on with a fresh one', async () => {
+  it('[T-11] reports that state was lost where the container has died, and goes on with a fresh one', async () => {
     const { run, runtime } = setUp();
     await run('a', remember);
     runtime.made[0]?.crash();

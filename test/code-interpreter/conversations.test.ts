@@ -89,7 +89,7 @@ describe('the container', () => {
       expect(runIn(other)?.container_id).not.toBe(runIn(first)?.container_id);
     }));
 
-  it('[T-11] stays where the next request says nothing of tools, and inherits them', () =>
+  it('[T-11] stays where the next request sends nothing of tools, and inherits them', () =>
     withCode(async (app) => {
       const first = await runOnce(app, 'x = 41');
       expect(logsOf(await runOnce(app, 'x + 1', { tools: undefined, previous_response_id: first.id }))).toBe('42');

@@ -61,7 +61,7 @@ describe('a container of pyodideRuntime', () => {
     expect([result, error?.split('\n')[2], error?.includes('return n / 0')]).toEqual(['7', '    half(1)', true]);
   });
 
-  it('[T-11] says that there is only the standard library', async () => {
+  it('[T-11] reports that there is only the standard library', async () => {
     const { error } = await container.run('import numpy', NEVER);
     expect(error).toMatch(/No module named 'numpy'\nOnly Python's standard library can be imported here/);
     expect(
@@ -177,7 +177,7 @@ describe('pyodideRuntime', () => {
     PATIENCE,
   );
 
-  it('[T-11] says what to install where Pyodide is not', () => {
+  it('[T-11] reports what to install where Pyodide is not', () => {
     const missing = () => {
       throw new Error("Cannot find module 'pyodide/package.json'");
     };

@@ -133,7 +133,7 @@ describe('a request that asks for a code interpreter', () => {
     });
   });
 
-  it('[T-11] says so where a run gave nothing', async () => {
+  it('[T-11] reports it where a run gave nothing', async () => {
     const { tools } = interpreter();
     const { response, requested } = await played({ tools }, [runs('undefined'), says('Done.')], ASKING);
     expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([

@@ -87,7 +87,7 @@ describe('sandboxProcess', () => {
   );
 
   it(
-    '[T-11] says why Python could not be loaded',
+    '[T-11] reports why Python could not be loaded',
     async () => {
       const sandbox = processOf('', "say('refused', 0, 'no such file'); say('done', 0)");
       await expect(sandbox.ready).rejects.toThrow('Python could not be loaded: no such file');

@@ -25,7 +25,7 @@ describeShared('a recorded answer in JSON, through an Express app', () => {
         () => recordedJson(name),
       );
 
-      it('[Q-03] [P-01] [P-02] [P-03] [C-16] [C-22] says what the recording says, in its order', () => {
+      it('[Q-03] [P-01] [P-02] [P-03] [C-16] [C-22] holds what the recording holds, in its order', () => {
         expect(readingOf(streamed().response)).toEqual(readChatJson(String(recordedJson(name).body)));
       });
 

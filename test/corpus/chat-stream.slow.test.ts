@@ -29,7 +29,7 @@ describeShared('a recorded stream, through an Express app', () => {
         () => recordedStream(name),
       );
 
-      it('[Q-03] [P-01] [P-02] [P-03] [C-14] [C-15] [C-16] [C-22] says what the recording says, in its order', () => {
+      it('[Q-03] [P-01] [P-02] [P-03] [C-14] [C-15] [C-16] [C-22] holds what the recording holds, in its order', () => {
         const recording = String(recordedStream(name).body);
         expect(readingOf(streamed().response)).toEqual(readChatStream(recording));
       });

@@ -136,7 +136,7 @@ describe('an option of the host’s own', () => {
       { mcpItems: 'mcp_call' },
     ));
 
-  it('[M-14] decides whether open-responses-server says that a response is queued', () =>
+  it('[M-14] decides whether open-responses-server reports that a response is queued', () =>
     withDialect(
       'open-responses-server',
       async ({ url }) => {

@@ -103,7 +103,7 @@ describeWhere(existsSync(WORKER), 'needs `npm run build`')('a document', () => {
     expect(received()).toEqual([[{ type: 'file', file: { filename: 'a.docx', file_data: part.file_data } }]]);
   });
 
-  it('[X-14] says that it has no text', async () => {
+  it('[X-14] reports that it has no text', async () => {
     await start();
     await ask(inline(docxOf(''), 'a.docx'));
     expect(received()).toEqual(["[The file 'a.docx':]\n\n(The file has no text.)"]);

@@ -192,7 +192,7 @@ describeReading('documentText', () => {
     ]);
   });
 
-  it('[X-14] stops when its signal says so, also while it waits, and when it is closed', async () => {
+  it('[X-14] stops when its signal is aborted, also while it waits, and when it is closed', async () => {
     const reader = documentText({ threads: 1 });
     const stop = new AbortController();
     const reading = [NEVER, stop.signal].map((signal) => reader.read(documentOf('a.pdf', pdfOf(['x'])), signal));

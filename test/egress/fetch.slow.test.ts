@@ -150,7 +150,7 @@ describe('redirects', () => {
     expect([error, site.requests.length]).toEqual([coded('redirect_refused'), 1]);
   });
 
-  it('[T-09] are followed where the host says so, as often as it says', async () => {
+  it('[T-09] are followed where the host allows it, as often as it allows', async () => {
     const { guard, url } = await opened(to('/there'), { maxRedirects: 1 });
     const { guard: loop, url: start, site } = await opened(to('/again'), { maxRedirects: 3 });
     const text = await (await guard.fetch(url)).text();

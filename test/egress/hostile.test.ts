@@ -184,7 +184,7 @@ describe('hostile requests', () => {
   it.each([
     ['no answer', async () => []],
     ['a failure', async () => Promise.reject(new Error('ENOTFOUND'))],
-  ])('[T-09] says that a name has no address after %s', async (_title, resolve) => {
+  ])('[T-09] reports that a name has no address after %s', async (_title, resolve) => {
     const guard = egressGuard({}, { resolve });
     const error = await rejectionOf(guard.fetch('https://a.example/'));
     await guard.close();

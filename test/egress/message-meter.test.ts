@@ -39,7 +39,7 @@ describe('the meter of events', () => {
     fc.assert(law);
   });
 
-  it('[T-09] says when a message began in a piece', () => {
+  it('[T-09] reports when a message began in a piece', () => {
     const meter = eventMeter();
     const pieces = ['data: 1', '\n', '\ndata: 2', '\n\n'].map((text) => meter(Buffer.from(text)).hasBegun);
     expect(pieces).toEqual([true, false, true, false]);

@@ -6,20 +6,15 @@ import { backgroundEngineContract } from '../../src/testing/index.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
 import { engineDatabases } from './engine-databases.ts';
-import { type HostConnection, hosts } from './engine-hosts.ts';
+import type { HostConnection } from './engine-hosts.ts';
+import { hostPerSuite } from './host-per-suite.ts';
 
 for (const database of engineDatabases)
   database.describe(`bullmqEngine over ${database.name}`, () => {
-    let server: Service;
     let host: HostConnection;
 
-    beforeAll(async () => {
-      server = await database.start();
-      host = await hosts[database.name](server.url);
-    });
-    afterAll(async () => {
-      await host?.end();
-      await server?.close();
+    hostPerSuite(database, (connected) => {
+      host = connected;
     });
 
     backgroundEngineContract({

@@ -49,7 +49,7 @@ describe.each([
 });
 
 describe('examples/cluster without a database', () => {
-  itBuilt(SERVER)('says what it needs, and ends with status 1', async () => {
+  itBuilt(SERVER)('reports what it needs, and ends with status 1', async () => {
     await expect(printedBy(SERVER, {})).rejects.toMatchObject({
       code: 1,
       stderr: 'Set DATABASE_URL (postgres://…) or REDIS_URL (redis://…): the processes share it.\n',

@@ -154,7 +154,7 @@ describe('the example app', () => {
     ]);
   });
 
-  it('[S-11] says that an answer was cut off at max_output_tokens', async () => {
+  it('[S-11] reports that an answer was cut off at max_output_tokens', async () => {
     const { status, incomplete_details, usage } = await ask('word '.repeat(30), { max_output_tokens: 16 });
     expect([status, incomplete_details, usage?.output_tokens]).toEqual([
       'incomplete',

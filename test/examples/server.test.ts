@@ -34,7 +34,7 @@ describe('the example as a process', () => {
     expect(answer.output[0].content[0].text).toBe('Hello from the demo model. You wrote "Say hello."');
   });
 
-  itServer('says which setting is wrong, and ends with status 1', async () => {
+  itServer('reports which setting is wrong, and ends with status 1', async () => {
     const app = await serve([SERVER], 0, { STORE: 'redis' });
     const [status] = await once(app.process, 'close');
     expect([app.lines, app.errors.join(''), status]).toEqual([

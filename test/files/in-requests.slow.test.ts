@@ -286,7 +286,7 @@ describe('uploaded files in the container of code', () => {
 });
 
 describe('a router without files', () => {
-  it('[X-14] refuses their ids, and says so', async () => {
+  it('[X-14] refuses their ids, and reports it', async () => {
     await start({ files: undefined });
     const asking = receivedFor(...ask(`file-${'0'.repeat(32)}`));
     await expect(asking).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter' });

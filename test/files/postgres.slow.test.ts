@@ -1,9 +1,9 @@
 /** Files in PostgreSQL: the contract, several processes' pools, what a crash leaves over, and refusals. */
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { type FileStore, postgresFiles } from '../../src/files.ts';
 import { assertBytes, bytes, contentOf, freshScope, stored, uploadOf } from '../../src/testing/files/file-case.ts';
 import { fileStoreContract } from '../../src/testing/index.ts';
-import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import { describePostgres, poolOf, postgresPerSuite } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -13,19 +13,10 @@ describePostgres('postgresFiles', () => {
   let pool: Pool;
   let cases = 0;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-    pool = connect();
+  postgresPerSuite((started, connected) => {
+    server = started;
+    pool = connected;
   });
-
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
-  });
-
-  function connect(): Pool {
-    return new Pool({ connectionString: server.url }).on('error', () => {});
-  }
 
   function freshPrefix(): string {
     cases += 1;
@@ -51,7 +42,7 @@ describePostgres('postgresFiles', () => {
 
   it('[X-14] keeps to a quota over several processes', async () => {
     const tablePrefix = freshPrefix();
-    const other = connect();
+    const other = poolOf(server);
     const stores: readonly FileStore[] = [
       postgresFiles({ pool, tablePrefix }),
       postgresFiles({ pool: other, tablePrefix }),
@@ -67,7 +58,7 @@ describePostgres('postgresFiles', () => {
   });
 
   it('[X-14] closes no connection for an upload that is refused', async () => {
-    const own = new Pool({ connectionString: server.url, max: 1 }).on('error', () => {});
+    const own = poolOf(server, { max: 1 });
     let connections = 0;
     own.on('connect', () => {
       connections += 1;

@@ -495,7 +495,7 @@ describe('guards that fail', () => {
     ['finds too much', () => ({ action: 'replace', findings: [{ start: 0, end: 1e9, rule: 'X' }] }) as never],
   ];
 
-  it.each(failing)('let nothing pass if one %s, and all of it if the host says so', async (_, inspect) => {
+  it.each(failing)('let nothing pass if one %s, and all of it if the host allows it', async (_, inspect) => {
     const guard: Guard = { name: 'bad', timeoutMs: 50, inspect };
     const errors: string[] = [];
     const reports: GuardInfo[] = [];

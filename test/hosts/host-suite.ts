@@ -403,7 +403,7 @@ export function hostSuite(host: Host): void {
       return { name: 'broken', stream, async *chat() {} };
     }
 
-    it(`[F-07] [X-03] ${host.name} ends a stream with its failure where the model says what cannot be read`, async () => {
+    it(`[F-07] [X-03] ${host.name} ends a stream with its failure where the model writes what cannot be read`, async () => {
       await start({ upstream: brokenModel({ title: 1n }) });
       const { events, done } = await askStream(url);
       expect([typesOf(events).slice(-2), done]).toEqual([['error', 'failed'], true]);

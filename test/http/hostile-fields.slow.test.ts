@@ -133,7 +133,7 @@ describe('an id of eight million digits', () => {
   });
 });
 
-describe('an object where a text is meant, which says that it is none', () => {
+describe('an object where a text is meant, which claims that it is none', () => {
   const O = '{"toString":0,"valueOf":0}';
 
   it.each([

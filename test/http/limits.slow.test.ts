@@ -318,7 +318,7 @@ describe('idleTimeoutMs', () => {
     ]);
   });
 
-  it('is put off by comments, which say that the model server still works', async () => {
+  it('is put off by comments, which show that the model server still works', async () => {
     const comments = Array.from({ length: 5 }, () => ': OPENROUTER PROCESSING\n\n');
     await start({ idleTimeoutMs: 300 }, { body: [pieces[0] ?? '', ...comments, textStream('Hi')], paceMs: 150 });
     expect(await both()).toEqual(twice([200, 'completed', null, 3]));

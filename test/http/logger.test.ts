@@ -76,7 +76,7 @@ async function deadURL(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-describe('one line that says what to do', () => {
+describe('one line that reports what to do', () => {
   it('reports for a dead model server which address to look at', async () => {
     const origin = await deadURL();
     const upstream = chatCompletionsUpstream({
@@ -261,7 +261,7 @@ describe('a line', () => {
     expect(lines).toEqual([]);
   });
 
-  it('comes once a second of each code, and says how many were left out', async () => {
+  it('comes once a second of each code, and reports how many were left out', async () => {
     jest.spyOn(performance, 'now').mockReturnValue(1_000_000);
     fake.reply({ status: 500, body: '{}' });
     await asked({});

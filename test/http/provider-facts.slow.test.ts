@@ -192,7 +192,7 @@ describe('hooks.onResponse', () => {
     ]);
   });
 
-  it('[V-08] keeps what was asked for where the server says nothing, or nothing that could be shown', async () => {
+  it('[V-08] keeps what was asked for where the server reports nothing, or nothing that could be shown', async () => {
     const body = textStream('Hi').replaceAll('"model":"fake-model"', `"model":"","service_tier":null`);
     fake.reply({ body }, { body: textStream('Hi').replaceAll('fake-model', 'x'.repeat(5000)) });
     for (let turn = 0; turn < 2; turn += 1) {

@@ -124,7 +124,7 @@ describe('the host’s own scope', () => {
 describe('a request with a cookie and no key', () => {
   const COOKIE: Headers = { cookie: 'session=ada' };
 
-  it('[F-08] is answered, stored nowhere and says so', async () => {
+  it('[F-08] is answered, stored nowhere and reports that', async () => {
     await start();
     const { id, status, store } = await askJson(app.url, { store: true }, { headers: COOKIE });
     const answers = await answersFor(String(id), COOKIE);

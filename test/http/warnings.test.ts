@@ -176,7 +176,7 @@ describe('a flood', () => {
     warnOfError(new ApiError(code, 'It failed.', { status: 502 }), { requestId: 'r' });
   };
 
-  it('[F-09] is at most one warning a second of each code, and the next says how many were not shown', () => {
+  it('[F-09] is at most one warning a second of each code, and the next reports how many were not shown', () => {
     const start = minutes * 60_000;
     for (let ms = 0; ms < 999; ms += 1) at('flood_one', start + ms);
     at('flood_two', start + 5);

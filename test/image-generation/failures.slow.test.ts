@@ -142,7 +142,7 @@ describe('a server of images that answers with', () => {
     ),
   );
 
-  it('[X-13] a failure shows OpenAI’s events, none of which says that it completed', () =>
+  it('[X-13] a failure shows OpenAI’s events, none of which reports that it completed', () =>
     withImages(async (app) => {
       app.images.answer(json({}, 503));
       const { events: list } = await play(app, [draws('A cat.'), says('Sorry.')], ASKING);

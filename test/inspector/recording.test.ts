@@ -281,7 +281,7 @@ describe('what is kept', () => {
     expect(['very secret', 'also secret', KEY, 'upstream-key'].filter((secret) => all.includes(secret))).toEqual([]);
   });
 
-  it('[X-10] is bounded for each body, and says what is missing', async () => {
+  it('[X-10] is bounded for each body, and reports what is missing', async () => {
     const { fake, post, seen } = await start({ bodyCharacters: 1000 });
     fake.reply({ body: textStream('y'.repeat(50_000)) });
     await post({ model: 'fake-model', input: 'x'.repeat(100_000) });

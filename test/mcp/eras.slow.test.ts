@@ -154,7 +154,7 @@ describeNewest('a server of 2026-07-28', () => {
 });
 
 describeOlder('without @modelcontextprotocol/client', () => {
-  it.each(['stdio', 'HTTP'])('[X-15] a server of 2026-07-28 over %s says what to install', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] a server of 2026-07-28 over %s reports what to install', async (transport) => {
     const tools = openTools({ a: transport === 'stdio' ? modernStdio() : { url: (await startModern()).url } });
     await tools.list(never());
     expect([tools.status(), tools.warnings]).toEqual([

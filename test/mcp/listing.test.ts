@@ -63,7 +63,7 @@ describe('listing tools', () => {
   it.each([
     ['streamable-http', 'POST', { type: 'http' }],
     ['sse', 'GET', { transport: 'sse' }],
-  ])('[F-29] stays with %s where the config says so', async (transport, method, named) => {
+  ])('[F-29] stays with %s where the config reports it', async (transport, method, named) => {
     const server = await startServer();
     server.refuseWith = { status: 405, body: '' };
     const tools = openTools({ a: { url: server.sseUrl, ...named } });
@@ -75,7 +75,7 @@ describe('listing tools', () => {
   });
 
   it.each([401, 403, 500])(
-    '[F-28] [F-29] asks a server that answers %d once, and says so of each call',
+    '[F-28] [F-29] asks a server that answers %d once, and reports it of each call',
     async (status) => {
       const server = await startServer();
       server.refuseWith = { status, body: 'Who are you?' };
@@ -138,7 +138,7 @@ describe('listing tools', () => {
     ]);
   });
 
-  it('[T-01] waits no longer than connectTimeoutMs for a server that says nothing, and ends its process', async () => {
+  it('[T-01] waits no longer than connectTimeoutMs for a server that sends nothing, and ends its process', async () => {
     const tools = openTools({ silent: stdioServer('--silent') }, { connectTimeoutMs: 300 });
     expect([await tools.list(never()), tools.status()]).toMatchObject([
       [],
@@ -163,7 +163,7 @@ describe('listing tools', () => {
 });
 
 describe('the list of tools', () => {
-  it('[T-01] [A-33] is refreshed when the server says that it changed', async () => {
+  it('[T-01] [A-33] is refreshed when the server reports that it changed', async () => {
     const server = await startServer();
     const tools = openTools({ a: { url: server.url, allowedTools: ['add', 'late'] } });
     const before = await toolNames(tools);

@@ -132,7 +132,7 @@ describe('questions of a server', () => {
     expect(await callTool(tools, 'a/ask')).toEqual({ content: 'accept Ada' });
   });
 
-  it('[X-15] of a user’s own connection say whose it is', async () => {
+  it('[X-15] of a user’s own connection name whose it is', async () => {
     const scopes: unknown[] = [];
     const { url } = await startServer();
     const tools = await toolsOf(

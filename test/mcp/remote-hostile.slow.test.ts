@@ -123,7 +123,7 @@ describeRemote('URLs that requests may not name', () => {
     ]);
   });
 
-  it('[F-20] takes its time to say so, whatever the reason', async () => {
+  it('[F-20] takes its time to report it, whatever the reason', async () => {
     const began = performance.now();
     await failureOf(remoteFor([]).open({ ...named({ port: 443 }), url: 'https://10.0.0.7/mcp' }, 'a', never()));
     expect(performance.now() - began).toBeGreaterThan(200);

@@ -7,7 +7,7 @@ import { describeWhere } from '../support/skipping.ts';
 afterEach(closeAll);
 
 describe('the resources of a server', () => {
-  it('[X-15] are not offered unless the host says so', async () => {
+  it('[X-15] are not offered unless the host allows it', async () => {
     const { url } = await startServer();
     const plain = openTools({ a: { url } });
     const without = openTools({ a: { url, exclude: ['*_resource*'] } }, { resources: true });

@@ -103,7 +103,7 @@ describe('the config of one server', () => {
     expect(openTools({ off: { disabled: true, url: '${MCP_TEST_NONE}' } }).status()).toEqual([]);
   });
 
-  it('[B-22] says which keys of other clients have no effect', () => {
+  it('[B-22] reports which keys of other clients have no effect', () => {
     const config = { url: 'http://h/', autoApprove: ['x'], timeout: 5 };
     expect(openTools({ a: config }).warnings).toEqual([
       "mcpTools: server 'a': autoApprove, timeout is not known and has no effect",

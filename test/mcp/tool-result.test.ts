@@ -145,7 +145,7 @@ describe('a result of a tool with an output schema', () => {
     ]);
   });
 
-  it('[T-08] is a failed call that says what is wrong, and what the tool answered', () => {
+  it('[T-08] is a failed call that reports what is wrong, and what the tool answered', () => {
     expect(promised({ content: [image, ...text], structuredContent: { degrees: 'warm' } })).toEqual({
       content: [
         {

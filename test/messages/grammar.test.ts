@@ -48,7 +48,7 @@ function encoded(events: readonly TurnEvent[], facts: MessageFacts): readonly St
 
 const sets = fc.constantFrom(VISIBLE, [...VISIBLE, ...SERVERS]);
 
-it('[X-12] holds for any turn, and says what the JSON answer says', () => {
+it('[X-12] holds for any turn, and holds what the JSON answer holds', () => {
   fc.assert(
     fc.property(anyPlan, inputs, sets, (plan, given, shown) => {
       const facts = factsWith(shown);

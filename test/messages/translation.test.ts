@@ -339,7 +339,7 @@ describe('an answer', () => {
     expect((await both()).stop_reason).toBe(reason);
   });
 
-  it('[X-12] says which of its stop sequences ended it, where the model server does', async () => {
+  it('[X-12] reports which of its stop sequences ended it, where the model server does', async () => {
     const ended = (text: string) => textStream('A').replace('"finish_reason":"stop"', `$&,"stop_reason":${text}`);
     const stop_sequences = ['END', 'STOP'];
     app.fake.reply({ body: ended('"STOP"') });

@@ -209,7 +209,7 @@ describe('recordTurn', () => {
       expect({ kept, text: answer.text }).toEqual({ kept: [], text });
     });
 
-  it('[P-08] keeps a stream that says why it ended, though without [DONE]', async () => {
+  it('[P-08] keeps a stream that reports why it ended, though without [DONE]', async () => {
     const text = stream.replace('data: [DONE]\n\n', '');
     expect(await recorded(CHAT, (res) => res.writeHead(200, SSE).end(text))).toEqual({
       status: 200,

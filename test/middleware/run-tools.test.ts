@@ -340,7 +340,7 @@ describe('runTools', () => {
       );
     });
 
-  it('[X-01] says so where the handler only calls next', async () => {
+  it('[X-01] reports it where the handler only calls next', async () => {
     const { reported, errors } = await requested([(_res, _req, next) => next()]);
     expect({ reported, errors: errors.map(String) }).toEqual({
       reported: { status: 500, text: 'the host failed' },

@@ -39,7 +39,7 @@ describe('bodyOf', () => {
     });
   });
 
-  it('[X-02] decodes what is compressed, and then no longer says that it is', async () => {
+  it('[X-02] decodes what is compressed, and then no longer declares that it is', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
     expect(await read({ body: gzipSync('{"a":1}'), headers })).toEqual({
       value: { a: 1 },

@@ -59,7 +59,7 @@ describe.each([
   });
 
   it.each(['chat/completions', 'chat/completions/', 'responses', 'messages'])(
-    '[F-31] refuses a URL that ends in the endpoint %s, and says what to write',
+    '[F-31] refuses a URL that ends in the endpoint %s, and reports what to write',
     (endpoint) => {
       const { name: type, message } = thrownBy(() => make({ baseURL: `${baseURL}/${endpoint}?key=${SECRET}` }));
       expect([type, message]).toEqual([
@@ -175,7 +175,7 @@ describe('functionTools', () => {
     ]);
   });
 
-  it('[F-31] takes a schema of an object, and one that says nothing', () => {
+  it('[F-31] takes a schema of an object, and one that holds nothing', () => {
     for (const parameters of [{}, { type: 'object' }, { properties: {} }, z.object({}), undefined])
       expect(functionTools({ 'look-up_1': { execute, ...(parameters ? { parameters } : {}) } }).name).toBe('functions');
   });
@@ -216,7 +216,7 @@ it('[F-31] a scope of the Web handler that names nobody is the host’s mistake'
   await fake.close();
 });
 
-describe('where nothing says which model server is meant', () => {
+describe('where nothing sets which model server is meant', () => {
   const dist = join(import.meta.dirname, '../../dist');
 
   it.each<[string, string, Readonly<Record<string, string>>, number]>([

@@ -140,7 +140,7 @@ describe('createResponses', () => {
     expect([refused, grown < 10]).toEqual([[413, 'request_too_large'], true]);
   });
 
-  it('[X-03][P-10] says that a body which breaks off was aborted, or nothing where the client is known to have left', async () => {
+  it('[X-03][P-10] reports that a body which breaks off was aborted, or nothing where the client is known to have left', async () => {
     const left = new AbortController();
     async function* bytes(): AsyncGenerator<Uint8Array> {
       yield Buffer.from('{');

@@ -122,7 +122,7 @@ function suite(start: () => Promise<Service>, silence: Silence): void {
   );
 
   itBuilt(
-    '[P-14] [X-06] answers store_error in time while the server stands still and says nothing',
+    '[P-14] [X-06] answers store_error in time while the server stands still and sends nothing',
     async () => {
       expect(summary(await through(() => silence.begin(server), silence.end))).toEqual(CLEAR);
     },

@@ -1,7 +1,7 @@
 /** The PostgreSQL store: the contract that every store keeps, and what is PostgreSQL's own. */
 
 import { createHash } from 'node:crypto';
-import { Pool, type PoolConfig } from 'pg';
+import type { Pool, PoolConfig } from 'pg';
 import type { ResponseKey, StoredResponse } from '../../src/ports/store.ts';
 import {
   type PostgresPool,
@@ -10,7 +10,7 @@ import {
 } from '../../src/stores/postgres/postgres-store.ts';
 import { migrate, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
-import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import { describePostgres, poolOf, postgresPerSuite } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
 import { contractWithClock, stoppedClock, storedResponse } from './stored.ts';
 
@@ -40,17 +40,13 @@ describePostgres('[X-06] postgresStore', () => {
   let pool: Pool;
   let prefixes = 0;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-    pool = connect();
-  });
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
+  postgresPerSuite((started, connected) => {
+    server = started;
+    pool = connected;
   });
 
-  function connect(config: PoolConfig = {}): Pool {
-    return new Pool({ connectionString: server.url, ...config }).on('error', () => {});
+  function connect(config?: PoolConfig): Pool {
+    return poolOf(server, config);
   }
 
   /** A prefix that no other case uses. */

@@ -5,6 +5,7 @@ import { chown, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Pool, type PoolConfig } from 'pg';
 import { describeWith, findProgram, freePort, type Service, startService } from './services.ts';
 
 const execute = promisify(execFile);
@@ -50,6 +51,26 @@ export async function startPostgres({ durable = false }: PostgresSetup = {}): Pr
     stopSignal: 'SIGINT',
     user,
   });
+}
+
+/** A server of its own for the tests of one `describe`, with a pool of connections to it; both end after the tests. */
+export function postgresPerSuite(use: (server: Service, pool: Pool) => void): void {
+  let server: Service | undefined;
+  let pool: Pool | undefined;
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = poolOf(server);
+    use(server, pool);
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await server?.close();
+  });
+}
+
+/** Another pool of connections to the server, which does not mind if the server ends first. */
+export function poolOf({ url }: Pick<Service, 'url'>, config: PoolConfig = {}): Pool {
+  return new Pool({ connectionString: url, ...config }).on('error', () => {});
 }
 
 function versions(): readonly string[] {

@@ -240,7 +240,7 @@ describe('the faults of a fake reply', () => {
     expect(delay).toBeLessThan(20_000);
   });
 
-  it('[P-10] takes a request and says nothing', async () => {
+  it('[P-10] takes a request and sends nothing', async () => {
     fake.reply({ hang: true });
     const client = new AbortController();
     const arrived = fake.nextRequest();

@@ -37,7 +37,7 @@ describeTokenizer('tokensOf', () => {
     expect([tokens > 5000 && tokens < 10_000, delays.max < 1e9]).toEqual([true, true]);
   }, 120_000);
 
-  it('[F-12] is given up when its signal says so, before and while it counts', async () => {
+  it('[F-12] is given up when its signal is aborted, before and while it counts', async () => {
     const stop = new AbortController();
     const counting = tokensOf(PROSE.repeat(20_000), stop.signal);
     stop.abort(new Error('left'));
@@ -90,7 +90,7 @@ describeTokenizer('TokenizerThread', () => {
     await thread.close();
   });
 
-  it('[F-12] leaves texts to the estimate where no thread can be started, and says so once', async () => {
+  it('[F-12] leaves texts to the estimate where no thread can be started, and reports it once', async () => {
     const warnings: string[] = [];
     const thread = new TokenizerThread('/nowhere.js', (message) => void warnings.push(message));
     const counted = [await tokensOf('abcde', undefined, thread), await tokensOf('abcde', undefined, thread)];

@@ -342,7 +342,7 @@ describe('very many tools', () => {
   const list = deferredTools(1_000);
   const many: ToolProvider = { ...tools, list: () => list };
 
-  it('[F-04] are not all offered because a client says that they were found', () => {
+  it('[F-04] are not all offered because a client claims that they were found', () => {
     const named = namedTools(
       list.map((tool) => ({ provider: many, tool })),
       new Set(),

@@ -306,7 +306,7 @@ describe('what is in an answer', () => {
     ['stops of no block', messagesEvent({ type: 'content_block_stop', index: '__proto__' })],
     ['a ping', messagesEvent({ type: 'ping' })],
     ['usage that is none', messagesEvent({ type: 'message_delta', delta: null, usage: { output_tokens: 'x' } })],
-  ])('[X-07] [P-14] says what it says whatever else comes: %s', async (_what, frame) => {
+  ])('[X-07] [P-14] reports what it says whatever else comes: %s', async (_what, frame) => {
     await start();
     const [opened = '', rest = ''] = textBlock(0, 'Hello').split(/(?<=\n\n)(?=event: content_block_delta)/);
     app.fake.reply(streamOf(messagesStream([opened, frame, rest])));

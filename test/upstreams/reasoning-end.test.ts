@@ -62,7 +62,7 @@ describe('the end of a thought', () => {
     expect(output).toMatchObject([{ summary: [], content: [{ text: 'a' }], encrypted_content: 'one' }]);
   });
 
-  it('[X-07] says nothing where the model was cut off', () => {
+  it('[X-07] emits nothing where the model was cut off', () => {
     const { output } = played([thinks('a'), { type: 'finish', reason: 'length' }, seals('one')]);
     expect(output).toEqual([expect.not.objectContaining({ encrypted_content: 'one' })]);
     expect(output).toMatchObject([{ status: 'incomplete', summary: part('a') }]);

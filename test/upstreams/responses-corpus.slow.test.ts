@@ -102,7 +102,7 @@ const broken = streams.filter(([, text]) => !isWhole(text));
 describeShared('a recorded stream of a Responses server, through an Express app', () => {
   it('[Q-03] [X-07] [B-46] is one of many', () => expect(streams.length).toBeGreaterThan(30));
 
-  it.each(whole)('[Q-03] [X-07] [B-46] [P-02] says what the recording says: %s', async (_, text) => {
+  it.each(whole)('[Q-03] [X-07] [B-46] [P-02] holds what the recording holds: %s', async (_, text) => {
     fake.reply(eventStream(text));
     const { response } = await askForStream(app.url);
     expect(reported(response)).toEqual(readStream(text));
@@ -128,7 +128,7 @@ describeShared('a recorded stream of a Responses server, through an Express app'
 });
 
 describeShared('a recorded JSON answer of a Responses server, through an Express app', () => {
-  it.each(answers)('[Q-03] [X-07] [B-46] says what the recording says: %s', async (_, text) => {
+  it.each(answers)('[Q-03] [X-07] [B-46] holds what the recording holds: %s', async (_, text) => {
     const recorded = JSON.parse(text) as JsonObject;
     fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
     expect(reported(await askForJson(app.url))).toEqual(readingOf(listOf(recorded.output), recorded));

@@ -95,7 +95,7 @@ describe('responsesUpstream', () => {
     ['an error event after the start', responseStart() + responsesEvent({ type: 'error', error, sequence_number: 2 })],
     ['a failed response', responseStart() + responseEnd('failed', { error, usage: null })],
   ])(
-    '[V-14] [P-08] asks once more where the stream says so before anything else, byte by byte as well: %s',
+    '[V-14] [P-08] asks once more where the stream reports it before anything else, byte by byte as well: %s',
     async (_, body) => {
       await start(responsesUpstream, [{ body: THOUGHT }, { ...eventStream(body), split: 'byte' }, YES]);
       const answer = await goOn();

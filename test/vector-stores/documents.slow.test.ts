@@ -54,7 +54,7 @@ describeReading('documents in vector stores', () => {
     ['a PDF that is far larger unpacked', 'bomb.pdf', PDF_BOMB, 'invalid_file'],
     ['a broken PDF', 'broken.pdf', BROKEN, 'invalid_file'],
     ['a file of another type', 'photo.png', PNG, 'unsupported_file'],
-  ])('[X-14] says why %s failed, and indexes the next file', async (_, name, content, code) => {
+  ])('[X-14] reports why %s failed, and indexes the next file', async (_, name, content, code) => {
     expect(await indexedFile(name, content)).toMatchObject({ status: 'failed', last_error: { code } });
     expect(await indexedFile('next.docx', docxOf(paragraph(`After ${name}`)))).toMatchObject({ status: 'completed' });
   });

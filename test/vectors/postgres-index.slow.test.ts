@@ -1,30 +1,22 @@
 /** The index of vector stores in PostgreSQL keeps the contract where the server has pgvector. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { pgVectors } from '../../src/stores/postgres/pg-vectors.ts';
 import { vectorIndexContract } from '../../src/testing/index.ts';
 import { query, searchable, textsOf, vector } from '../../src/testing/vectors/vector-case.ts';
-import { describePostgres, startPostgres } from '../support/postgres-server.ts';
-import type { Service } from '../support/services.ts';
+import { describePostgres, postgresPerSuite } from '../support/postgres-server.ts';
 import { describeWhere } from '../support/skipping.ts';
 
 describePostgres('pgVectors', () => {
-  let server: Service;
   let pool: Pool;
   let cases = 0;
 
-  beforeAll(async () => {
-    server = await startPostgres();
-    pool = new Pool({ connectionString: server.url }).on('error', () => {});
+  postgresPerSuite((_, connected) => {
+    pool = connected;
   });
 
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
-  });
-
-  it('[X-14] says what to run in a database without the extension', async () => {
+  it('[X-14] reports what to run in a database without the extension', async () => {
     await expect(pgVectors({ pool }).getStore({ scope: 's', id: 'i' })).rejects.toThrow('CREATE EXTENSION vector');
   });
 

@@ -72,7 +72,7 @@ describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` m
     expect(textOf(item).length).toBeLessThan(700);
   });
 
-  it('[B-41] says where it does not', async () => {
+  it('[B-41] reports where it does not', async () => {
     expect(textOf(await opened(as('text/html', ARTICLE), { find: 'a.*b' }))).toBe('The page does not contain "a.*b".');
   });
 

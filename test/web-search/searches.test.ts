@@ -214,7 +214,7 @@ describe('a later turn', () => {
     });
   });
 
-  it('[B-41] says that the results were not kept, where nobody has them', async () => {
+  it('[B-41] reports that the results were not kept, where nobody has them', async () => {
     await withTools({ tools: searching().tools }, async (app) => {
       app.fake.reply(says('Again.'));
       const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } };

@@ -152,7 +152,7 @@ describe('the limit of a connection', () => {
     error: expect.objectContaining({ type: 'invalid_request_error', code: 'websocket_connection_limit_reached' }),
   };
 
-  it('[S-15] closes an idle connection after connectionMs, and says why', async () => {
+  it('[S-15] closes an idle connection after connectionMs, and reports why', async () => {
     app = await startSocketApp({ connectionMs: 50 });
     const talk = await app.connect();
     const error = await talk.next();

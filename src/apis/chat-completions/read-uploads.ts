@@ -4,7 +4,7 @@ import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { namesServing } from '../../tools/toolset.ts';
 import { filesOfContainer } from '../../uploads/container-files.ts';
 import { InlineTexts } from '../../uploads/inline-text.ts';

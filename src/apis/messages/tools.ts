@@ -3,7 +3,8 @@
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
-import { CODE_INTERPRETER, WEB_SEARCH } from '../../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import { definitions } from '../../tools/toolset.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';

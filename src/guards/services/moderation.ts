@@ -1,12 +1,12 @@
 /** Asks a moderation endpoint, or a guard model, whether a text may pass. */
 import type { Guard, GuardSubject, GuardVerdict } from '../../ports/guard.ts';
-import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import { urlBelow } from '../../ports/host/url-below.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
-import { isServiceKey, isServiceURL, postJson } from './post-json.ts';
+import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-json.ts';
 
 /** The service that judges: either an endpoint or a guard model; `undefined` means omitted. */
 export interface ModerationOptions extends GuardSettingsOptions {
@@ -34,10 +34,6 @@ export interface ModerationOptions extends GuardSettingsOptions {
 const LOOKAHEAD = 512;
 /** The maximum length of a guard model's answer, in characters. */
 const LONGEST_ANSWER = 4096;
-
-const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
-const isTexts: OptionCheck = (value) =>
-  (Array.isArray(value) && value.length > 0 && value.every((each) => isText(each) === true)) || 'a list of texts';
 
 /**
  * A guard that blocks what an OpenAI-compatible `/moderations` endpoint flags, or a guard model judges unsafe. Each text,

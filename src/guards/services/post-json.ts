@@ -18,6 +18,13 @@ interface ServiceRequest {
 /** The largest answer, in bytes after decompression. */
 const MOST_BYTES = 1024 * 1024;
 
+/** A text that is not empty. */
+export const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
+
+/** At least one of them. */
+export const isTexts: OptionCheck = (value) =>
+  (Array.isArray(value) && value.length > 0 && value.every((each) => isText(each) === true)) || 'a list of texts';
+
 /** An absolute `http` or `https` URL; it may contain a password. */
 export const isServiceURL: OptionCheck = secretly(
   (value) =>

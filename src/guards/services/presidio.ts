@@ -4,7 +4,7 @@ import { boolean, checkOptions, type OptionCheck, positiveInteger } from '../../
 import { urlBelow } from '../../ports/host/url-below.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
-import { isServiceKey, isServiceURL, postJson } from './post-json.ts';
+import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-json.ts';
 
 /** Where the analyzer runs, and what it looks for; `undefined` means omitted. */
 export interface PresidioOptions extends GuardSettingsOptions {
@@ -27,9 +27,6 @@ export interface PresidioOptions extends GuardSettingsOptions {
 /** The longest text that is sent, in characters; a longer one is a failure of the guard. */
 const LONGEST_TEXT = 1_000_000;
 
-const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
-const isTexts: OptionCheck = (value) =>
-  (Array.isArray(value) && value.length > 0 && value.every((each) => isText(each) === true)) || 'a list of texts';
 const isShare: OptionCheck = (value) =>
   (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1';
 

@@ -1,7 +1,13 @@
 /** The option `guards`: checked once, with its defaults. */
 
 import type { Guard, GuardOptions } from '../../ports/guard.ts';
-import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import {
+  checkOptions,
+  milliseconds,
+  type OptionCheck,
+  oneOf,
+  positiveInteger,
+} from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The guards of each direction. */
@@ -45,11 +51,6 @@ function checkGuard(place: string, guard: unknown, list: string): void {
     throw new TypeError(`${place}: restore is for the guards of input only, whose values are restored in the answer`);
   if ((mode ?? 'redact') !== 'redact') throw new TypeError(`${place}: restore needs the mode 'redact', got '${mode}'`);
 }
-
-const oneOf =
-  (...known: readonly string[]): OptionCheck =>
-  (value) =>
-    known.includes(value as string) || `one of ${known.map((each) => `'${each}'`).join(', ')}`;
 
 /** The checks of the options that all guards share. */
 const GUARD_CHECKS: Readonly<Record<string, OptionCheck>> = {

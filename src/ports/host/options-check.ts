@@ -68,3 +68,7 @@ export const LONGEST_MS = 2_147_483_647;
 export const milliseconds: OptionCheck = (value) =>
   (positiveInteger(value) === true && Number(value) <= LONGEST_MS) ||
   `a whole number of milliseconds from 1 to ${LONGEST_MS}`;
+
+/** The same, or a fraction: Node treats longer times as zero. */
+export const anyMilliseconds: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';

@@ -1,11 +1,11 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
 import { modelCallOfItem } from '../ids.ts';
-import { imageMessage } from '../images.ts';
 import type { Item } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { pairCalls } from '../tool-calls/pair-calls.ts';
 import { type ChatState, chatStateIn, type ReasoningField } from './answer-state.ts';

@@ -22,6 +22,17 @@ function wrongType(expected: 'array' | 'record' | 'string', input: unknown, path
   return { code: 'invalid_type', expected, input, path };
 }
 
+/** The schemas that most others consist of. */
+export const kinds = lazily((z) => {
+  const text = z.string();
+  return { text, optionalText: text.nullish(), flag: z.boolean().nullish(), callId: z.string().min(1) };
+});
+
+/** A union whose error names what was expected. */
+export function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: string, ...options: T) {
+  return zod().z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
+}
+
 /** An object with any fields. */
 export const fields = lazily(() =>
   kind<JsonObject>((value) => (isRecord(value) ? undefined : wrongType('record', value))),

@@ -1,25 +1,14 @@
 /** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import type { z } from 'zod';
 import { lazily } from '../json/lazy-schema.ts';
-import { zod } from '../json/packages.cjs';
-import { fields, list, listOf, textPairs } from '../json/schema-kinds.ts';
+import { either, fields, kinds, list, listOf, textPairs } from '../json/schema-kinds.ts';
+import { itemSchemasOfKinds, toolSchemasOfKinds } from '../tool-calls/kinds.ts';
 
 /** OpenAI's limit. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
 const MAX_MANAGEMENT = 16;
 
 // No schema copies fields that it does not name, of which there may be millions: `object`, never `looseObject`.
-
-/** The schemas that most others consist of. */
-const kinds = lazily((z) => {
-  const text = z.string();
-  return { text, optionalText: text.nullish(), flag: z.boolean().nullish(), callId: z.string().min(1) };
-});
-
-/** A union whose error names what was expected. */
-function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: string, ...options: T) {
-  return zod().z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
-}
 
 /** The part types of messages and tool outputs; others are refused. */
 export const partSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
@@ -100,8 +89,7 @@ export const itemSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
       summary: listOf(z.object({ text })).nullish(),
       content: listOf(z.object({ text })).nullish(),
     }),
-    mcp_call: z.object({ id: z.string().min(1), name: text, arguments: text }),
-    code_interpreter_call: z.object({ id: z.string().min(1), code: optionalText }),
+    ...itemSchemasOfKinds(),
   };
 });
 
@@ -114,7 +102,7 @@ export const partFields: Readonly<Record<string, { readonly field: string; reado
 
 /** The tools that are validated; others are kept unchanged. */
 export const toolSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
-  const { text, optionalText, flag } = kinds();
+  const { optionalText, flag } = kinds();
   return {
     function: z.object({
       type: z.literal('function'),
@@ -125,23 +113,8 @@ export const toolSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
       output_schema: fields().nullish(),
     }),
     custom: z.object({ name: z.string().min(1), description: optionalText }),
-    code_interpreter: z.object({
-      container: either('a container id or an object', text, z.object({ file_ids: list().nullish() })).nullish(),
-    }),
-    image_generation: z.object({
-      action: optionalText,
-      background: optionalText,
-      input_fidelity: optionalText,
-      input_image_mask: fields().nullish(),
-      model: optionalText,
-      moderation: optionalText,
-      output_compression: z.number().int().min(0).max(100).nullish(),
-      output_format: optionalText,
-      partial_images: z.number().int().min(0).max(3).nullish(),
-      quality: optionalText,
-      size: optionalText,
-    }),
     namespace: z.object({ name: z.string().min(1), tools: list() }),
+    ...toolSchemasOfKinds(),
   };
 });
 

@@ -1,14 +1,28 @@
 /** A code run in a container: the model writes the code as the one argument `code` of a function. */
 import type { CodeInterpreterCallItem } from '../items.ts';
+import { lazily } from '../json/lazy-schema.ts';
+import { either, kinds, list } from '../json/schema-kinds.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
-import { CODE_INTERPRETER } from './tool-names.ts';
+
+/** The model's name for the tool that runs its code, and the type by which requests enable it. */
+export const CODE_INTERPRETER = 'code_interpreter';
 
 /** `code_interpreter_call` */
 export const codeInterpreterCall: WrittenToolCallKind = {
   type: 'code_interpreter_call',
   tool: CODE_INTERPRETER,
+  toolSchema: lazily((z) =>
+    z.object({
+      container: either(
+        'a container id or an object',
+        kinds().text,
+        z.object({ file_ids: list().nullish() }),
+      ).nullish(),
+    }),
+  ),
+  itemSchema: lazily((z) => z.object({ id: z.string().min(1), code: kinds().optionalText })),
   idPrefix: 'ci',
   runBy: 'server',
   field: 'code',

@@ -1,6 +1,6 @@
 /** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
 import { plainTextOf } from '../record.ts';
-import { clientsHead } from './function-call.ts';
+import { clientsHead, clientsTool } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
 import { modelSafe } from './tool-names.ts';
 
@@ -13,6 +13,7 @@ export const customToolCall: WrittenToolCallKind = {
   argumentsEvent: 'custom_tool_call_input',
   states: {},
   item: (call, status) => ({ id: call.id, type: 'custom_tool_call', ...clientsHead(call, status), input: call.input }),
+  calledTool: clientsTool,
   answered: ({ call_id: id, name, input }, output) => ({
     id,
     name,

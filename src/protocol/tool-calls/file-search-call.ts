@@ -4,7 +4,9 @@ import { objectIn } from '../json/json-text.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
-import { FILE_SEARCH } from './tool-names.ts';
+
+/** The model's name for searching the client's files, and the type by which requests enable it. */
+export const FILE_SEARCH = 'file_search';
 
 /** `file_search_call` */
 export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search_call' } = {
@@ -30,6 +32,8 @@ export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search
       failed: status === 'failed',
     };
   },
+  // The cast: this server has written them.
+  citable: ({ results }) => ({ files: (results ?? []) as readonly FilePassage[] }),
   lacksResult: ({ results }) => !Array.isArray(results),
   modelName: ({ results }, names) => names.serving(FILE_SEARCH) ?? (Array.isArray(results) ? FILE_SEARCH : undefined),
 };

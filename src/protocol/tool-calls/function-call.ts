@@ -1,6 +1,7 @@
 /** A call of a tool that the client runs, or that is shown to it as if it did. */
 import type { Item } from '../items.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { plainTextOf } from '../record.ts';
+import type { CalledTool, ShownCall, WrittenToolCallKind } from './kind.ts';
 
 /** `function_call` */
 export const functionCall: WrittenToolCallKind = {
@@ -28,6 +29,7 @@ export const functionCall: WrittenToolCallKind = {
     }),
   },
   answeredBy: { type: 'function_call_output', missing: (output) => ({ output }) },
+  calledTool: clientsTool,
   answered: ({ call_id: id, name, arguments: text }: Item, output) => ({
     id,
     name,
@@ -36,6 +38,11 @@ export const functionCall: WrittenToolCallKind = {
     failed: false,
   }),
 };
+
+/** The tool that such an item names, with its namespace. */
+export function clientsTool({ name, namespace }: Item): CalledTool {
+  return { server: typeof namespace === 'string' ? namespace : undefined, name: plainTextOf(name) };
+}
 
 /** The common fields of items of calls that the client runs, after their id and type. */
 export function clientsHead<Status>({ callId, clientTool }: ShownCall, status: Status) {

@@ -1,15 +1,35 @@
 /** An image: one that the model or its own server made, or one that this server made because the model called a tool. */
-import { IMAGE_MADE, imageResult } from '../images.ts';
-import type { ImageGenerationCallItem } from '../items.ts';
+import { dataURL } from '../images.ts';
+import type { ImageGenerationCallItem, Item, ToolOutput } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { plainTextOf } from '../record.ts';
+import { lazily } from '../json/lazy-schema.ts';
+import { fields, kinds } from '../json/schema-kinds.ts';
+import { type JsonObject, plainTextOf } from '../record.ts';
 import type { WrittenToolCallKind } from './kind.ts';
-import { IMAGE_GENERATION } from './tool-names.ts';
+
+/** The model's name for the tool that makes its images, and the type by which requests enable it. */
+export const IMAGE_GENERATION = 'image_generation';
 
 /** `image_generation_call` */
 export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_generation_call' } = {
   type: 'image_generation_call',
   tool: IMAGE_GENERATION,
+  toolSchema: lazily((z) => {
+    const { optionalText } = kinds();
+    return z.object({
+      action: optionalText,
+      background: optionalText,
+      input_fidelity: optionalText,
+      input_image_mask: fields().nullish(),
+      model: optionalText,
+      moderation: optionalText,
+      output_compression: z.number().int().min(0).max(100).nullish(),
+      output_format: optionalText,
+      partial_images: z.number().int().min(0).max(3).nullish(),
+      quality: optionalText,
+      size: optionalText,
+    });
+  }),
   idPrefix: 'ig',
   runBy: 'server',
   mayRunUpstream: true,
@@ -43,4 +63,30 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
 
 function itemOf(id: string, status: ImageGenerationCallItem['status']): ImageGenerationCallItem {
   return { id, type: 'image_generation_call', status, result: null };
+}
+
+/** The text before the image: the image is sent as the user's, since no API accepts it as the assistant's own. */
+const INTRODUCTION = '[The assistant made this image:]';
+
+/** The image as a message that every model accepts; undefined for an item without one. */
+export function imageMessage({ type, result, output_format: format }: Item): Item | undefined {
+  if (type !== imageGenerationCall.type || typeof result !== 'string' || result === '') return undefined;
+  const content = [
+    { type: 'input_text', text: INTRODUCTION },
+    { type: 'input_image', image_url: dataURL(result, format) },
+  ];
+  return { type: 'message', role: 'user', content };
+}
+
+/** What the model receives in place of an image that a tool made. */
+export const IMAGE_MADE = 'The image was made and shown to the user.';
+const NO_IMAGE = 'No image was made.';
+
+/** The result of the tool call that made the item's image: a text, and the image itself. */
+export function imageResult({ result, output_format: format }: JsonObject, text = IMAGE_MADE): ToolOutput {
+  if (typeof result !== 'string' || result === '') return NO_IMAGE;
+  return [
+    { type: 'input_text', text },
+    { type: 'input_image', image_url: dataURL(result, format), detail: 'auto' },
+  ];
 }

@@ -1,5 +1,6 @@
 /** The interface of a type of tool call, and of a client's own tool. */
-import type { Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType } from '../items.ts';
+import type { z } from 'zod';
+import type { FilePassage, Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType, WebResult } from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import type { JsonObject } from '../record.ts';
 
@@ -78,6 +79,12 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly type: ToolCallType;
   /** The type of tool in a request that such a call belongs to, if it has its own. */
   readonly tool?: string;
+  /** Older and dated names of that type in requests. */
+  readonly toolAliases?: readonly string[];
+  /** What the fields of a request's tool of this type must be. Default: it is kept unchecked. */
+  readonly toolSchema?: () => z.ZodType;
+  /** The same for an item that a client sends. */
+  readonly itemSchema?: () => z.ZodType;
   /** The item's field for the model's text; if it is not `arguments`, it is also the one argument of the function. */
   readonly field: 'arguments' | 'input' | 'code';
   /** The name of the arguments' events, between `response.` and `.delta` or `.done`; without one there are none. */
@@ -115,8 +122,24 @@ export interface WrittenToolCallKind extends ToolCallKind {
   outputWithoutImages?(item: Item): string | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
+  /** What an answer may cite of the results, in an item of this turn. */
+  citable?(item: Item): Citable;
+  /** The called tool, if the item names it: with its server or namespace, where it has one. */
+  calledTool?(item: Item): CalledTool;
   /** The model's current name for the tool, if it differs from the item's `name`; undefined to leave the item as it is. */
   modelName?(item: Item, names: ModelNames): string | undefined;
+}
+
+/** Results that an answer may cite. */
+interface Citable {
+  readonly pages?: readonly WebResult[];
+  readonly files?: readonly FilePassage[];
+}
+
+/** A tool, as an item of its call names it. */
+export interface CalledTool {
+  readonly server: string | undefined;
+  readonly name: string;
 }
 
 /** The client's name and form of its tool; models use only functions without namespaces. */

@@ -1,4 +1,5 @@
 /** All types of tool calls: a new one is a file in this folder, and a line here. */
+import type { z } from 'zod';
 import type { Item, ToolCallType } from '../items.ts';
 import type { JsonObject } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
@@ -82,6 +83,33 @@ export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): 
   const answer = outputs.get(item);
   const call = writtenKind(item)?.answered(item, answer && (outputOf(answer) ?? answer.tools));
   return call && answer?.is_error === true ? { ...call, failed: true } : call;
+}
+
+const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map(
+  Object.values(WRITTEN).flatMap(({ tool, toolAliases = [] }) =>
+    tool === undefined ? [] : toolAliases.map((alias) => [alias, tool] as const),
+  ),
+);
+
+/** The type of a tool as `requestedBy` names it: some types have several names in requests. */
+export function requestedType(type: unknown): unknown {
+  return TYPE_BY_ALIAS.get(type) ?? type;
+}
+
+/** The schemas of items that clients send, by their type. */
+export function itemSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
+  return Object.fromEntries(
+    Object.values(WRITTEN).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
+  );
+}
+
+/** The schemas of tools that requests bring, by their type. */
+export function toolSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
+  return Object.fromEntries(
+    Object.values(WRITTEN).flatMap(({ tool, toolSchema }) =>
+      tool !== undefined && toolSchema ? [[tool, toolSchema()]] : [],
+    ),
+  );
 }
 
 const ANSWERS: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(

@@ -1,6 +1,7 @@
 /** A call of a tool that the server runs, with its result in the same item. */
-
 import type { McpCallItem } from '../items.ts';
+import { lazily } from '../json/lazy-schema.ts';
+import { kinds } from '../json/schema-kinds.ts';
 import { plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
@@ -10,6 +11,7 @@ import { modelSafe } from './tool-names.ts';
 /** `mcp_call` */
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {
   type: 'mcp_call',
+  itemSchema: lazily((z) => z.object({ id: z.string().min(1), name: kinds().text, arguments: kinds().text })),
   idPrefix: 'mcp',
   runBy: 'server',
   field: 'arguments',
@@ -29,6 +31,7 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
     output: output ?? callErrorText(error),
     failed: (output === null || output === undefined) && Boolean(error),
   }),
+  calledTool: ({ server_label: server, name }) => ({ server: plainTextOf(server), name: plainTextOf(name) }),
   lacksResult: ({ output, error }) => !output && !error,
   modelName: ({ server_label: server, name }, names) =>
     names.of(plainTextOf(server), plainTextOf(name)) ?? modelSafe(plainTextOf(name)),

@@ -4,7 +4,9 @@ import { objectIn } from '../json/json-text.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
-import { TOOL_SEARCH } from './tool-names.ts';
+
+/** The model's name for the search for deferred tools, and the type by which requests may enable it. */
+export const TOOL_SEARCH = 'tool_search';
 
 /** `tool_search_call`, where this server runs the search */
 export const toolSearchCall: WrittenToolCallKind = {

@@ -1,10 +1,15 @@
 /** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
-import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
+import type { Item, OutputItem, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { Included, ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
-import { OPEN_PAGE, WEB_SEARCH } from './tool-names.ts';
+
+/** The model's name for searching the web, the label of both tools for it, and the type by which requests enable them. */
+export const WEB_SEARCH = 'web_search';
+
+/** The model's name for reading a page. */
+export const OPEN_PAGE = 'open_page';
 
 /** `web_search_call` of the model's own server. */
 export const upstreamSearchCall: ToolCallKind & { readonly type: 'web_search_call' } = {
@@ -17,6 +22,7 @@ export const upstreamSearchCall: ToolCallKind & { readonly type: 'web_search_cal
 export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_call' } = {
   type: 'web_search_call',
   tool: WEB_SEARCH,
+  toolAliases: ['web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
   idPrefix: 'ws',
   runBy: 'server',
   field: 'arguments',
@@ -40,12 +46,19 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
     };
   },
   lacksResult: (item) => !Array.isArray(item.results) && item.encrypted_content === undefined,
+  // The cast: this server has written them.
+  citable: ({ results }) => ({ pages: (results ?? []) as readonly WebResult[] }),
   modelName(item, names) {
     if (item.encrypted_content !== undefined) return undefined;
     const name = names.of(WEB_SEARCH, toolOf(item.action)) ?? names.serving(WEB_SEARCH);
     return name ?? (Array.isArray(item.results) ? toolOf(item.action) : undefined);
   },
 };
+
+/** A search of the model's own server that has not ended. */
+export function isOpenUpstreamSearch(item: OutputItem): item is WebSearchCallItem {
+  return item.type === upstreamSearchCall.type && item.results === undefined && item.status === 'in_progress';
+}
 
 function itemOf(
   { id, arguments: text }: ShownCall,

@@ -1,4 +1,5 @@
 /** Keeps uploaded files in a folder, for one machine; they survive restarts. */
+
 import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -18,6 +19,7 @@ import {
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
+import { HOUR_MS } from '../shared/store-parts.ts';
 import { Drafts } from './drafts.ts';
 import { bytesFrom, ifAbsent, syncFolder, writeWhole } from './file-bytes.ts';
 
@@ -31,7 +33,6 @@ export interface DiskFilesOptions {
   readonly now?: (() => number) | undefined;
 }
 
-const HOUR_MS = 60 * 60 * 1000;
 /** The time between two sweeps for files that have expired or were left over. */
 const SWEEP_MS = 60_000;
 /** The most descriptions of files that are held in memory; others are read again. */

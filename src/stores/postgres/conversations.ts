@@ -11,7 +11,8 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestOf, type PostgresPlace } from './responses.ts';
+import { digestOf } from '../shared/store-parts.ts';
+import type { PostgresPlace } from './responses.ts';
 import { fieldOf, type PostgresTables } from './schema.ts';
 
 /** The store's methods for conversations. */

@@ -2,8 +2,9 @@
 import type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
+import { digestOf } from '../shared/store-parts.ts';
 import { AppendBatches, type KeyedAppend } from './append-batches.ts';
-import { digestOf, type PostgresPlace } from './responses.ts';
+import type { PostgresPlace } from './responses.ts';
 import type { PostgresTables } from './schema.ts';
 
 /** Events that are appended together share rows of about so many characters: a page reads whole rows. */

@@ -1,7 +1,8 @@
 /** Uploaded files in PostgreSQL: one row for each, and one for each piece of its bytes. */
+
 import type { FilePage, FilePageQuery, FileUsage, StoredFile } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { digestOf } from './responses.ts';
+import { digestOf } from '../shared/store-parts.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** A file and where its pieces are. */

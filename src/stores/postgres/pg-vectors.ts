@@ -1,4 +1,5 @@
 /** Keeps vector stores in PostgreSQL with pgvector, for any number of processes. */
+
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
@@ -22,8 +23,8 @@ import {
 } from '../../ports/vectors/vector-index.ts';
 import { bytesOf, keepable, searchedWords, wordsOf } from '../shared/chunk-texts.ts';
 import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
+import { digestOf } from '../shared/store-parts.ts';
 import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
-import { digestOf } from './responses.ts';
 import { fieldOf, inTransaction, isPool, isPrefix, type PostgresPool, type PostgresQueries } from './schema.ts';
 import { conditionOf, jsonbOf } from './vector-filter.ts';
 import { migrateVectors, type VectorTables, vectorTables } from './vector-schema.ts';

@@ -1,4 +1,5 @@
 /** Keeps uploaded files in PostgreSQL, for any number of processes. */
+
 import {
   type ByteRange,
   type FilePage,
@@ -12,6 +13,7 @@ import {
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
+import { HOUR_MS } from '../shared/store-parts.ts';
 import { FileRows } from './file-rows.ts';
 import {
   inTransaction,
@@ -34,8 +36,6 @@ export interface PostgresFilesOptions {
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Keeps files in pieces of 256 KiB, each of which is one statement. Quotas are exact over all processes. Throws a

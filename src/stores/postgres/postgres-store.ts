@@ -1,10 +1,12 @@
 /** Keeps responses, conversations and event logs in PostgreSQL, for any number of processes. */
+
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
+import { MONTH_MS, type ResponseMethods } from '../shared/store-parts.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresEvents } from './events.ts';
-import { postgresResponses, type ResponseMethods, sweeper } from './responses.ts';
+import { postgresResponses, sweeper } from './responses.ts';
 import { isPool, isPrefix, migrate, POOL, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
 
 export type { PostgresClient, PostgresPool, PostgresQueries } from './schema.ts';
@@ -34,8 +36,6 @@ export interface PostgresStore extends ResponseMethods {
   /** Does nothing, because the host ends the pool. */
   close(): void;
 }
-
-const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them. Throws a

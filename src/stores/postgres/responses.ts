@@ -1,14 +1,7 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
-import { hash } from 'node:crypto';
-import {
-  type ResponseStore,
-  type StoredResponse,
-  TooManyBytes,
-  versionOf,
-  type WithAll,
-  withinBytes,
-} from '../../ports/store.ts';
+import { type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
+import { digestOf, type ResponseMethods } from '../shared/store-parts.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** The context of all kinds of rows in PostgreSQL. */
@@ -19,9 +12,6 @@ export interface PostgresPlace {
   readonly ttlMs: number;
   readonly now: () => number;
 }
-
-/** The store's methods for responses. */
-export type ResponseMethods = WithAll<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace): ResponseMethods {
@@ -55,11 +45,6 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
       return withinBytes(responsesFrom(rows), maxBytes);
     },
   };
-}
-
-/** A digest of the text; JSON preserves lone surrogates, which UTF-8 does not. */
-export function digestOf(text: string): Uint8Array {
-  return hash('sha256', JSON.stringify(text), 'buffer');
 }
 
 function responsesFrom(rows: readonly unknown[]): readonly StoredResponse[] {

@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { ResponseKey } from '../../ports/store.ts';
+import { digestText } from '../shared/store-parts.ts';
 
 /** The part of a client or cluster of the package `redis` (node-redis) that the store uses. */
 export interface NodeRedisClient {
@@ -92,13 +93,8 @@ export interface RedisKeys {
 /** The braces put all keys of a scope into one slot of a cluster, so that a chain is on one node. */
 export function redisKeys(prefix: string): RedisKeys {
   const named = (kind: string) => (key: ResponseKey) =>
-    `{${prefix}:${digestOf(key.scope)}}:${kind}:${digestOf(key.id)}`;
+    `{${prefix}:${digestText(key.scope)}}:${kind}:${digestText(key.id)}`;
   return { response: named('response'), conversation: named('conversation'), events: named('events') };
-}
-
-/** A digest of the text; JSON preserves lone surrogates, which UTF-8 does not. */
-export function digestOf(text: string): string {
-  return hash('sha256', JSON.stringify(text), 'base64url');
 }
 
 /** A number of bytes that Lua reads exactly. */

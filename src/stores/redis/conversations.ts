@@ -9,7 +9,8 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { boundOf, digestOf, type RedisScript, redisScript } from './client.ts';
+import { digestText } from '../shared/store-parts.ts';
+import { boundOf, type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 /** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */
@@ -174,7 +175,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
       return withinBytes(texts.map(itemFrom), maxBytes);
     },
     async page(key, { limit, order, after, before }) {
-      const ids = [after, before].map((id) => (id === undefined ? '' : digestOf(id)));
+      const ids = [after, before].map((id) => (id === undefined ? '' : digestText(id)));
       // The cast: that is the script's result.
       const [more, texts] = (await run(PAGE, keys.conversation(key), String(limit), order, ...ids)) as PageAnswer;
       const items = texts.map(itemFrom);
@@ -184,10 +185,10 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     },
     async find(key, itemIds) {
       if (itemIds.length === 0) return [];
-      return (await textsOf(FIND, keys.conversation(key), ...itemIds.map(digestOf))).map(itemFrom);
+      return (await textsOf(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(itemFrom);
     },
     async removeItem(key, itemId) {
-      return Number(await run(REMOVE_ITEM, keys.conversation(key), digestOf(itemId))) > 0;
+      return Number(await run(REMOVE_ITEM, keys.conversation(key), digestText(itemId))) > 0;
     },
   };
 }
@@ -196,7 +197,7 @@ type PageAnswer = readonly [more: number, texts: readonly string[]];
 
 /** The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON. */
 function textOf(item: Item): string {
-  return `${typeof item.id === 'string' ? digestOf(item.id) : ''}\n${JSON.stringify(item)}`;
+  return `${typeof item.id === 'string' ? digestText(item.id) : ''}\n${JSON.stringify(item)}`;
 }
 
 function itemFrom(text: string): Item {

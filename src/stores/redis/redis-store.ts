@@ -1,10 +1,12 @@
 /** Keeps responses, conversations and event logs in Redis, for any number of processes. */
+
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import { MONTH_MS, type ResponseMethods } from '../shared/store-parts.ts';
 import { isRedisClient, type RedisClient, redisKeys, redisScript, scriptsOn } from './client.ts';
 import { type ConversationMethods, redisConversations } from './conversations.ts';
 import { redisEvents } from './events.ts';
-import { type ResponseMethods, redisResponses } from './responses.ts';
+import { redisResponses } from './responses.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
 
@@ -34,7 +36,6 @@ export interface RedisStore extends ResponseMethods {
   close(): void;
 }
 
-const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 const OLDEST_MAJOR_VERSION = 6;
 const INFO = redisScript(`return redis.call('INFO', 'server')`);
 

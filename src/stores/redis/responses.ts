@@ -1,14 +1,7 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
-import {
-  type ResponseKey,
-  type ResponseStore,
-  type StoredResponse,
-  TooManyBytes,
-  versionOf,
-  type WithAll,
-  withinBytes,
-} from '../../ports/store.ts';
-import { digestOf, type RedisKeys, type RunScript, redisScript } from './client.ts';
+import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
+import { digestText, type ResponseMethods } from '../shared/store-parts.ts';
+import { type RedisKeys, type RunScript, redisScript } from './client.ts';
 
 /** The context of all kinds of values in Redis. */
 export interface RedisPlace {
@@ -50,9 +43,6 @@ while key and #found < tonumber(ARGV[1]) do
 end
 return found`);
 
-/** The store's methods for responses. */
-export type ResponseMethods = WithAll<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
-
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseMethods {
   const lifeOf = ({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse) =>
@@ -87,7 +77,7 @@ function textOf(response: StoredResponse): string {
   const { previousId, version: _, ...fields } = response;
   const version = versionOf(response);
   const json = JSON.stringify({ ...(version > 0 ? { version } : {}), ...fields, previousId });
-  return `${previousId === undefined ? '' : digestOf(previousId)}\n${json}`;
+  return `${previousId === undefined ? '' : digestText(previousId)}\n${json}`;
 }
 
 function responseFrom(text: string): StoredResponse {

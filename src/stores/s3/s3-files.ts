@@ -1,4 +1,5 @@
 /** Keeps uploaded files in a bucket of S3, or of a server that speaks its protocol. */
+
 import { randomUUID } from 'node:crypto';
 import {
   type ByteRange,
@@ -17,6 +18,7 @@ import { checkOptions, isFunction, milliseconds } from '../../ports/host/options
 import type { ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
+import { HOUR_MS } from '../shared/store-parts.ts';
 import { Bucket, isMissing, type S3ClientLike } from './bucket.ts';
 import { type Entry, Keys, newPlace, type Place, type Reason } from './keys.ts';
 
@@ -34,7 +36,6 @@ export interface S3FilesOptions {
   readonly now?: (() => number) | undefined;
 }
 
-const HOUR_MS = 60 * 60 * 1000;
 /** The time between two sweeps for files that have expired or were left over. */
 const SWEEP_MS = 60_000;
 /** The most marks that one sweep handles. */

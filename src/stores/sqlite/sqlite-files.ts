@@ -1,4 +1,5 @@
 /** Keeps uploaded files in an SQLite database, for any number of processes of one machine; they survive restarts. */
+
 import { setImmediate as breathe } from 'node:timers/promises';
 import {
   type ByteRange,
@@ -13,6 +14,7 @@ import {
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
+import { HOUR_MS } from '../shared/store-parts.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { FileRows } from './file-rows.ts';
 
@@ -25,8 +27,6 @@ export interface SqliteFilesOptions {
   /** The clock, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Keeps files in pieces of 256 KiB, each of which is one write, so that neither memory nor other requests wait for a whole

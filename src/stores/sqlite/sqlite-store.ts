@@ -1,7 +1,9 @@
 /** Keeps responses, conversations and event logs in an SQLite database, for any number of processes of one machine; they survive restarts. */
+
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
+import { MONTH_MS } from '../shared/store-parts.ts';
 import { type SqliteConversations, sqliteConversations } from './conversations.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { type SqliteEvents, sqliteEvents } from './events.ts';
@@ -35,8 +37,6 @@ interface Tables {
   readonly conversations: SqliteConversations;
   readonly events: SqliteEvents;
 }
-
-const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * Keeps responses, conversations and event logs in the database. When `put` returns, the data is on the disk and survives a crash of

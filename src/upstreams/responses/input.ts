@@ -2,10 +2,10 @@
 
 import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
-import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** An item in the form the other server needs: complete, except for fields that only report progress. */

@@ -133,7 +133,7 @@ describe('validateCreate', () => {
       requested({ prompt: { id: 'pmpt_1' } }),
       refused('unsupported_parameter', 'prompt', 'Prompt templates are not supported here; send the text itself.'),
     ],
-  ])('[D-19] [S-03] says what is wrong with %j', (body, error) => {
+  ])('[D-19] [S-03] reports what is wrong with %j', (body, error) => {
     expect(refusal(body)).toEqual(error);
   });
 

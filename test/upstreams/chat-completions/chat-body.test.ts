@@ -103,7 +103,7 @@ describe('toChatBody', () => {
     });
   });
 
-  it('[S-05] says nothing of tools where there are none, since servers refuse a choice of nothing', () => {
+  it('[S-05] sends nothing of tools where there are none, since servers refuse a choice of nothing', () => {
     expect(body({ toolChoice: 'auto', parallelToolCalls: true })).toEqual({});
   });
 

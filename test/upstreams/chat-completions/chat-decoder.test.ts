@@ -136,7 +136,7 @@ describe('chatDecoder', () => {
   it.each([
     ['an empty object', [{ choices: [], usage: {} }, chunk({}, { finish_reason: 'stop' })]],
     ['null', [{ choices: [], usage: null }, chunk({}, { finish_reason: 'stop' })]],
-  ])('[S-10] says nothing of usage that is %s', (_, chunks) => {
+  ])('[S-10] sends nothing of usage that is %s', (_, chunks) => {
     expect(decode(chunks)).toEqual([STOP]);
   });
 
@@ -183,7 +183,7 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it('[S-08] says nothing for reasoning that is empty or absent', () => {
+  it('[S-08] emits nothing for reasoning that is empty or absent', () => {
     const details = [{ type: 'reasoning.text', text: '' }, null, 'text'];
     expect(written(chunk({ reasoning_content: '', reasoning: null }), chunk({ reasoning_details: details }))).toEqual(
       [],
@@ -213,7 +213,7 @@ describe('chatDecoder', () => {
     expect(() => written(...Array(17).fill(large))).toThrow('more than this server keeps');
   });
 
-  it('[S-08] reads thinking tags unless the host says that they are text', () => {
+  it('[S-08] reads thinking tags unless the host declares that they are text', () => {
     const chunks = [chunk({ content: '<think>Hm</think>Yes' })];
     expect([decode(chunks), decode(chunks, { think: false })]).toEqual([
       [reasoning('Hm'), text('Yes'), STOP],
@@ -301,7 +301,7 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it('[P-08] [P-14] says nothing for chunks without anything to say', () => {
+  it('[P-08] [P-14] emits nothing for chunks without content', () => {
     const empty = [
       {},
       { choices: null },

@@ -11,6 +11,7 @@ import type { LogProb } from '../../../src/protocol/items.ts';
 import { logProbsIn } from '../../../src/protocol/json/log-probs.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { RULES } from '../../apis/chat-completions/rules.ts';
+import { describeShared, listShared, readShared } from '../../support/shared.ts';
 
 /** What the memo reads of the chunks in turn; it learns from those that it leaves to the parser. */
 function readAll(memo: ChunkMemo, chunks: readonly string[]) {
@@ -322,5 +323,49 @@ describe('what the memo reads', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+
+  /** One kind of chunk, so that the memo reads it, then the same with characters replaced, which may be no JSON. */
+  const damaged = fc.record({
+    kind: make,
+    words: fc.array(fc.tuple(word, other), { minLength: 4, maxLength: 12 }),
+    faults: fc.array(fc.tuple(fc.nat(), fc.constantFrom('"', '\\', '{', '}', ',', ' ', '\u0000', 'é', '0')), {
+      maxLength: 3,
+    }),
+    from: fc.nat(11),
+  });
+
+  it('[Q-03] is what parsing gives, and fails where parsing fails, whichever characters are damaged', () => {
+    let read = 0;
+    fc.assert(
+      fc.property(damaged, ({ kind, words, faults, from }) => {
+        const chunks = words.map(([text, more], index) => {
+          const data = JSON.stringify(kind(text, more));
+          return index < from ? data : withFaults(data, faults);
+        });
+        const found = decoded(chunks, chunkMemo());
+        read += found.read;
+        expect(found.written).toEqual(decoded(chunks, NEVER).written);
+      }),
+      { numRuns: 3000 },
+    );
+    expect(read).toBeGreaterThan(1000);
+  });
+});
+
+/** Each fault replaces the character at its place. */
+function withFaults(data: string, faults: readonly (readonly [place: number, character: string])[]): string {
+  const characters = [...data];
+  for (const [place, character] of faults) characters[place % characters.length] = character;
+  return characters.join('');
+}
+
+describeShared('what the memo reads of a recorded stream', () => {
+  it.each(listShared('corpus/chat-stream', '.sse'))('[Q-03] is what parsing gives: %s', (name) => {
+    const chunks = readShared(`corpus/chat-stream/${name}`)
+      .split(/\r?\n/)
+      .filter((line) => line.startsWith('data: {'))
+      .map((line) => line.slice('data: '.length));
+    expect(decoded(chunks, chunkMemo()).written).toEqual(decoded(chunks, NEVER).written);
   });
 });

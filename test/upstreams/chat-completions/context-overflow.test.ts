@@ -234,7 +234,7 @@ const ANSWERS: readonly (readonly [server: string, status: number, body: unknown
   ['Alibaba', 400, nested('<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]')],
 ];
 
-it.each(ANSWERS)('[F-24] %s says so with status %s: %j', (_, status, body) => {
+it.each(ANSWERS)('[F-24] %s reports it with status %s: %j', (_, status, body) => {
   const { code, status: reported, type, message } = upstreamError(status, body);
   expect([code, reported, type, message.length > 0]).toEqual([
     'context_length_exceeded',

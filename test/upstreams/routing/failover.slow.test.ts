@@ -388,7 +388,7 @@ describe('[X-11] the circuit breaker', () => {
     expect(upstream.servers?.()[0]?.state).toBe('closed');
   });
 
-  it('does not open for a server that says when it is back', async () => {
+  it('does not open for a server that reports when it is back', async () => {
     const servers = await pair(refuses(429, { 'retry-after': '1' }), says('back'));
     const times = clock();
     const upstream = over(servers, { breaker: { failures: 1, resetMs: 60_000 } });

@@ -68,7 +68,7 @@ describe('[X-11] withKeys', () => {
     expect([await textOf(upstream), sent()]).toEqual([`refused_${status}`, [ONE]]);
   });
 
-  it('says when to come back where all keys rest, and shows none of them', async () => {
+  it('reports when to come back where all keys rest, and shows none of them', async () => {
     const { server, upstream } = await keyed([ONE, TWO]);
     clock();
     const text = (key: string) =>

@@ -6,7 +6,7 @@ import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
+import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { checkRequested } from '../../../tools/check-requested.ts';
 import { modelToolset } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';

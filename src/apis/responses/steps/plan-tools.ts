@@ -9,7 +9,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
+import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { type ClientTool, modelNameOf, readClientTools } from './client-tools.ts';

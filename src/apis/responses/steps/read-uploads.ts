@@ -8,7 +8,7 @@ import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemType } from '../../../protocol/responses/item-type.ts';
 import { partFields } from '../../../protocol/responses/schema.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { namesServing } from '../../../tools/toolset.ts';
 import { filesOfContainer } from '../../../uploads/container-files.ts';
 import { hasDocument, InlineTexts } from '../../../uploads/inline-text.ts';

@@ -9,7 +9,7 @@ import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-calls/tool-names.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { withNamedFiles } from '../../../tools/code-files.ts';
 import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { ToolPlan } from './plan-tools.ts';
