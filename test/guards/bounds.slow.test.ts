@@ -122,4 +122,19 @@ describe('time', () => {
       await request.outputJson(`{"a":"${whole}`, 'arguments');
     });
   });
+
+  it('is for no text more than thirty times that of prose', () => {
+    const secondsFor = (text: string) => {
+      const whole = text.repeat(Math.ceil(1_000_000 / text.length));
+      const times = [1, 2, 3].map(() => {
+        const { user } = process.cpuUsage();
+        pii().scan?.(whole, 0, true);
+        return process.cpuUsage().user - user;
+      });
+      return Math.min(...times);
+    };
+    const prose = secondsFor(PROSE);
+    const slow = HOSTILE.filter((text) => secondsFor(text) > 30 * prose);
+    expect(slow).toEqual([]);
+  });
 });

@@ -35,7 +35,7 @@ export function ibanAt(text: string, at: number, isEnd: boolean): number {
     compact += text[next];
     if (compact.length === 2) length = IBAN_LENGTHS[compact.toUpperCase()] ?? 0;
   }
-  if (length === 0 || !isChecked(compact.toUpperCase())) return NONE;
+  if (length === 0 || !isChecked(compact)) return NONE;
   if (next === text.length && !isEnd) return MORE;
   return isAlphanumeric(text.charCodeAt(next)) ? NONE : next;
 }
@@ -44,11 +44,12 @@ function isGap(unit: number): boolean {
   return unit === BLANK || unit === DASH;
 }
 
-/** ISO 7064, mod 97-10. */
+/** ISO 7064, mod 97-10: the first four characters count last. */
 function isChecked(iban: string): boolean {
   let rest = 0;
-  for (const character of iban.slice(4) + iban.slice(0, 4)) {
-    const value = Number.parseInt(character, 36);
+  for (let at = 0; at < iban.length; at += 1) {
+    const unit = iban.charCodeAt((at + 4) % iban.length);
+    const value = isDigit(unit) ? unit - 0x30 : (unit | 0x20) - 0x57;
     rest = (rest * (value > 9 ? 100 : 10) + value) % 97;
   }
   return rest === 1;
