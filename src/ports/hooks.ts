@@ -4,7 +4,6 @@ import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
-import type { ApiName } from './endpoints/endpoint-request.ts';
 import type { GuardInfo } from './guard.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
@@ -91,7 +90,7 @@ export interface ApprovalInfo {
 /** One request with its content, before the model is called. */
 export interface ObservedTurn extends RequestInfo {
   /** The API that the client speaks. */
-  readonly api: ApiName;
+  readonly api: 'responses' | 'chat-completions' | 'messages';
   /** The body as the router received it, in the words of that API, with whatever secrets the client wrote into it. */
   readonly body: unknown;
   /** The signal of all its model calls; aborted when the answer is no longer wanted. */

@@ -1,5 +1,6 @@
 /** One request as the core receives it, independent of any framework. */
 import { ApiError } from '../../protocol/errors.ts';
+import type { ObservedTurn } from '../hooks.ts';
 import type { TurnContext } from '../turn-context.ts';
 
 /** The argument of a handler. Header names are lower case. */
@@ -35,13 +36,7 @@ export interface EndpointRequest {
 }
 
 /** A request in the words of the API that the client speaks. */
-export interface ClientRequest {
-  readonly api: ApiName;
-  readonly body: unknown;
-}
-
-/** The APIs that answer with a model's output. */
-export type ApiName = 'responses' | 'chat-completions' | 'messages';
+export type ClientRequest = Pick<ObservedTurn, 'api' | 'body'>;
 
 /** A turn that the server stops has a reason that is reported to the client; a turn whose client left has none. */
 export function hasLeft(signal: AbortSignal): boolean {
