@@ -11,15 +11,6 @@ import type { OnStep } from './step.ts';
 import type { ServerProtocol, ToolProgress } from './tool-provider.ts';
 import type { ModelAttempt, OnAttempt } from './upstream.ts';
 
-/** A request in the words of the API that the client speaks. */
-export interface ClientRequest {
-  readonly api: ApiName;
-  readonly body: unknown;
-}
-
-/** The APIs that answer with a model's output. */
-export type ApiName = 'responses' | 'chat-completions' | 'messages';
-
 /** One request, before the model is called. */
 export interface RequestInfo {
   /** The value of the `x-request-id` header of the answer. */
@@ -106,7 +97,7 @@ export interface ApprovalInfo {
 /** One request with its content, before the model is called. */
 export interface ObservedTurn extends RequestInfo {
   /** The API that the client speaks. */
-  readonly api: ApiName;
+  readonly api: 'responses' | 'chat-completions' | 'messages';
   /** The body as the router received it, in the words of that API, with whatever secrets the client wrote into it. */
   readonly body: unknown;
   /** The signal of all its model calls; aborted when the answer is no longer wanted. */

@@ -7,13 +7,18 @@ import { balanced } from '../../src/upstreams/routing/index.ts';
 import { type InspectedApp, startInspected } from './inspected-app.ts';
 
 let app: InspectedApp;
+/** What else a test has opened. */
+const opened: (() => unknown)[] = [];
 
 async function start(inspector: InspectorOptions = {}, options: RouterOptions = {}): Promise<InspectedApp> {
   app = await startInspected(inspector, options);
   return app;
 }
 
-afterEach(() => app.close());
+afterEach(async () => {
+  await app.close();
+  for (const close of opened.splice(0)) await close();
+});
 
 const MESSAGE = {
   model: 'fake-model',
@@ -134,6 +139,11 @@ describe('the upstreams', () => {
     const gone = await startFakeUpstream();
     await gone.close();
     const [eu, us] = [gone, model].map(({ baseURL }) => chatCompletionsUpstream({ baseURL, retries: 0 }));
+    opened.push(
+      model.close,
+      () => eu?.close?.(),
+      () => us?.close?.(),
+    );
     const targets = [
       { name: 'eu', upstream: eu as Upstream },
       { name: 'us', upstream: us as Upstream },
@@ -159,6 +169,5 @@ describe('the upstreams', () => {
         { host: hostOf(model), attempts: 2, failures: 0 },
       ].toSorted((one, other) => one.host.localeCompare(other.host)),
     );
-    await Promise.all([model.close(), eu?.close?.(), us?.close?.()]);
   });
 });

@@ -1,5 +1,5 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
-import type { ApiName, RequestInfo } from '../../ports/hooks.ts';
+import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
 import type { Usage } from '../../protocol/events.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
@@ -39,7 +39,7 @@ export class Recording {
   body: Kept = NOTHING_KEPT;
   previousId: string | undefined = undefined;
   conversation: string | undefined = undefined;
-  api: ApiName = 'responses';
+  api: ObservedTurn['api'] = 'responses';
   events = 0;
   firstOutput: number | undefined = undefined;
   duration: number | undefined = undefined;

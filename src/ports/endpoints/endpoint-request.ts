@@ -1,6 +1,6 @@
 /** One request as the core receives it, independent of any framework. */
 import { ApiError } from '../../protocol/errors.ts';
-import type { ClientRequest } from '../hooks.ts';
+import type { ObservedTurn } from '../hooks.ts';
 import type { TurnContext } from '../turn-context.ts';
 
 /** The argument of a handler. Header names are lower case. */
@@ -34,6 +34,9 @@ export interface EndpointRequest {
   /** Closes the client's connection, if it does not read its answer. */
   readonly disconnect?: (() => void) | undefined;
 }
+
+/** A request in the words of the API that the client speaks. */
+export type ClientRequest = Pick<ObservedTurn, 'api' | 'body'>;
 
 /** A turn that the server stops has a reason that is reported to the client; a turn whose client left has none. */
 export function hasLeft(signal: AbortSignal): boolean {
