@@ -19,23 +19,41 @@ const chat = {
   toolsIn: ({ tools = [] }) => tools.map((tool) => tool.function.name),
   resultsIn: ({ messages = [] }) => messages.filter(({ role }) => role === 'tool').map(({ content }) => content),
   says: (text) => ({ body: textStream(text) }),
-  calls: (id, name, args) => ({ body: toolCallStream([{ id, name, arguments: JSON.stringify(args) }]) }),
+  calls: (list) => ({ body: toolCallStream(list) }),
   options: (baseURL) => ({ upstream: chatCompletionsUpstream({ baseURL, apiKey }) }),
 };
 
-/** The answer in the Messages API: one block, and why it ended. */
-function message(block, delta, stop_reason) {
+/** With a tool that the company runs for its agents. */
+const chatWithTools = {
+  ...chat,
+  options: (baseURL) => ({
+    ...chat.options(baseURL),
+    tools: functionTools({ company_weather: { execute: () => 'Sunny in Bonn.' } }),
+  }),
+};
+
+/** The answer in the Messages API: blocks, each with all that is added to it, and why it ended. */
+function message(blocks, stop_reason) {
   const start = { id: 'msg_there', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null };
   return eventStream(
     frames(
       { type: 'message_start', message: { ...start, usage: { input_tokens: 9, output_tokens: 1 } } },
-      { type: 'content_block_start', index: 0, content_block: block },
-      { type: 'content_block_delta', index: 0, delta },
-      { type: 'content_block_stop', index: 0 },
+      ...blocks.flatMap(([content_block, delta], index) => [
+        { type: 'content_block_start', index, content_block },
+        { type: 'content_block_delta', index, delta },
+        { type: 'content_block_stop', index },
+      ]),
       { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 12 } },
       { type: 'message_stop' },
     ),
   );
+}
+
+function useOf({ id, name, arguments: json }) {
+  return [
+    { type: 'tool_use', id, name, input: {} },
+    { type: 'input_json_delta', partial_json: json },
+  ];
 }
 
 const anthropic = {
@@ -45,13 +63,17 @@ const anthropic = {
       .flatMap(({ content }) => (Array.isArray(content) ? content : []))
       .filter(({ type }) => type === 'tool_result')
       .map(({ content }) => JSON.stringify(content)),
-  says: (text) => message({ type: 'text', text: '' }, { type: 'text_delta', text }, 'end_turn'),
-  calls: (id, name, args) =>
+  says: (text) =>
     message(
-      { type: 'tool_use', id, name, input: {} },
-      { type: 'input_json_delta', partial_json: JSON.stringify(args) },
-      'tool_use',
+      [
+        [
+          { type: 'text', text: '' },
+          { type: 'text_delta', text },
+        ],
+      ],
+      'end_turn',
     ),
+  calls: (list) => message(list.map(useOf), 'tool_use'),
   options: (baseURL) => ({ upstream: anthropicUpstream({ baseURL, apiKey }) }),
 };
 
@@ -64,19 +86,26 @@ const anthropicWithTools = {
   }),
 };
 
-/** The answer in the Responses API: one item. */
-function response(item, begun, delta) {
+/** The answer in the Responses API: items, each as it begins and with all that is added to it. */
+function response(items) {
   const about = { id: 'resp_there', object: 'response', output: [] };
   const usage = { input_tokens: 9, output_tokens: 12, total_tokens: 21 };
   return eventStream(
     frames(
       { type: 'response.created', response: { ...about, status: 'in_progress' } },
-      { type: 'response.output_item.added', output_index: 0, item: { ...item, ...begun } },
-      { output_index: 0, item_id: item.id, ...delta },
-      { type: 'response.output_item.done', output_index: 0, item },
+      ...items.flatMap(([item, begun, delta], output_index) => [
+        { type: 'response.output_item.added', output_index, item: { ...item, ...begun } },
+        { output_index, item_id: item.id, ...delta },
+        { type: 'response.output_item.done', output_index, item },
+      ]),
       { type: 'response.completed', response: { ...about, status: 'completed', usage } },
     ),
   );
+}
+
+function callItem({ id, ...call }) {
+  const item = { id: `fc_${id}`, type: 'function_call', status: 'completed', call_id: id, ...call };
+  return [item, { arguments: '' }, { type: 'response.function_call_arguments.delta', delta: call.arguments }];
 }
 
 const responses = {
@@ -87,19 +116,16 @@ const responses = {
     const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
     const item = { id: 'msg_there', type: 'message', role: 'assistant', status: 'completed', content };
     const delta = { type: 'response.output_text.delta', content_index: 0, delta: text, logprobs: [] };
-    return response(item, { content: [] }, delta);
+    return response([[item, { content: [] }, delta]]);
   },
-  calls(call_id, name, args) {
-    const json = JSON.stringify(args);
-    const item = { id: `fc_${call_id}`, type: 'function_call', status: 'completed', call_id, name, arguments: json };
-    return response(item, { arguments: '' }, { type: 'response.function_call_arguments.delta', delta: json });
-  },
+  calls: (list) => response(list.map(callItem)),
   options: (baseURL) => ({ upstream: responsesUpstream({ baseURL, apiKey }) }),
 };
 
 /** By the name of the upstream that speaks to it. */
 export const modelServers = {
   chatCompletionsUpstream: chat,
+  'chatCompletionsUpstream, with tools': chatWithTools,
   responsesUpstream: responses,
   'anthropicUpstream, passed on': anthropic,
   'anthropicUpstream, with tools': anthropicWithTools,

@@ -33,11 +33,16 @@ function modelFor({ calls }, server) {
     const tools = server.toolsIn(body);
     if (tools.length === 0) return server.says('A title');
     const done = server.resultsIn(body).length;
-    const call = calls[done];
-    if (call === undefined) return server.says(DONE);
-    if (!tools.includes(call.name)) return server.says(`I was not offered ${call.name}.`);
-    return server.calls(`call_${done + 1}`, call.name, call.arguments);
+    const list = [calls[done] ?? []].flat();
+    if (list.length === 0) return server.says(DONE);
+    const missing = list.find(({ name }) => !tools.includes(name));
+    if (missing) return server.says(`I was not offered ${missing.name}.`);
+    return server.calls(list.map((call, index) => callOf(call, done + index)));
   };
+}
+
+function callOf({ name, arguments: args }, index) {
+  return { id: `call_${index + 1}`, name, arguments: JSON.stringify(args) };
 }
 
 /** As SGLang says it, and as no agent knows it. */
@@ -93,7 +98,7 @@ function output({ program, args, env }, { home, work }) {
 }
 
 function faultsOf(scene, { written, work, server, requests, posts }) {
-  const { reported, makes, finds, brings, counts, fills, websocket = false } = scene;
+  const { reported, makes, finds, brings, counts, fills, hides, websocket = false } = scene;
   if (counts)
     return posts.some((url) => url.includes('count_tokens'))
       ? []
@@ -110,6 +115,7 @@ function faultsOf(scene, { written, work, server, requests, posts }) {
       ? ''
       : 'the context was not brought',
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
+    hides && written.includes(hides) ? `the agent saw ${hides}` : '',
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
     (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);

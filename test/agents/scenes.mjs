@@ -185,12 +185,12 @@ function asDocumented(start, ...where) {
 }
 
 /**
- * Each scene: the agent runs the tools that the model calls, sends the model their results, and shows what it answers. `reported` is what
- * the model must have received of a run, and `makes` what must then be in the file. With `searches` the server
- * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
- * its first message must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the
- * context of the model is full after its first call, and the agent prints this when it has made a summary. `upstream` is the one behind
- * the Messages API; without it the example app is asked.
+ * Each scene: the agent runs the tools that the model calls, one after the other or those of a list at once, sends the
+ * model their results, and shows what it answers. `reported` is what the model must have received of a run, and `makes` what must
+ * then be in the file. With `searches` the server searches the web; `finds` is a tool that the model is not offered at first,
+ * `brings` what a request must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the context of
+ * the model is full after its first call, and the agent prints this when it has made a summary. It must
+ * never print what the API `hides`. `upstream` is the one behind the Messages API; without it the example app is asked.
  */
 export const scenes = [
   {
@@ -267,6 +267,21 @@ export const scenes = [
     makes: MADE,
   },
   ...overEachUpstream(CLAUDE_SCENES),
+  {
+    name: "Claude Code has the company's tool run beside its own, and does not see it",
+    upstream: 'chatCompletionsUpstream, with tools',
+    start: claude(),
+    calls: [
+      [
+        { name: 'company_weather', arguments: {} },
+        { name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } },
+      ],
+    ],
+    reported: /SHELL_RAN/,
+    brings: 'Sunny in Bonn.',
+    hides: 'company_weather',
+    makes: MADE,
+  },
   {
     name: 'pi runs a command',
     start: pi,

@@ -66,6 +66,16 @@ function endIn(events: readonly unknown[]): JsonObject {
   return { stop_reason, stop_sequence };
 }
 
+/** Tokens written to the cache and read from it, as they are counted last. */
+function cacheIn(events: readonly unknown[]): readonly unknown[] {
+  const counts = (events as readonly StreamEvent[]).flatMap(({ message, usage }) => [
+    (message as JsonObject | undefined)?.usage,
+    usage,
+  ]);
+  const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = Object.assign({}, ...counts);
+  return [written ?? 0, read ?? 0];
+}
+
 /** What is the same through items: signatures are sealed on the way, and citations have no place in the stream's past. */
 function meant({ segments, status, usage, thoughts, cited }: MessagesReading) {
   return { segments, status, usage, thoughts: thoughts.length, cited: cited.map(([url]) => url) };
@@ -85,7 +95,7 @@ describeShared('a recorded Messages stream', () => {
     const end = endIn(dataOf(text));
     const request = end.stop_sequence ? { stop_sequences: [end.stop_sequence] } : {};
     const events = await askEvents(running.url, request);
-    expect(endIn(events)).toEqual(end);
+    expect([endIn(events), cacheIn(events)]).toEqual([end, cacheIn(dataOf(text))]);
     const again = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
     expect(meant(readMessagesStream(again))).toEqual(meant(readMessagesStream(text)));
     const streamed = messageOf(events);

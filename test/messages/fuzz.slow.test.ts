@@ -21,6 +21,7 @@ const WHOLE = {
     { name: 'look', description: 'Looks.', input_schema: { type: 'object' } },
     { name: 'far', input_schema: { type: 'object' }, defer_loading: true },
     { type: 'web_search_20250305', name: 'web_search', allowed_domains: ['a.example'], user_location: { city: 'B' } },
+    { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2 },
     {
       type: 'mcp_toolset',
       mcp_server_name: 'docs',
@@ -62,7 +63,16 @@ const WHOLE = {
       role: 'user',
       content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'tool_reference', tool_name: 'far' }] }],
     },
-    { role: 'system', content: [{ type: 'tool_removal', tool: { type: 'tool_reference', name: 'far' } }] },
+    {
+      role: 'system',
+      content: [
+        { type: 'tool_removal', tool: { type: 'tool_reference', name: 'far' } },
+        {
+          type: 'tool_addition',
+          tool: { type: 'tool_definition', definition: { name: 'new', input_schema: { type: 'object' } } },
+        },
+      ],
+    },
     USER,
   ],
 };

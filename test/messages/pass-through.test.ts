@@ -1,6 +1,7 @@
 /** A model server that speaks the API itself receives the request as it is, and the client its answer, byte for byte. */
 
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { tokenBudget } from '../../src/budgets/index.ts';
 import { pii } from '../../src/guards/index.ts';
 import { functionTools, type ResponseInfo, type RouterOptions } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
@@ -70,6 +71,20 @@ it('[X-12] [C-29] reads what guards must see instead', async () => {
     true,
     false,
   ]);
+});
+
+it('[X-12] [C-28] counts what is passed on in the budget of the tenant', async () => {
+  const budget = tokenBudget({ scope: () => 'a', limits: { tokens: { points: 30, duration: 60 } } });
+  await start({ budget, scope: () => 'a' });
+  reply(STREAM);
+  const left: (string | null)[] = [];
+  for (let asked = 0; asked < 2; asked += 1) {
+    const answer = await ask(app.url, { stream: true });
+    left.push(answer.headers.get('x-ratelimit-remaining-tokens'));
+    expect(await answer.text()).toBe(STREAM);
+  }
+  const refused = await askJson(app.url);
+  expect([left, refused.status, refused.body.error.type]).toEqual([['30', '9'], 429, 'rate_limit_error']);
 });
 
 it('[X-12] passes a whole message on byte for byte', async () => {

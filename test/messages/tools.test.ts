@@ -125,6 +125,12 @@ describe("the host's own tools", () => {
     app.fake.reply(calls(call('weather', { at: 'Bonn' })));
     const { body } = await askJson(app.url);
     expect([body.stop_reason, body.content.map(({ type }) => type)]).toEqual(['pause_turn', ['redacted_thinking']]);
+    app.fake.reply(says('Sunny.'));
+    const { body: more } = await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }] });
+    expect([more.stop_reason, more.content]).toEqual(['end_turn', [{ type: 'text', text: 'Sunny.' }]]);
+    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    const notRun = expect.stringContaining('Not run');
+    expect(told.map((each) => each.content)).toEqual(['Sunny in Bonn.', 'Sunny in Bonn.', notRun]);
   });
 });
 

@@ -167,6 +167,12 @@ describe('a request', () => {
     [{ type: 'none' }, 'none', undefined],
     [{ type: 'tool', name: 'look' }, { type: 'function', function: { name: 'look' } }, undefined],
     [{ type: 'auto', disable_parallel_tool_use: true }, 'auto', false],
+    [{ type: 'any', disable_parallel_tool_use: true }, 'required', false],
+    [
+      { type: 'tool', name: 'look', disable_parallel_tool_use: true },
+      { type: 'function', function: { name: 'look' } },
+      false,
+    ],
   ])('[X-12] offers its tools with the choice %j', async (tool_choice, chosen, parallel) => {
     const body = await sent({ tools: [TOOL], tool_choice });
     expect(body.tools).toEqual([CHAT_TOOL]);
