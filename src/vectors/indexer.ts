@@ -150,7 +150,7 @@ export class Indexer {
   private async submit(engine: BackgroundEngine, files: number): Promise<void> {
     const first = randomInt(MOST_RUNS);
     try {
-      for (let run = 0; run < Math.min(files, MOST_RUNS); run += 1)
+      for (let run = 0; run < Math.min(files, MOST_RUNS) && !this.isClosed; run += 1)
         await engine.submit({ scope: '', id: `indexing-${(first + run) % MOST_RUNS}` });
     } finally {
       this.wakeIn(this.settings.pollMs);

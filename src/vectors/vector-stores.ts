@@ -25,7 +25,7 @@ export interface VectorStores {
   forgetFile(key: ResponseKey): Promise<void>;
   /** Notes that the vector store is in use, which postpones its expiry. */
   touch(store: StoredVectorStore): Promise<void>;
-  /** Claims no more files, and resolves when those being indexed have ended. */
+  /** Claims no more files, and resolves when those being indexed have ended; on an engine these are given back, for another process. */
   drain(): Promise<void>;
   /** Stops indexing at once, and closes the index, the embedder and the reader of documents; the store of files stays open. May be called twice. */
   close(): Promise<void>;
