@@ -6,7 +6,7 @@ import type { KeepSettings } from '../ports/endpoints/keep.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../ports/store.ts';
-import { ApiError, toApiError } from '../protocol/errors.ts';
+import { ApiError, type ErrorBody, toApiError } from '../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
@@ -83,6 +83,8 @@ export class BackgroundRun implements Run {
   private isReleased = false;
   /** Whether the store failed, so that another process has to do what this one could not. */
   private isUnkept = false;
+  /** Whether its log is no longer this process's. */
+  private isLost = false;
   private hasStarted = false;
   private onBegun: (failure?: unknown) => void = () => {};
   private onDone = () => {};
@@ -149,7 +151,7 @@ export class BackgroundRun implements Run {
 
   private async run(): Promise<void> {
     const { keeper, prepared, stopping } = this.parts;
-    const unwatch = keeper.watch(() => void this.stop());
+    const unwatch = keeper.watch(() => this.lose());
     try {
       await this.listen();
     } catch (error) {
@@ -159,6 +161,7 @@ export class BackgroundRun implements Run {
       unwatch();
       prepared.turn.leave();
       await keeper.end(this.isReleased).catch((error) => this.leaveUnkept(error));
+      if (this.isLost && keeper.isShared) await this.endLost();
       this.onBegun();
       this.onDone();
     }
@@ -210,10 +213,30 @@ export class BackgroundRun implements Run {
     }
     const shown = toApiError(error);
     this.report(shown);
-    const output = this.output.filter(Boolean);
-    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
     await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
-    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
+    await this.take([this.failedEnd(shown.body)]);
+  }
+
+  private lose(): void {
+    this.isLost = true;
+    void this.stop();
+  }
+
+  /** Ends it as failed unless it was ended, deleted or taken over elsewhere: its log alone was lost, which nobody else would see. */
+  private async endLost(): Promise<void> {
+    const { keptStart } = this.parts.prepared;
+    const { body: error } = new ApiError('server_error', 'The response was stopped, because its events were lost.');
+    try {
+      await this.keepEnd(endedResource(keptStart, this.failedEnd(error)));
+    } catch (failure) {
+      if (!(failure instanceof TurnOverruled)) this.leaveUnkept(failure);
+    }
+  }
+
+  private failedEnd(error: ErrorBody): TurnEnd {
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error } as const;
+    return { type: 'turn-end', sequence: this.sequence + 1, output, ...failed };
   }
 
   /** Another process can do what this one could not; the try counts, since each of them may fail at it. */

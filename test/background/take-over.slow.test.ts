@@ -13,7 +13,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
-import { ask, askJson, parseStream, type Stream, send } from '../http/client.ts';
+import { ask, askJson, errorIn, parseStream, type Stream, send } from '../http/client.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
@@ -567,6 +567,26 @@ describe('a response whose log cannot be read', () => {
       expect.stringMatching(/cannot be read/),
     ]);
     expect(await follower.text()).toContain('The events of this response cannot be read.');
+  });
+});
+
+describe('a response whose log was evicted while it runs', () => {
+  it('[S-18] stops, and is stored as failed', async () => {
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    const run = queue.hand(0, keyOf(id));
+    await logged(one, id, 'response.output_text.delta');
+    await store?.events?.delete(keyOf(id));
+    expect(await run.outcome).toBe('ended');
+    const { body } = await send(`${one.url}/responses/${id}`);
+    const again = await send(`${one.url}/responses/${id}?stream=true`);
+    expect([body.status, (body.error as JsonObject).message, errorIn(again.body).code]).toEqual([
+      'failed',
+      'The response was stopped, because its events were lost.',
+      'events_expired',
+    ]);
   });
 });
 
