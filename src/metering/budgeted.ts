@@ -78,7 +78,7 @@ async function counting<Settings extends BudgetSettings>(
 type Counter = Pick<BudgetedTurn, 'count'>;
 
 function metered(upstream: Upstream, counter: Counter, countTokens: TokenCounter): Upstream {
-  const { chat, messages, redact } = upstream;
+  const { chat, messages, speaksMessages: has, redact } = upstream;
   const meterOf = (input: JsonObject) => new CallMeter(counter, countTokens, { model: String(input.model), input });
   return {
     name: upstream.name,
@@ -90,6 +90,7 @@ function metered(upstream: Upstream, counter: Counter, countTokens: TokenCounter
     },
     ...(chat ? { chat: countedBatches(chat.bind(upstream), meterOf) } : {}),
     ...(messages ? { messages: countedBatches(messages.bind(upstream), meterOf) } : {}),
+    ...(has ? { speaksMessages: (model) => has.call(upstream, model) } : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
   };
 }
