@@ -57,14 +57,16 @@ export class CallMeter {
 
   /**
    * Counts the call, once. One that was refused counts nothing; one that is not finished counts at least what had been
-   * written, and one that was aborted counts its input even if nothing had.
+   * written, and one that was aborted counts its input even if nothing had. Resolves when an estimate has been counted;
+   * undefined if there is nothing to wait for.
    */
-  end(wasAborted: boolean): void {
-    if (this.isOver || !(this.hasBegun || wasAborted)) return;
+  end(wasAborted: boolean): Promise<void> | undefined {
+    if (this.isOver || !(this.hasBegun || wasAborted)) return undefined;
     this.isOver = true;
     const { usage, isFinished } = this.answer;
-    if (usage && isFinished) this.count(usage);
-    else void this.estimated(usage).then((estimate) => this.count(estimate));
+    if (!usage || !isFinished) return this.estimated(usage).then((estimate) => this.count(estimate));
+    this.count(usage);
+    return undefined;
   }
 
   private count(usage: Usage): void {
