@@ -150,7 +150,7 @@ function countedBatches(
 ): typeof ask {
   return (body, call) => {
     const meter = meterOf(body);
-    const take = ({ data, whole }: ChatBatch) => meter.takeData(data, whole);
+    const take = ({ data, whole, server }: ChatBatch) => meter.takeData(data, whole, server);
     return counted(ask(body, call), { meter, turns, signal: call.signal, take });
   };
 }

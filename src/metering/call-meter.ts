@@ -24,6 +24,7 @@ export class CallMeter {
   private readonly countTokens: TokenCounter;
   private readonly call: MeteredCall;
   private readonly answer = new AnswerUsage();
+  private server: string | undefined;
   private hasBegun = false;
   private isOver = false;
 
@@ -44,14 +45,16 @@ export class CallMeter {
     for (const event of events) {
       if (event.type === 'usage') Object.assign(this.answer, { usage: event.usage, cost: event.cost });
       else if (event.type === 'finish') this.answer.isFinished = true;
+      else if (event.type === 'model-info') this.server = event.server ?? this.server;
       else if ('text' in event) this.answer.text += event.text;
       else if (event.type === 'tool-call-delta') this.answer.text += event.arguments;
     }
   }
 
   /** The same in the bytes of either API: the data of events, or a whole answer. */
-  takeData(data: readonly string[], isWhole: boolean): void {
+  takeData(data: readonly string[], isWhole: boolean, server?: string): void {
     this.hasBegun = true;
+    this.server = server ?? this.server;
     for (const each of data) this.answer.take(each, isWhole);
   }
 
@@ -70,7 +73,9 @@ export class CallMeter {
   }
 
   private count(usage: Usage): void {
-    this.turn.count({ model: this.call.model, usage, cost: this.answer.cost });
+    const { server } = this;
+    const named = server === undefined ? {} : { server };
+    this.turn.count({ model: this.call.model, usage, cost: this.answer.cost, ...named });
   }
 
   /** Never rejects. */
