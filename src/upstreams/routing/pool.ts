@@ -1,6 +1,12 @@
 /** An upstream over several servers: what all routing upstreams have in common. */
 
-import { type ChatBatch, speaksMessages, type Upstream, type UpstreamCall } from '../../ports/upstream.ts';
+import {
+  type ChatBatch,
+  type ModelServerStatus,
+  speaksMessages,
+  type Upstream,
+  type UpstreamCall,
+} from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
@@ -30,10 +36,16 @@ export interface PoolSettings {
   readonly models: (call: UpstreamCall) => Promise<readonly JsonObject[]>;
 }
 
+/** An upstream over several servers. */
+export interface RoutingUpstream extends Upstream {
+  /** The state of each server, as `servers` and `router.status()` have it. */
+  status(): readonly ModelServerStatus[];
+}
+
 /** The upstream; it has `chat` and `messages` if one of its servers does. */
 export function poolUpstream(
   settings: PoolSettings,
-): Upstream & Required<Pick<Upstream, 'servers' | 'models' | 'close'>> {
+): RoutingUpstream & Required<Pick<Upstream, 'servers' | 'models' | 'close'>> {
   const pool = new Pool(settings);
   const [first] = settings.servers();
   const shared = settings.sharesState ? first?.upstream : undefined;
@@ -52,6 +64,7 @@ export function poolUpstream(
     redact: (error, call) => pool.redact(error, call),
     models: (call) => settings.models(call),
     servers: () => settings.servers().flatMap(({ status }) => status),
+    status: () => settings.servers().flatMap(({ status }) => status),
     close: () => pool.close(),
   };
 }
