@@ -43,8 +43,11 @@ async function begin(
   const turn = await budget.admit(shareOf(request.scope));
   const context = contextOf(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
-  // A router of this package ends the turn itself, which may go on in the background.
-  finished(res, () => budgets.has(budget) && turn.end?.());
+  let counted: () => Promise<void> | undefined = () => undefined;
+  finished(res, () => {
+    // A router of this package ends the turn itself, which may go on in the background.
+    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(counted()).then(() => turn.end?.()));
+  });
   // After the check, so that the body of a refused request is not read.
   const body = await bodyOf(req, DEFAULT_LIMITS);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
@@ -56,7 +59,7 @@ async function begin(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  watch(res, meter, { isKnown, isOurs: () => budgets.has(budget) });
+  counted = watch(res, meter, { isKnown, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', and whether the turn is counted here. */
@@ -65,16 +68,18 @@ interface Counting {
   readonly isOurs: () => boolean;
 }
 
-function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Counting): void {
+/** Returns what tells whether an estimate is still to be counted, once the answer is over. */
+function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Counting): () => Promise<void> | undefined {
   let reader: ReturnType<typeof readerOf> | undefined;
   let isOver = false;
+  let counted: Promise<void> | undefined;
   const finish = (whole: boolean) => {
     if (isOver || !isOurs()) return;
     isOver = true;
     void reader?.settle();
     // Such as the answer of another API, for which no model was called.
     if (!meter.hasRead && (whole || !isKnown)) return;
-    meter.end(!whole);
+    counted = meter.end(!whole);
   };
   onHead(res, (head, layer) => {
     // A refusal costs nothing.
@@ -82,6 +87,7 @@ function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Count
     else reader = readerOf(head, layer, meter, () => finish(true));
   });
   res.once('close', () => finish(res.writableFinished));
+  return () => counted;
 }
 
 /** Reads what is written into the layer from now on, and passes it on. */

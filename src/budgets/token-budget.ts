@@ -44,7 +44,7 @@ export interface TokenBudgetOptions<Req extends NodeRequest = NodeRequest> {
    */
   readonly reserve?: BudgetReserve | undefined;
   /** The cost in dollars of a model call whose server does not report one. Default: nothing. */
-  readonly cost?: ((call: Pick<ModelCallUsage, 'model' | 'usage'>) => number) | undefined;
+  readonly cost?: ((call: Omit<ModelCallUsage, 'cost'>) => number) | undefined;
   /** Where usage is kept. Default: a `memoryLedger()`. */
   readonly ledger?: UsageLedger | undefined;
   /** The tenant of a request, for the middleware; routers have an option of that name. Default: a digest of the API key. */
@@ -218,9 +218,10 @@ class TenantBudgets {
   }
 
   /** Charges usage beyond a limit, too: the answer has already been written. */
-  private count(tenant: string, { model, usage, cost }: ModelCallUsage, requests: number): void {
+  private count(tenant: string, { cost, ...call }: ModelCallUsage, requests: number): void {
+    const { model, usage } = call;
     const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: tokens } = usage;
-    const dollars = cost ?? this.priceOf({ model, usage });
+    const dollars = cost ?? this.priceOf(call);
     const points = { requests: 0, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
     for (const [kind, limiter] of this.limiters) {
       const charge = Math.min(points[kind], MOST_POINTS);
@@ -231,7 +232,7 @@ class TenantBudgets {
     this.settle(() => this.ledger.add(row));
   }
 
-  private priceOf(call: Pick<ModelCallUsage, 'model' | 'usage'>): number {
+  private priceOf(call: Omit<ModelCallUsage, 'cost'>): number {
     try {
       const dollars = this.price?.(call) ?? 0;
       if (dollars >= 0 && Number.isFinite(dollars)) return dollars;

@@ -1,10 +1,11 @@
 /** Takes a request from its tenant's budget, and counts the model calls that it makes. */
-import type { Budget, BudgetedTurn } from '../ports/budget.ts';
+import type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { shareOf } from '../ports/scope.ts';
 import type { MaybePromise } from '../ports/store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
-import type { Upstream } from '../ports/upstream.ts';
+import type { ChatBatch, Upstream } from '../ports/upstream.ts';
+import type { ModelEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { mapped } from '../streams/pull-stream.ts';
 import { CallMeter } from './call-meter.ts';
@@ -45,7 +46,6 @@ export function budgeted<Settings extends BudgetSettings>(
   const before = new Map(taken);
   // From here on each model call is counted, not the answer.
   taken?.clear();
-  for (const turn of before.values()) life.whenOver(() => turn.end?.());
   return counting(request.scope, settings, { life, taken: before, isResumed });
 }
 
@@ -65,60 +65,123 @@ async function counting<Settings extends BudgetSettings>(
   const { budget, upstream, countTokens } = settings;
   const tenant = shareOf(scope);
   const needed = budget && !taken.has(budget) ? budget : undefined;
-  const own = await (isResumed ? needed?.resume(tenant) : needed?.admit(tenant));
-  if (own) life.whenOver(() => own.end?.());
-  const turns = own ? [...taken.values(), own] : [...taken.values()];
-  const count: BudgetedTurn['count'] = (call) => {
-    for (const turn of turns) turn.count(call);
-  };
-  const counted = { upstream: metered(upstream, { count }, countTokens), isMetered: true };
+  const own = await (isResumed ? needed?.resume(tenant) : admitted(needed, tenant, taken));
+  const turns = new CountedTurns(own ? [...taken.values(), own] : [...taken.values()]);
+  life.whenOver(() => turns.over());
+  const counted = { upstream: metered(upstream, turns, countTokens), isMetered: true };
   return { settings: { ...settings, ...counted }, headers: own?.headers };
 }
 
-type Counter = Pick<BudgetedTurn, 'count'>;
+/** Takes the request from the router's own budget; where that is refused, those of the middlewares are over. */
+async function admitted(
+  budget: Budget | undefined,
+  tenant: string,
+  taken: ReadonlyMap<Budget, BudgetedTurn>,
+): Promise<BudgetedTurn | undefined> {
+  try {
+    return await budget?.admit(tenant);
+  } catch (refusal) {
+    for (const turn of taken.values()) turn.end?.();
+    throw refusal;
+  }
+}
 
-function metered(upstream: Upstream, counter: Counter, countTokens: TokenCounter): Upstream {
-  const { chat, messages, redact } = upstream;
-  const meterOf = (input: JsonObject) => new CallMeter(counter, countTokens, { model: String(input.model), input });
+/** The turns of one request, one for each budget: they end when it is over and all of its calls are counted. */
+class CountedTurns implements Pick<BudgetedTurn, 'count'> {
+  private readonly turns: readonly BudgetedTurn[];
+  private open = 0;
+  private isOver = false;
+
+  constructor(turns: readonly BudgetedTurn[]) {
+    this.turns = turns;
+  }
+
+  count(call: ModelCallUsage): void {
+    for (const turn of this.turns) turn.count(call);
+  }
+
+  /** A call of the model begins. */
+  begin(): void {
+    this.open += 1;
+  }
+
+  /** It has ended; it may still be estimated. */
+  async ended(counted: Promise<void> | undefined): Promise<void> {
+    if (counted) await counted;
+    this.open -= 1;
+    this.end();
+  }
+
+  /** The request is over; a call of it that is cut off may end later. */
+  over(): void {
+    this.isOver = true;
+    this.end();
+  }
+
+  private end(): void {
+    if (this.isOver && this.open === 0) for (const turn of this.turns) turn.end?.();
+  }
+}
+
+function metered(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
+  const { chat, messages, speaksMessages: has, redact } = upstream;
+  const meterOf = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner,
     origin: upstream.origin,
     stream(request, call) {
       const meter = meterOf({ ...request });
-      return counted(upstream.stream(request, call), meter, call.signal, (events) => meter.takeEvents(events));
+      const take = (events: readonly ModelEvent[]) => meter.takeEvents(events);
+      return counted(upstream.stream(request, call), { meter, turns, signal: call.signal, take });
     },
-    ...(chat ? { chat: countedBatches(chat.bind(upstream), meterOf) } : {}),
-    ...(messages ? { messages: countedBatches(messages.bind(upstream), meterOf) } : {}),
+    ...(chat ? { chat: countedBatches(chat.bind(upstream), meterOf, turns) } : {}),
+    ...(messages ? { messages: countedBatches(messages.bind(upstream), meterOf, turns) } : {}),
+    ...(has ? { speaksMessages: (model) => has.call(upstream, model) } : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
   };
 }
 
 /** The same for calls that pass on the bodies and events of an API. */
-function countedBatches(ask: NonNullable<Upstream['chat']>, meterOf: (input: JsonObject) => CallMeter): typeof ask {
+function countedBatches(
+  ask: NonNullable<Upstream['chat']>,
+  meterOf: (input: JsonObject) => CallMeter,
+  turns: CountedTurns,
+): typeof ask {
   return (body, call) => {
     const meter = meterOf(body);
-    return counted(ask(body, call), meter, call.signal, ({ data, whole }) => meter.takeData(data, whole));
+    const take = ({ data, whole, server }: ChatBatch) => meter.takeData(data, whole, server);
+    return counted(ask(body, call), { meter, turns, signal: call.signal, take });
   };
+}
+
+/** One call that is counted. */
+interface CountedCall<Batch> {
+  readonly meter: CallMeter;
+  readonly turns: CountedTurns;
+  readonly signal: AbortSignal;
+  readonly take: (batch: Batch) => void;
 }
 
 /** The same stream; the call is counted when it ends for any reason. */
 function counted<Batch>(
   stream: AsyncIterable<Batch>,
-  meter: CallMeter,
-  signal: AbortSignal,
-  take: (batch: Batch) => void,
+  { meter, turns, signal, take }: CountedCall<Batch>,
 ): AsyncIterable<Batch> {
-  let isAsked = false;
+  let isOpen: boolean | undefined;
   return mapped(stream, {
     goesOn() {
-      isAsked = true;
+      if (isOpen === undefined) turns.begin();
+      isOpen = true;
       return true;
     },
     map(batch) {
       take(batch);
       return batch;
     },
-    closed: () => isAsked && meter.end(signal.aborted),
+    closed() {
+      if (isOpen) void turns.ended(meter.end(signal.aborted));
+      isOpen = false;
+    },
   });
 }

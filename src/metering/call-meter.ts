@@ -23,6 +23,7 @@ export class CallMeter {
   private readonly countTokens: TokenCounter;
   private readonly call: MeteredCall;
   private readonly answer = new AnswerUsage();
+  private server: string | undefined;
   private hasBegun = false;
   private isOver = false;
 
@@ -43,31 +44,37 @@ export class CallMeter {
     for (const event of events) {
       if (event.type === 'usage') Object.assign(this.answer, { usage: event.usage, cost: event.cost });
       else if (event.type === 'finish') this.answer.isFinished = true;
+      else if (event.type === 'model-info') this.server = event.server ?? this.server;
       else if ('text' in event) this.answer.text += event.text;
       else if (event.type === 'tool-call-delta') this.answer.text += event.arguments;
     }
   }
 
   /** The same in the bytes of either API: the data of events, or a whole answer. */
-  takeData(data: readonly string[], isWhole: boolean): void {
+  takeData(data: readonly string[], isWhole: boolean, server?: string): void {
     this.hasBegun = true;
+    this.server = server ?? this.server;
     for (const each of data) this.answer.take(each, isWhole);
   }
 
   /**
    * Counts the call, once. One that was refused counts nothing; one that is not finished counts at least what had been
-   * written, and one that was aborted counts its input even if nothing had.
+   * written, and one that was aborted counts its input even if nothing had. Resolves when an estimate has been counted;
+   * undefined if there is nothing to wait for.
    */
-  end(wasAborted: boolean): void {
-    if (this.isOver || !(this.hasBegun || wasAborted)) return;
+  end(wasAborted: boolean): Promise<void> | undefined {
+    if (this.isOver || !(this.hasBegun || wasAborted)) return undefined;
     this.isOver = true;
     const { usage, isFinished } = this.answer;
-    if (usage && isFinished) this.count(usage);
-    else void this.estimated(usage).then((estimate) => this.count(estimate));
+    if (!usage || !isFinished) return this.estimated(usage).then((estimate) => this.count(estimate));
+    this.count(usage);
+    return undefined;
   }
 
   private count(usage: Usage): void {
-    this.turn.count({ model: this.call.model, usage, cost: this.answer.cost });
+    const { server } = this;
+    const named = server === undefined ? {} : { server };
+    this.turn.count({ model: this.call.model, usage, cost: this.answer.cost, ...named });
   }
 
   /** Never rejects. */

@@ -39,7 +39,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
-  const { chat, messages, redact, models, servers, close } = upstream;
+  const { chat, messages, speaksMessages, redact, models, servers, close } = upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
@@ -67,6 +67,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
             }),
         }
       : {}),
+    ...(speaksMessages ? { speaksMessages: (model) => speaksMessages.call(upstream, model) } : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, calls.passedOn(call)) } : {}),
     ...(models ? { models: (call) => models.call(upstream, call) } : {}),
     ...(servers ? { servers: () => servers.call(upstream) } : {}),
@@ -198,7 +199,8 @@ function readChunk(chunk: unknown, call: ModelCall): void {
 /** Reads one answer of Anthropic's API: its counts come at its start and at its end. */
 function messagesReading(): (batch: ChatBatch, call: ModelCall) => void {
   const usage = usageReader();
-  return ({ data }, call) => {
+  return ({ data, server }, call) => {
+    if (server !== undefined) call.answeredBy(server);
     if (data.length > 0) call.spoke();
     for (const text of data) if (COUNTED.test(text)) readMessage(jsonIn(text), usage, call);
   };

@@ -9,6 +9,8 @@ export interface ModelCallUsage {
   readonly usage: Usage;
   /** In dollars, if the model server reports it. */
   readonly cost?: number | undefined;
+  /** The host's name for the model server that answered, if the upstream chose among several. */
+  readonly server?: string | undefined;
 }
 
 /** One turn of a tenant. */

@@ -57,6 +57,11 @@ export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: strin
   return typeof stateOwner === 'function' ? stateOwner(model) : stateOwner;
 }
 
+/** Whether the model's own server speaks Anthropic's Messages API. */
+export function speaksMessages(upstream: Upstream, model: string): boolean {
+  return upstream.messages !== undefined && (upstream.speaksMessages?.(model) ?? true);
+}
+
 /** The parts of an answer, passed on unchanged, that arrived together: one whole JSON body, or the data of some events. */
 export interface ChatBatch {
   /** True for one JSON body, false for events. */
@@ -106,6 +111,8 @@ export interface Upstream {
    * it where no tool of the server is on offer.
    */
   messages?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /** Whether `messages` has this model, of an upstream that chooses among servers. Default: it has all of them. */
+  speaksMessages?(model: string): boolean;
   /**
    * Removes the upstream's secrets from an error that was read from such an answer, including those of this call's
    * headers.

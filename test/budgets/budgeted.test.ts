@@ -3,7 +3,9 @@ import { budgeted } from '../../src/metering/budgeted.ts';
 import type { Budget, BudgetedTurn } from '../../src/ports/budget.ts';
 import type { TurnContext } from '../../src/ports/turn-context.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
+import { ApiError } from '../../src/protocol/errors.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
+import { gate } from '../support/gate.ts';
 
 const usage = { ...NO_USAGE, input_tokens: 1, output_tokens: 2, total_tokens: 3 };
 const upstream: Upstream = {
@@ -111,4 +113,39 @@ it('[C-28] all of them hear when the turn is over', async () => {
   await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: own.budget }, turn);
   turn.end();
   expect([before.asked, own.asked]).toEqual([['end x'], ['admit a', 'end a']]);
+});
+
+it('[C-28] a turn that is cut off ends when its call has been estimated', async () => {
+  const { asked, budget } = recording();
+  const turn = life();
+  const tokens = gate<number>();
+  const silent: Upstream = {
+    name: 'cut',
+    async *stream() {
+      yield [{ type: 'text-delta', text: 'Hello' }];
+      throw new Error('The connection broke.');
+    },
+  };
+  const given = { upstream: silent, countTokens: () => tokens.opened, budget };
+  const { settings } = await budgeted({ scope: 'a', context: {} }, given, turn);
+  await call(settings).catch(() => {});
+  turn.end();
+  const meanwhile = [...asked];
+  tokens.open(3);
+  await new Promise(setImmediate);
+  expect([meanwhile, asked]).toEqual([['admit a'], ['admit a', 'count a', 'end a']]);
+});
+
+it('[C-28] a request that the router’s own budget refuses is over for those of its middlewares', async () => {
+  const before = recording();
+  const context: TurnContext = { budgets: new Map([[before.budget, before.turn('x')]]) };
+  const full: Budget = {
+    async admit() {
+      throw new ApiError('rate_limit_exceeded', 'Full.');
+    },
+    resume: before.budget.resume,
+  };
+  const refused = budgeted({ scope: 'a', context }, { upstream, countTokens, budget: full }, life());
+  await expect(refused).rejects.toThrow('Full.');
+  expect(before.asked).toEqual(['end x']);
 });

@@ -1,6 +1,14 @@
 /** Routers with a budget: every way of ending a turn is charged once, with what it used. */
-import { functionTools, responsesRouter, type Upstream } from '../../src/index.ts';
-import { chatChunk, chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { withFailover } from 'express-open-responses/routing';
+import { chatCompletionsUpstream, functionTools, responsesRouter, type Upstream } from '../../src/index.ts';
+import {
+  chatChunk,
+  chatCompletion,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../src/testing/index.ts';
 import { type BudgetApp, type BudgetAppSetup, rateHeaders, startBudgetApp } from './budget-app.ts';
 
 let app: BudgetApp;
@@ -246,6 +254,29 @@ it('[C-28] the cost that the model server reports is charged', async () => {
   }
   const [row] = await app.budget.report({ tenant: 'a' });
   expect([statuses, row?.cost]).toEqual([[200, 200, 429], 2]);
+});
+
+it.each(ways)('[C-28] [X-11] the cost may depend on the model server that answered: %s with %j', async (path, body) => {
+  const prices: unknown[] = [];
+  const cost = ({ server }: { readonly server?: string | undefined }) => {
+    prices.push(server);
+    return server === 'spare' ? 2 : 1;
+  };
+  const spare = await startFakeUpstream({
+    reply: { body: 'stream' in body ? textStream('Hello') : chatCompletion('Hello') },
+  });
+  const at = ({ baseURL }: FakeUpstream) => chatCompletionsUpstream({ baseURL, apiKey: 'key', retries: 0 });
+  const dead = await startFakeUpstream({ reply: { status: 500, body: '{}' } });
+  const upstream = withFailover([
+    { upstream: at(dead), name: 'main' },
+    { upstream: at(spare), name: 'spare' },
+  ]);
+  await start({ budget: { cost }, routers: { upstream } });
+  await (await app.post(path, body)).text();
+  await app.counted(1);
+  const [row] = await app.budget.report({ tenant: 'a' });
+  await Promise.all([upstream.close?.(), spare.close(), dead.close()]);
+  expect([prices, row?.cost]).toEqual([['spare'], 2]);
 });
 
 describe('[C-28] the same budget as a middleware in front of the router', () => {

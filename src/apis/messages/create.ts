@@ -5,6 +5,7 @@ import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
+import { speaksMessages } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { seedOf } from '../../protocol/ids.ts';
@@ -47,7 +48,7 @@ export async function createMessage(
 
 /** Whether Anthropic's own server may have the request as it is, and the client its answer. */
 function passesThrough({ toolset, body, request }: RequestWithTools, { upstream, guards }: MessagesSettings): boolean {
-  if (!upstream.messages || guards || request.context?.guards) return false;
+  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards) return false;
   return toolset.size === 0 && !holdsOwnBlocks(body);
 }
 

@@ -53,6 +53,8 @@ class Passage {
   private readonly usage = usageReader();
   private readonly counted: ModelEvent[] = [];
   private ended = false;
+  /** The name of the server that answers, of several. */
+  private server: string | undefined = undefined;
 
   constructor(body: MessagesBody, request: EndpointRequest, settings: PassingSettings) {
     const { requestId, scope, signal } = request;
@@ -71,7 +73,10 @@ class Passage {
 
   async whole(life: Lifetime): Promise<Reply> {
     let body = '';
-    for await (const { data } of this.answer) body += data.join('');
+    for await (const { data, server } of this.answer) {
+      body += data.join('');
+      this.server = server ?? this.server;
+    }
     const message = jsonIn(body);
     const error = isRecord(message) ? errorInBody(message) : undefined;
     if (error) throw error;
@@ -106,8 +111,9 @@ class Passage {
   private read(): PullStream<string> {
     let failure: unknown;
     return mapped(this.answer, {
-      map: ({ whole, data }) => {
+      map: ({ whole, data, server }) => {
         let frames = '';
+        this.server = server ?? this.server;
         try {
           for (const each of data) frames += whole ? this.wholeFrames(each) : this.frame(each);
         } catch (error) {
@@ -167,7 +173,8 @@ class Passage {
     const last = this.counted.at(-1);
     const usage = last?.type === 'usage' ? last.usage : NO_USAGE;
     const durationMs = Date.now() - this.began;
-    notify(this.settings.hooks, 'onResponse', { status, usage, durationMs, ...this.info });
+    const named = this.server === undefined ? {} : { server: this.server };
+    notify(this.settings.hooks, 'onResponse', { status, usage, durationMs, ...named, ...this.info });
   }
 }
 

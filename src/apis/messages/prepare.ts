@@ -4,7 +4,7 @@ import { bringLimits } from '../../ports/endpoints/brought.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
-import { stateOwnerOf } from '../../ports/upstream.ts';
+import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -94,7 +94,8 @@ function inputContext(body: MessagesBody, request: EndpointRequest, settings: Me
   const owner = stateOwnerOf(upstream, body.model);
   return {
     openHidden: (data) => openHidden(data, stateSealer, scope),
-    sealForeign: (state) => (upstream.messages ? stateSealer.seal(state, [scope, owner]) : undefined),
+    sealForeign: (state) =>
+      speaksMessages(upstream, body.model) ? stateSealer.seal(state, [scope, owner]) : undefined,
     note: noteOf(request, settings),
   };
 }

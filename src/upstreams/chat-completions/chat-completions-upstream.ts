@@ -27,7 +27,7 @@ import { SeenFields } from './seen-fields.ts';
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
 /** An upstream that has every optional method of a single server of its API, for upstreams of a host's own that choose among several. */
-export interface ChatCompletionsUpstream extends Required<Omit<Upstream, 'messages' | 'servers'>> {
+export interface ChatCompletionsUpstream extends Required<Omit<Upstream, 'messages' | 'speaksMessages' | 'servers'>> {
   readonly stateOwner: string;
 }
 

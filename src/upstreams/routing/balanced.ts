@@ -1,12 +1,11 @@
 /** Several servers that share the calls, and that come and go while they do. */
 
 import { checkOptions, oneOf } from '../../ports/host/options-check.ts';
-import type { Upstream } from '../../ports/upstream.ts';
 import { isServerFault } from './attempts.ts';
 import { STRATEGIES } from './choose.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings, waitMs } from './options.ts';
-import { poolUpstream } from './pool.ts';
+import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { checkCount, checkedServer, named, namedServers, type Target, takeName } from './targets.ts';
 
@@ -21,7 +20,7 @@ export interface BalancedOptions extends FailoverOptions {
 }
 
 /** An upstream whose servers come and go. */
-export interface BalancedUpstream extends Upstream {
+export interface BalancedUpstream extends RoutingUpstream {
   /** Adds a server. Throws a `TypeError` as `balanced` does. */
   add(target: Target): void;
   /**

@@ -1,11 +1,10 @@
 /** Failover: the first of several servers that works answers. */
 
-import type { Upstream } from '../../ports/upstream.ts';
 import { isServerFault } from './attempts.ts';
 import { first } from './choose.ts';
 import { merged, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings } from './options.ts';
-import { poolUpstream } from './pool.ts';
+import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { namedServers, type Target } from './targets.ts';
 
@@ -23,7 +22,7 @@ import { namedServers, type Target } from './targets.ts';
  * const router = responsesRouter({ upstream: withFailover([main, spare]) });
  * ```
  */
-export function withFailover(targets: readonly Target[], options: FailoverOptions = {}): Upstream {
+export function withFailover(targets: readonly Target[], options: FailoverOptions = {}): RoutingUpstream {
   const { policies, ...settings } = failoverSettings('withFailover', options);
   const servers = namedServers('withFailover', targets).map((target) => new Server(target, policies));
   return poolUpstream({

@@ -6,7 +6,7 @@ import type { Upstream } from '../../ports/upstream.ts';
 import { isKeyFault } from './attempts.ts';
 import { lasting } from './choose.ts';
 import { merged, modelLists } from './merged-models.ts';
-import { poolUpstream } from './pool.ts';
+import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { checkCount, isUpstream } from './targets.ts';
 
@@ -28,7 +28,7 @@ const MOST_TRIED = 5;
  * const router = responsesRouter({ upstream });
  * ```
  */
-export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly string[]): Upstream {
+export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly string[]): RoutingUpstream {
   checkKeys(keys);
   if (isFunction(makeUpstream) !== true)
     throw new TypeError(`withKeys: makeUpstream must be a function, got ${inspect(makeUpstream, { depth: 0 })}`);

@@ -2,12 +2,14 @@
 import {
   boolean,
   checkOptions,
+  isFunction,
   isObject,
   LONGEST_MS,
   milliseconds,
   type OptionCheck,
   positiveInteger,
 } from '../../ports/host/options-check.ts';
+import type { ModelServerStatus } from '../../ports/upstream.ts';
 import type { PolicySettings } from './policies.ts';
 import { isName, MOST_SERVERS } from './targets.ts';
 
@@ -38,6 +40,11 @@ export interface FailoverOptions {
    * client: another server is asked, but the one that answered it neither rests nor counts a failure. Default: false.
    */
   readonly clientKeys?: boolean | undefined;
+  /**
+   * Runs when a server begins to rest (`open`), is tried by one call (`half-open`) and takes calls again (`closed`), for alerts.
+   * An error that it throws becomes a process warning. Default: nothing.
+   */
+  readonly onState?: ((server: ModelServerStatus) => void) | undefined;
   /** The servers that one call may ask. Default: all, but at most 5. */
   readonly attempts?: number | undefined;
   /** Milliseconds that each server has to send its first byte, if less than `limits.firstByteTimeoutMs`. Default: that limit. */
@@ -65,6 +72,7 @@ const CHECKS: Readonly<Record<keyof FailoverOptions, OptionCheck>> = {
   breaker: (value) => value === false || isObject(value) === true || 'an object or false',
   bulkhead: isObject,
   clientKeys: boolean,
+  onState: isFunction,
   attempts: count(MOST_SERVERS),
   firstByteTimeoutMs: milliseconds,
 };
@@ -83,11 +91,13 @@ export function failoverSettings(
     attempts = USUAL_ATTEMPTS,
     firstByteTimeoutMs,
     clientKeys = false,
+    onState,
   } = options;
   if (bulkhead) checkOptions(`${owner}: bulkhead`, Object.assign({ calls: null }, bulkhead), { calls: count(HIGHEST) });
   if (breaker) checkOptions(`${owner}: breaker`, breaker, { failures: count(HIGHEST), resetMs: milliseconds });
   const { failures = 5, resetMs = 30_000 } = breaker || {};
-  const policies = { owner, breaker: breaker ? { failures, resetMs } : undefined, calls: bulkhead?.calls, clientKeys };
+  const facts = { owner, calls: bulkhead?.calls, clientKeys, onState };
+  const policies = { ...facts, breaker: breaker ? { failures, resetMs } : undefined };
   return { name, policies, attempts, firstByteTimeoutMs };
 }
 

@@ -14,6 +14,8 @@ export interface PolicySettings {
   readonly calls: number | undefined;
   /** Whether a 429 is about the client's key, and says nothing about the server. */
   readonly clientKeys?: boolean;
+  /** Receives each change of the server's state. */
+  readonly onState?: ((server: ModelServerStatus) => void) | undefined;
 }
 
 /** How a call ended: well, by a fault of the server, or in a way that shows nothing about the server. */
@@ -28,9 +30,9 @@ export interface Pass {
   end(outcome: Outcome): void;
 }
 
-/** Undefined if it has none. Throws a `TypeError` if the package cockatiel is missing. */
-export function policiesOf(settings: PolicySettings): ServerPolicies | undefined {
-  return settings.breaker || settings.calls ? new ServerPolicies(settings) : undefined;
+/** Undefined if it has none; `changed` runs when the circuit has changed. Throws a `TypeError` if the package cockatiel is missing. */
+export function policiesOf(settings: PolicySettings, changed: () => void): ServerPolicies | undefined {
+  return settings.breaker || settings.calls ? new ServerPolicies(settings, changed) : undefined;
 }
 
 /** The circuit breaker and the bulkhead of one server. */
@@ -41,7 +43,7 @@ class ServerPolicies {
   /** On the clock of `Date.now()`, which cockatiel goes by. */
   private openedAt = 0;
 
-  constructor({ owner, breaker, calls }: PolicySettings) {
+  constructor({ owner, breaker, calls }: PolicySettings, changed: () => void) {
     const { bulkhead, circuitBreaker, ConsecutiveBreaker, handleWhen } = cockatiel(owner);
     const { failures = 0, resetMs = 0 } = breaker ?? {};
     const countsFailures = handleWhen((error) => error === FAILED);
@@ -53,6 +55,7 @@ class ServerPolicies {
     this.circuit?.onBreak(() => {
       this.openedAt = Date.now();
     });
+    this.circuit?.onStateChange(changed);
   }
 
   get state(): ModelServerStatus['state'] {

@@ -1,6 +1,12 @@
 /** An upstream over several servers: what all routing upstreams have in common. */
 
-import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import {
+  type ChatBatch,
+  type ModelServerStatus,
+  speaksMessages,
+  type Upstream,
+  type UpstreamCall,
+} from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
@@ -27,10 +33,16 @@ interface PoolSettings {
   readonly models: (call: UpstreamCall) => Promise<readonly JsonObject[]>;
 }
 
-/** The upstream; it has `chat` if one of its servers does. */
+/** An upstream over several servers. */
+export interface RoutingUpstream extends Upstream {
+  /** The state of each server, as `servers` and `router.status()` have it. */
+  status(): readonly ModelServerStatus[];
+}
+
+/** The upstream; it has `chat` and `messages` if one of its servers does. */
 export function poolUpstream(
   settings: PoolSettings,
-): Upstream & Required<Pick<Upstream, 'servers' | 'models' | 'close'>> {
+): RoutingUpstream & Required<Pick<Upstream, 'servers' | 'models' | 'close'>> {
   const pool = new Pool(settings);
   const [first] = settings.servers();
   const shared = settings.sharesState ? first?.upstream : undefined;
@@ -39,10 +51,17 @@ export function poolUpstream(
     stateOwner: shared ? (shared.stateOwner ?? shared.name) : ROUTED_STATE,
     origin: shared?.origin,
     stream: (request, call) => pool.stream(request, call),
-    ...(settings.servers().some(hasChat) ? { chat: (body, call) => pool.chat(body, call) } : {}),
+    ...(settings.servers().some(hasChat) ? { chat: (body, call) => pool.passOn('chat', body, call) } : {}),
+    ...(settings.servers().some(({ upstream }) => upstream.messages)
+      ? {
+          messages: (body, call) => pool.passOn('messages', body, call),
+          speaksMessages: (model) => pool.speaksMessages(model),
+        }
+      : {}),
     redact: (error, call) => pool.redact(error, call),
     models: (call) => settings.models(call),
     servers: () => settings.servers().flatMap(({ status }) => status),
+    status: () => settings.servers().flatMap(({ status }) => status),
     close: () => pool.close(),
   };
 }
@@ -69,14 +88,25 @@ class Pool {
     });
   }
 
-  chat(body: JsonObject, call: UpstreamCall) {
+  /** Bodies and answers of an API that are passed on as they are. */
+  passOn(api: PassedApi, body: JsonObject, call: UpstreamCall) {
     const { failsOver } = this.settings;
-    const needs = { stickyKey: () => stickyKeyOfBody(body), isChat: true };
+    const needs = { stickyKey: () => stickyKeyOfBody(body), isChat: api === 'chat' };
     return new RoutedStream<ChatBatch>({
       ...{ call, failsOver, reading: CHAT },
       attempts: () => this.attempts(String(body.model), call, needs),
-      open: ({ lease, call: own, model }) => chatOf(lease.server.upstream)({ ...body, model }, own),
+      open: ({ lease, call: own, model }) => passing(api, lease.server.upstream)({ ...body, model }, own),
     });
+  }
+
+  /**
+   * Whether all servers of the model speak that API, and no other state than theirs is about: the state in the answers, such
+   * as the signature of a thought, is the client's to send back as it is, whichever model it names next.
+   */
+  speaksMessages(asked: string): boolean {
+    const { servers, model } = this.selected(asked);
+    const speaks = (server: Server) => speaksMessages(server.upstream, server.modelFor(model));
+    return servers.length > 0 && servers.every(speaks) && (this.settings.sharesState || this.isOneOwner);
   }
 
   /** By the server that answered the call; without one, by all of them. */
@@ -90,6 +120,20 @@ class Pool {
     const upstreams = new Set(this.settings.servers().map(({ upstream }) => upstream));
     this.closing ??= Promise.all([...upstreams].map((upstream) => upstream.close?.())).then(() => {});
     return this.closing;
+  }
+
+  private get isOneOwner(): boolean {
+    const speaking = this.settings.servers().filter(({ upstream }) => upstream.messages);
+    return new Set(speaking.map(({ upstream }) => passedOwner(upstream))).size === 1;
+  }
+
+  /** No servers for a model that there is not: whoever asks for it is told so. */
+  private selected(asked: string): ReturnType<PoolSettings['select']> {
+    try {
+      return this.settings.select(asked);
+    } catch {
+      return { servers: [], model: asked };
+    }
   }
 
   private attempts(
@@ -107,6 +151,12 @@ class Pool {
   }
 }
 
+/** The owner of the state in messages that are passed on; what is behind a routing upstream is its own. */
+function passedOwner(upstream: Upstream): unknown {
+  const { name, stateOwner = name } = upstream;
+  return stateOwner === ROUTED_STATE ? upstream : stateOwner;
+}
+
 /** State that a routing upstream hands on is tagged already. */
 function tagOf(owner: string): string | undefined {
   return owner === ROUTED_STATE ? undefined : owner;
@@ -116,9 +166,11 @@ function hasChat({ upstream }: Server): boolean {
   return upstream.chat !== undefined;
 }
 
-function chatOf(upstream: Upstream): NonNullable<Upstream['chat']> {
+type PassedApi = 'chat' | 'messages';
+
+function passing(api: PassedApi, upstream: Upstream): NonNullable<Upstream['chat']> {
   // The cast: servers without it are not asked.
-  return (upstream.chat as NonNullable<Upstream['chat']>).bind(upstream);
+  return (upstream[api] as NonNullable<Upstream['chat']>).bind(upstream);
 }
 
 /** Characters of a model's name that are shown. */

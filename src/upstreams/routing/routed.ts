@@ -2,13 +2,13 @@
 
 import { inspect } from 'node:util';
 import { checkOptions, isObject } from '../../ports/host/options-check.ts';
-import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { LONGEST_PATTERN, type NameTest, wildcardTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { first } from './choose.ts';
 import { merged, modelLists } from './merged-models.ts';
-import { poolUpstream } from './pool.ts';
+import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { checkCount, checkedServer, type Target } from './targets.ts';
 
@@ -44,7 +44,7 @@ const MOST_SHOWN = 20;
  * const router = responsesRouter({ upstream: routedUpstream({ routes, aliases: { fast: 'qwen3-8b' } }) });
  * ```
  */
-export function routedUpstream(options: RoutedOptions): Upstream {
+export function routedUpstream(options: RoutedOptions): RoutingUpstream {
   checkOptions('routedUpstream', options, { routes: isObject, aliases: isObject });
   const table = new RouteTable(options);
   return poolUpstream({

@@ -1,6 +1,7 @@
 /** One of the servers behind a routing upstream: its calls, its rests and its state. */
 
 import { inspect } from 'node:util';
+import { guarded } from '../../ports/hooks.ts';
 import { codeNameOf } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { type ModelServerStatus, stateOwnerOf, type Upstream } from '../../ports/upstream.ts';
@@ -23,6 +24,8 @@ export class Server {
   private readonly target: NamedServer;
   private readonly policies: ReturnType<typeof policiesOf>;
   private readonly clientKeys: boolean;
+  private readonly onState: PolicySettings['onState'];
+  private told: ModelServerStatus['state'] = 'closed';
   private lastError: string | null = null;
   /** In milliseconds since the epoch; 0 if it has not asked for a rest, or has answered since. */
   private restsUntil = 0;
@@ -36,7 +39,8 @@ export class Server {
     this.upstream = target.upstream;
     this.weight = target.weight;
     this.renames = target.model !== undefined;
-    this.policies = policiesOf(settings);
+    this.policies = policiesOf(settings, () => this.tell());
+    this.onState = settings.onState;
     this.clientKeys = settings.clientKeys ?? false;
   }
 
@@ -71,6 +75,7 @@ export class Server {
     const isTrial = this.restsUntil > 0;
     this.inFlight += 1;
     this.isTried ||= isTrial;
+    this.tell();
     const pass = await this.policies?.enter();
     const lease = new Lease(this, pass, isTrial);
     if (!this.policies || pass) return lease;
@@ -102,6 +107,7 @@ export class Server {
   ended(isTrial: boolean): void {
     this.inFlight -= 1;
     if (isTrial) this.isTried = false;
+    this.tell();
     if (this.inFlight > 0) return;
     for (const resolve of this.onIdle) resolve();
     this.onIdle.clear();
@@ -128,6 +134,14 @@ export class Server {
     const behind = this.upstream.servers?.() ?? [];
     const paths = behind.map((server) => ({ ...server, name: `${name}/${server.name}` }));
     return [{ name, state, inFlight, lastError }, ...paths];
+  }
+
+  /** Tells the host that the state has changed, if it has. */
+  private tell(): void {
+    const { onState, name, state, inFlight, lastError } = this;
+    if (!onState || state === this.told) return;
+    this.told = state;
+    guarded('onState', () => onState({ name, state, inFlight, lastError }));
   }
 
   private get state(): ModelServerStatus['state'] {

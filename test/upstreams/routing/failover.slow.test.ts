@@ -2,7 +2,13 @@
 
 import { withFailover } from 'express-open-responses/routing';
 import fc from 'fast-check';
-import { ApiError, type AttemptInfo, memoryStore, type ResponseInfo } from '../../../src/index.ts';
+import {
+  ApiError,
+  type AttemptInfo,
+  type ModelServerStatus,
+  memoryStore,
+  type ResponseInfo,
+} from '../../../src/index.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -354,6 +360,41 @@ describe('[X-11] the circuit breaker', () => {
     expect(counts(servers)).toEqual([9, 10]);
   });
 
+  it('tells the host of each change, and of none twice', async () => {
+    const servers = await pair(refuses(500), refuses(500), refuses(429, { 'retry-after': '5' }), says('a'));
+    const times = clock();
+    const seen: unknown[] = [];
+    const onState = ({ name, state, lastError }: ModelServerStatus) => void seen.push([name, state, lastError]);
+    const upstream = over(servers, { breaker: { failures: 2, resetMs: 1000 }, onState });
+    for (const pause of [0, 0, 0, 1000, 5000, 0]) {
+      times.advance(pause);
+      await ask(upstream);
+      await new Promise(setImmediate);
+    }
+    expect(seen).toEqual([
+      ['a', 'open', 'refused_500'],
+      ['a', 'half-open', 'refused_500'],
+      ['a', 'open', 'refused_429'],
+      ['a', 'half-open', 'refused_429'],
+      ['a', 'closed', 'refused_429'],
+    ]);
+    expect(upstream.status()).toEqual(upstream.servers?.());
+  });
+
+  it('goes on where the host’s function fails', async () => {
+    const warn = import.meta.jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const servers = await pair(refuses(500));
+    const onState = () => {
+      throw new Error('The pager is down.');
+    };
+    const upstream = over(servers, { breaker: { failures: 1 }, onState });
+    const texts = [await textOf(upstream), await textOf(upstream)];
+    expect([texts, String(warn.mock.calls[0]?.[0])]).toEqual([
+      ['b', 'b'],
+      expect.stringContaining('onState threw: Error: The pager is down.'),
+    ]);
+  });
+
   it('is not closed for all by a client that leaves while its call tries the server', async () => {
     const servers = await pair(refuses(500), { hang: true });
     const times = clock();
@@ -582,6 +623,7 @@ describe('[X-11] the options of withFailover', () => {
       'firstByteTimeoutMs must be a whole number of milliseconds from 1 to 2147483647, got -1',
     ],
     ['a long name', [one], { name: 'x'.repeat(101) }, 'name must be a name of 1 to 100 characters'],
+    ['what no state can be told to', [one], { onState: 'log' }, "onState must be a function, got 'log'"],
     ['whose keys they are', [one], { clientKeys: 1 }, 'clientKeys must be true or false, got 1'],
   ])('refuses %s', (_, servers, options, message) => {
     // The casts: what a host without types may give.
