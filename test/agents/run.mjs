@@ -75,7 +75,10 @@ function output({ program, args, env }, { home, work }) {
   });
 }
 
-function faultsOf({ reported, makes, finds, brings, counts, websocket = false }, { written, work, requests, posts }) {
+function faultsOf(
+  { reported, makes, finds, brings, counts, websocket = false, program = false },
+  { written, work, requests, posts },
+) {
   if (counts)
     return posts.some((url) => url.includes('count_tokens'))
       ? []
@@ -90,7 +93,7 @@ function faultsOf({ reported, makes, finds, brings, counts, websocket = false },
       ? ''
       : 'the context was not brought',
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
-    (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
+    (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }
 

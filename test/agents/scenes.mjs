@@ -120,7 +120,7 @@ function asDocumented(start, ...where) {
  * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
  * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
  * searches the web; `finds` is a tool that the model is not offered at first, `brings` what
- * its first message must hold, and with `counts` the agent asks for numbers of tokens.
+ * its first message must hold, and with `counts` the agent asks for numbers of tokens. With `program` it asks the program, and that this API.
  */
 export const scenes = [
   {
@@ -250,6 +250,14 @@ export const scenes = [
   {
     name: 'Codex with the settings of docs/clients.md',
     start: asDocumented(documented.codex),
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Codex with the line that the program prints (docs/npx.md)',
+    start: asDocumented(documented.printedCodex),
+    program: true,
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
