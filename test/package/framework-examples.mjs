@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { startDemoModel } from '../../dist/esm/testing/index.js';
 
 const START_MS = 180_000;
 const ANSWER = 'Hello from the demo model. You wrote \\"Say hello.\\"';
@@ -83,13 +84,12 @@ async function answered(ask, app) {
   }
 }
 
-const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-const [{ filename }] = JSON.parse(execFileSync('npm', pack, { cwd: root, encoding: 'utf8' }));
-const { startDemoModel } = await import('../../dist/esm/testing/index.js');
 const demo = await startDemoModel();
 const wanted = process.argv.slice(2);
 const examples = ['express4', 'fastify', 'nestjs', 'nextjs', 'deno', 'bun'];
 try {
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+  const [{ filename }] = JSON.parse(execFileSync('npm', pack, { cwd: root, encoding: 'utf8' }));
   for (const example of wanted.length > 0 ? wanted : examples)
     await tryOut(example, join(folder, filename), demo.baseURL);
 } finally {
