@@ -33,6 +33,27 @@ export function codex(program) {
   };
 }
 
+/** Starts the program of docs/npx.md in front of the API, and then Codex by the line that the program prints. */
+const PRINTED = `
+"$NODE" "$PROGRAM" --port 0 --upstream "$UPSTREAM" > "$HOME/printed" &
+trap "kill $!" EXIT
+until grep -q '^Codex:' "$HOME/printed"; do sleep 0.1; done
+line=$(grep -A1 '^Codex:' "$HOME/printed" | tail -n 1 | sed 's/^ *codex //')
+eval "\\"$CODEX\\" exec $FLAGS $line \\"$PROMPT\\""
+`;
+
+/** The line for Codex that `npx express-open-responses` prints. */
+export function printedCodex(program) {
+  return ({ home, work, url }) => {
+    const flags = `--skip-git-repo-check --ephemeral --dangerously-bypass-approvals-and-sandbox --disable plugins -C ${work} --json`;
+    const env = {
+      ...{ NODE: process.execPath, PROGRAM: join(import.meta.dirname, '../../dist/cjs/cli/bin.js'), UPSTREAM: url },
+      ...{ CODEX: program({ program: 'codex' }), CODEX_HOME: home, FLAGS: flags, PROMPT },
+    };
+    return { program: 'bash', args: ['-e', '-c', PRINTED], env };
+  };
+}
+
 /** The variables and the model of the command, which both pages have. */
 export function claude(program, page, heading) {
   return ({ home, url }) => {

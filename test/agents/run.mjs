@@ -98,7 +98,7 @@ function output({ program, args, env }, { home, work }) {
 }
 
 function faultsOf(scene, { written, work, server, requests, posts }) {
-  const { reported, makes, finds, brings, counts, fills, hides, websocket = false } = scene;
+  const { reported, makes, finds, brings, counts, fills, hides, websocket = false, program = false } = scene;
   if (counts)
     return posts.some((url) => url.includes('count_tokens'))
       ? []
@@ -117,7 +117,7 @@ function faultsOf(scene, { written, work, server, requests, posts }) {
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
     hides && written.includes(hides) ? `the agent saw ${hides}` : '',
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
-    (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
+    (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }
 

@@ -190,7 +190,8 @@ function asDocumented(start, ...where) {
  * then be in the file. With `searches` the server searches the web; `finds` is a tool that the model is not offered at first,
  * `brings` what a request must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the context of
  * the model is full after its first call, and the agent prints this when it has made a summary. It must
- * never print what the API `hides`. `upstream` is the one behind the Messages API; without it the example app is asked.
+ * never print what the API `hides`. `upstream` is the one behind the Messages API; without it the example app is asked. With `program`
+ * it asks the program, and that this API.
  */
 export const scenes = [
   {
@@ -292,6 +293,14 @@ export const scenes = [
   {
     name: 'Codex with the settings of docs/clients.md',
     start: asDocumented(documented.codex),
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Codex with the line that the program prints (docs/npx.md)',
+    start: asDocumented(documented.printedCodex),
+    program: true,
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,

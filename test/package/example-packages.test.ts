@@ -51,3 +51,36 @@ describe.each(['express', 'koa-adapter', 'hono', 'cluster'])('examples/%s', (nam
     expect(project.scripts[script]).toMatch(new RegExp(`node build/${folder}/server\\.js$`));
   });
 });
+
+/** What `npm run test:frameworks` installs; Express 4 stands there under other names. */
+const frameworks = Object.fromEntries(
+  Object.entries(manifestOf('test/frameworks').devDependencies).map(([name, version]) => [
+    name,
+    `^${version.split('@').at(-1)?.replace(/^\^/, '')}`,
+  ]),
+);
+const express4: Readonly<Record<string, string | undefined>> = {
+  express: frameworks.express4,
+  '@types/express': frameworks['types-express4'],
+};
+
+describe.each(['express4', 'fastify', 'nestjs', 'nextjs', 'deno', 'bun'])('examples/%s', (name) => {
+  const folder = `examples/${name}`;
+  const { dependencies, devDependencies = {} } = manifestOf(folder);
+
+  it('[X-03] depends on what it imports', () => {
+    expect(importsIn(folder).filter((imported) => !(imported in { ...dependencies, ...devDependencies }))).toEqual([]);
+  });
+
+  it('[X-03] depends on the versions that the tests run', () => {
+    // Bun strips types without its own declarations.
+    const { '@types/bun': _types, ...all } = { ...dependencies, ...devDependencies };
+    const known: Readonly<Record<string, string | undefined>> = {
+      ...frameworks,
+      ...(name === 'express4' ? express4 : {}),
+      [project.name]: `^${project.version}`,
+    };
+    const expected = Object.fromEntries(Object.keys(all).map((dependency) => [dependency, known[dependency]]));
+    expect(all).toEqual(expected);
+  });
+});
