@@ -28,14 +28,14 @@ const PATIENCE_MS = 60_000;
 
 /** Resolves with the first value that is not undefined. Throws, naming what was waited for, if there never is one. */
 export async function eventually<Value>(
-  what: string,
+  what: string | (() => string),
   look: () => Value | undefined | Promise<Value | undefined>,
 ): Promise<Value> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const value = await look();
     if (value !== undefined) return value;
-    if (performance.now() > deadline) throw new Error(`It never happened: ${what}`);
+    if (performance.now() > deadline) throw new Error(`It never happened: ${typeof what === 'string' ? what : what()}`);
     await pause(20);
   }
 }
@@ -93,6 +93,13 @@ export class ClusterNode {
     return code;
   }
 
+  /** What it did with the response, for a message. */
+  storyOf(id: string): string {
+    const claims = this.claimed.filter((claimed) => claimed === id).length;
+    const outcomes = this.done.filter((each) => each.id === id).map(({ outcome }) => outcome);
+    return `${this.name} (${this.isAlive ? 'alive' : 'dead'}): ${claims} claims, ${outcomes.join(', ') || 'nothing done'}`;
+  }
+
   isDoneWith(id: string): boolean {
     return this.done.some((each) => each.id === id);
   }
@@ -139,7 +146,8 @@ export class Cluster {
   /** The node that brought the response to its end. */
   endOf(id: string, ...others: readonly ClusterNode[]): Promise<ClusterNode> {
     const hasEnded = ({ done }: ClusterNode) => done.some((each) => each.id === id && each.outcome === 'ended');
-    return eventually(`${id} is over`, () => this.all.find((node) => hasEnded(node) && !others.includes(node)));
+    const what = () => `${id} is over; ${this.all.map((node) => node.storyOf(id)).join('; ')}`;
+    return eventually(what, () => this.all.find((node) => hasEnded(node) && !others.includes(node)));
   }
 
   async close(): Promise<void> {
