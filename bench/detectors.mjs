@@ -9,7 +9,9 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { pii } from 'express-open-responses/guards';
 
-const labelled = JSON.parse(readFileSync(fileURLToPath(new URL('../test/guards/labelled.json', import.meta.url)), 'utf8'));
+const labelled = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../test/guards/labelled.json', import.meta.url)), 'utf8'),
+);
 const requireFrom = createRequire(join(resolve(process.argv[2] ?? '.'), 'package.json'));
 const KINDS = ['EMAIL', 'PHONE', 'IBAN', 'CARD', 'KEY'];
 
