@@ -33,7 +33,9 @@ describe('the package', () => {
   it('has the build, its licence, what messages name, and nothing else', () => {
     const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
     const [{ files }]: readonly [{ readonly files: readonly { readonly path: string }[] }] = JSON.parse(String(listed));
-    const others = files.map(({ path }) => path).filter((path) => !/^dist\/(cjs|esm|inspector-ui|sandbox)\//.test(path));
+    const others = files
+      .map(({ path }) => path)
+      .filter((path) => !/^dist\/(cjs|esm|inspector-ui|sandbox)\//.test(path));
     expect(others.toSorted()).toEqual(['LICENSE', 'README.md', 'SECURITY.md', 'docs/errors.md', 'package.json']);
   });
 });
