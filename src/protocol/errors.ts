@@ -123,7 +123,8 @@ export class ApiError extends Error {
 
   constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
     super(message, options);
-    const [status, type] = CODES[code as ErrorCode] ?? CODES.server_error;
+    // A model server's own code may be any text, such as `toString`.
+    const [status, type] = Object.hasOwn(CODES, code) ? CODES[code as ErrorCode] : CODES.server_error;
     this.code = code;
     this.status = options.status ?? status;
     this.type = options.type ?? type;

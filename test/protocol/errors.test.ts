@@ -1,0 +1,18 @@
+/** Errors for clients, whose codes may be those of a model server. */
+
+import { ApiError } from '../../src/protocol/errors.ts';
+import { upstreamError } from '../../src/protocol/upstream-errors/upstream-error.ts';
+
+it.each(['toString', 'constructor', '__proto__', 'hasOwnProperty', ''])(
+  'a code of a model server may be any text: %j',
+  (code) => {
+    const { status, type } = new ApiError(code, 'No.');
+    const answered = upstreamError(429, { error: { message: 'No.', code } });
+    expect([status, type, answered.status, answered.code]).toEqual([
+      500,
+      'server_error',
+      429,
+      code === '' ? 'rate_limit_exceeded' : code,
+    ]);
+  },
+);
