@@ -1,7 +1,15 @@
 /** Errors for clients, whose codes may be those of a model server. */
 
 import { ApiError } from '../../src/protocol/errors.ts';
-import { upstreamError } from '../../src/protocol/upstream-errors/upstream-error.ts';
+import { errorInBody, upstreamError } from '../../src/protocol/upstream-errors/upstream-error.ts';
+
+it.each<unknown>([{ toString: null }, [[]], null, true, { valueOf: 1 }])(
+  'what is no text and no number is no code of a model server: %j',
+  (code) => {
+    const error = errorInBody({ error: { message: 'No.', code, type: code, status: code } });
+    expect([error?.status, error?.code, error?.message]).toEqual([502, 'upstream_error', 'No.']);
+  },
+);
 
 it.each(['toString', 'constructor', '__proto__', 'hasOwnProperty', ''])(
   'a code of a model server may be any text: %j',

@@ -134,8 +134,14 @@ const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
 
 function statusInBody(body: JsonObject): number {
   const details = detailsOf(body);
-  const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
-  return status ?? STATUS_OF_TYPE.get(String(details.type)) ?? 502;
+  const status = [details.status, details.status_code, details.code, body.status].map(numberIn).find(isErrorStatus);
+  // The cast: anything but a text is not in the map.
+  return status ?? STATUS_OF_TYPE.get(details.type as string) ?? 502;
+}
+
+/** Objects are no numbers, and some of them cannot be asked for one. */
+function numberIn(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
 
 function isErrorStatus(status: number): boolean {
