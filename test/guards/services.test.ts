@@ -98,7 +98,7 @@ describe('presidio', () => {
       const shown: string[] = [];
       for (let at = 0; at < text.length; at += 2) shown.push(await track.write(text.slice(at, at + 2)));
       shown.push(await track.end());
-      expect(shown.filter((each) => !each.isWellFormed())).toEqual([]);
+      expect(shown.filter((each) => /\p{Surrogate}/u.test(each))).toEqual([]);
       expect(shown.join('')).toBe(mode === 'monitor' ? text : text.replace('Bob', '[PERSON]'));
       expect(reports.map(({ rule, count }) => [rule, count])).toEqual([['PERSON', 1]]);
     }
