@@ -68,7 +68,7 @@ interface Counting {
   readonly isOurs: () => boolean;
 }
 
-/** Returns what tells whether an estimate is still to be counted, once the answer is over. */
+/** Returns what shows whether an estimate is still to be counted, once the answer is over. */
 function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Counting): () => Promise<void> | undefined {
   let reader: ReturnType<typeof readerOf> | undefined;
   let isOver = false;

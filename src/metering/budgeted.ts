@@ -19,7 +19,7 @@ export interface BudgetSettings {
   readonly isMetered?: boolean | undefined;
 }
 
-/** What tells when a turn is over. */
+/** What shows when a turn is over. */
 interface BudgetedLife {
   /** Runs the function then. */
   readonly whenOver: (run: () => void) => void;

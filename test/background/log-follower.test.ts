@@ -75,7 +75,7 @@ describe('a client that follows a log', () => {
     expect(seen).toEqual(['heartbeat;', 'heartbeat;', 'keepalive;keepalive;']);
   });
 
-  it('[S-18] is told at once of events that are missing in the middle', async () => {
+  it('[S-18] learns at once of events that are missing in the middle', async () => {
     const torn = logWith(async (page) => {
       const found = await page();
       return found && { ...found, events: [] };

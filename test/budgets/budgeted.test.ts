@@ -106,7 +106,7 @@ it('[C-28] a request that middlewares have taken is counted by all of them, and 
   ]);
 });
 
-it('[C-28] all of them hear when the turn is over', async () => {
+it('[C-28] all of them are informed when the turn is over', async () => {
   const [before, own] = [recording(), recording()];
   const context: TurnContext = { budgets: new Map([[before.budget, before.turn('x')]]) };
   const turn = life();

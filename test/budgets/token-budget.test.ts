@@ -127,7 +127,7 @@ describe.each(limiters)('[C-28] the reserve of running turns, with limits %s', (
     expect((await admitted(budget, 10)).length).toBe(2);
   });
 
-  it('tells clients what is left beside it, and to come back soon', async () => {
+  it('shows clients what is left beside it, and to come back soon', async () => {
     const budget = budgetOf();
     const headers = (await admitted(budget, 2)).map((turn) => turn.headers['x-ratelimit-remaining-tokens']);
     await admitted(budget, 2);

@@ -275,8 +275,8 @@ describe('an error of the model server', () => {
       'input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000',
       'input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000',
     ],
-  ])("[X-12] about a full context is in Anthropic's words: %s", async (said, shown) => {
-    app.fake.reply({ status: 400, body: JSON.stringify({ error: { message: said } }) });
+  ])("[X-12] about a full context is in Anthropic's words: %s", async (reported, shown) => {
+    app.fake.reply({ status: 400, body: JSON.stringify({ error: { message: reported } }) });
     for (const stream of [false, true]) {
       const { status, body } = await askJson(app.url, { stream });
       expect([status, body.error]).toEqual([400, { type: 'invalid_request_error', message: shown }]);

@@ -128,9 +128,9 @@ describe("the host's own tools", () => {
     app.fake.reply(says('Sunny.'));
     const { body: more } = await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }] });
     expect([more.stop_reason, more.content]).toEqual(['end_turn', [{ type: 'text', text: 'Sunny.' }]]);
-    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    const toModel = lastBody(app).messages.filter(({ role }) => role === 'tool');
     const notRun = expect.stringContaining('Not run');
-    expect(told.map((each) => each.content)).toEqual(['Sunny in Bonn.', 'Sunny in Bonn.', notRun]);
+    expect(toModel.map((each) => each.content)).toEqual(['Sunny in Bonn.', 'Sunny in Bonn.', notRun]);
   });
 });
 
@@ -192,8 +192,8 @@ describe('hosted tools that the client asks for', () => {
     expect(usage.server_tool_use).toEqual({ web_search_requests: 2, web_fetch_requests: 0 });
     app.fake.reply(says('Done.'));
     await askJson(app.url, { tools, messages: [USER, { role: 'assistant', content }, USER] });
-    const told = lastBody(app).messages.filter(({ role }) => role === 'tool');
-    expect(told.at(-1)?.content).toBe('The call failed: max_uses_exceeded');
+    const toModel = lastBody(app).messages.filter(({ role }) => role === 'tool');
+    expect(toModel.at(-1)?.content).toBe('The call failed: max_uses_exceeded');
   });
 
   it('[X-12] open pages without searching, where the client asks for no more', async () => {

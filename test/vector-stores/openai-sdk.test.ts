@@ -199,7 +199,7 @@ describe('OpenAI’s client', () => {
 describe('vector stores that the router of files knows', () => {
   it('[X-14] give back the room of a file as soon as it is deleted, in each of the tenant’s', async () => {
     await app.close();
-    app = await startVectorsApp({ told: true });
+    app = await startVectorsApp({ informsStores: true });
     const { store, cats } = await filledStore(app.client);
     const second = await app.client.vectorStores.create({ file_ids: [cats.id] });
     await app.client.vectorStores.files.poll(second.id, cats.id);

@@ -18,8 +18,8 @@ import { embeddingsServerOf } from './embeddings-server.ts';
 /** The options of the parts. */
 export interface VectorsSetup {
   readonly stores?: Partial<VectorStoresOptions>;
-  /** Whether the router of files tells the vector stores what is deleted. */
-  readonly told?: boolean;
+  /** Whether the router of files informs the vector stores of what is deleted. */
+  readonly informsStores?: boolean;
   readonly router?: Partial<VectorStoresRouterOptions<Request>>;
   readonly responses?: Parameters<typeof responsesRouter>[0];
 }
@@ -27,7 +27,12 @@ export interface VectorsSetup {
 export type VectorsApp = Awaited<ReturnType<typeof startVectorsApp>>;
 
 /** Starts it. */
-export async function startVectorsApp({ stores = {}, told = false, router = {}, responses = {} }: VectorsSetup = {}) {
+export async function startVectorsApp({
+  stores = {},
+  informsStores = false,
+  router = {},
+  responses = {},
+}: VectorsSetup = {}) {
   const server = await embeddingsServerOf();
   const fake = await startFakeUpstream();
   const { files = memoryFiles() } = stores;
@@ -36,7 +41,7 @@ export async function startVectorsApp({ stores = {}, told = false, router = {}, 
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
   const app = express().use(
     '/v1',
-    filesRouter({ files, logger: false, ...(told ? { vectorStores } : {}) }),
+    filesRouter({ files, logger: false, ...(informsStores ? { vectorStores } : {}) }),
     vectorStoresRouter({ vectorStores, logger: false, ...router }),
     responsesRouter({
       upstream,

@@ -95,7 +95,7 @@ const ISSUERS: readonly Issuer[] = [
   ['3528', '3589', [16]],
 ];
 
-/** As many digits tell the issuer. */
+/** As many digits identify the issuer. */
 const PREFIX = 4;
 const SHORTEST_CARD = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
 

@@ -127,7 +127,7 @@ class Pool {
     return new Set(speaking.map(({ upstream }) => passedOwner(upstream))).size === 1;
   }
 
-  /** No servers for a model that there is not: whoever asks for it is told so. */
+  /** No servers for a model that there is not: whoever asks for it gets an error. */
   private selected(asked: string): ReturnType<PoolSettings['select']> {
     try {
       return this.settings.select(asked);

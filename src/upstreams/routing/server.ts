@@ -25,7 +25,7 @@ export class Server {
   private readonly policies: ReturnType<typeof policiesOf>;
   private readonly clientKeys: boolean;
   private readonly onState: PolicySettings['onState'];
-  private told: ModelServerStatus['state'] = 'closed';
+  private reportedState: ModelServerStatus['state'] = 'closed';
   private lastError: string | null = null;
   /** In milliseconds since the epoch; 0 if it has not asked for a rest, or has answered since. */
   private restsUntil = 0;
@@ -39,7 +39,7 @@ export class Server {
     this.upstream = target.upstream;
     this.weight = target.weight;
     this.renames = target.model !== undefined;
-    this.policies = policiesOf(settings, () => this.tell());
+    this.policies = policiesOf(settings, () => this.reportState());
     this.onState = settings.onState;
     this.clientKeys = settings.clientKeys ?? false;
   }
@@ -75,7 +75,7 @@ export class Server {
     const isTrial = this.restsUntil > 0;
     this.inFlight += 1;
     this.isTried ||= isTrial;
-    this.tell();
+    this.reportState();
     const pass = await this.policies?.enter();
     const lease = new Lease(this, pass, isTrial);
     if (!this.policies || pass) return lease;
@@ -107,7 +107,7 @@ export class Server {
   ended(isTrial: boolean): void {
     this.inFlight -= 1;
     if (isTrial) this.isTried = false;
-    this.tell();
+    this.reportState();
     if (this.inFlight > 0) return;
     for (const resolve of this.onIdle) resolve();
     this.onIdle.clear();
@@ -136,11 +136,11 @@ export class Server {
     return [{ name, state, inFlight, lastError }, ...paths];
   }
 
-  /** Tells the host that the state has changed, if it has. */
-  private tell(): void {
+  /** Reports to the host that the state has changed, if it has. */
+  private reportState(): void {
     const { onState, name, state, inFlight, lastError } = this;
-    if (!onState || state === this.told) return;
-    this.told = state;
+    if (!onState || state === this.reportedState) return;
+    this.reportedState = state;
     guarded('onState', () => onState({ name, state, inFlight, lastError }));
   }
 

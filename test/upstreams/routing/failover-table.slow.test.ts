@@ -13,7 +13,7 @@ const WORD = chatChunk({ content: 'word' });
 /** Whatever their status: every server would answer the same. */
 const OF_THE_REQUEST = ['content_filter', 'content_policy_violation', 'context_length_exceeded'];
 
-const told = fc.record(
+const reported = fc.record(
   {
     message: fc.constantFrom('No.', 'prompt is too long', 'Rate limit reached', ''),
     code: fc.oneof(
@@ -34,13 +34,13 @@ const told = fc.record(
 );
 const status = fc.integer({ min: 400, max: 599 });
 const body = fc.oneof(
-  told.map((error) => JSON.stringify({ error })),
+  reported.map((error) => JSON.stringify({ error })),
   fc.string(),
   fc.json(),
 );
 const refusals: fc.Arbitrary<FakeReply> = fc.record({ status, body });
 const inStream = (before: string): fc.Arbitrary<FakeReply> =>
-  told.map((error) => ({ body: `${before}data: ${JSON.stringify({ error })}\n\n` }));
+  reported.map((error) => ({ body: `${before}data: ${JSON.stringify({ error })}\n\n` }));
 const cuts = fc.constantFrom<FakeReply>(
   { reset: 'before-headers' },
   { body: ROLE, cutAfterBytes: ROLE.length },

@@ -140,7 +140,7 @@ describe('[X-11] withFailover', () => {
     expect([await textOf(over(servers)), counts(servers)]).toEqual(['late', [1, 2]]);
   });
 
-  it('tells all attempts of a call, with the server of each and what failed before', async () => {
+  it('reports all attempts of a call, with the server of each and what failed before', async () => {
     const servers = await pair(refuses(500));
     const attempts: unknown[] = [];
     const upstream = withFailover([{ upstream: over(servers), name: 'eu' }]);
@@ -360,7 +360,7 @@ describe('[X-11] the circuit breaker', () => {
     expect(counts(servers)).toEqual([9, 10]);
   });
 
-  it('tells the host of each change, and of none twice', async () => {
+  it('reports each change to the host, and none twice', async () => {
     const servers = await pair(refuses(500), refuses(500), refuses(429, { 'retry-after': '5' }), says('a'));
     const times = clock();
     const seen: unknown[] = [];
@@ -623,7 +623,7 @@ describe('[X-11] the options of withFailover', () => {
       'firstByteTimeoutMs must be a whole number of milliseconds from 1 to 2147483647, got -1',
     ],
     ['a long name', [one], { name: 'x'.repeat(101) }, 'name must be a name of 1 to 100 characters'],
-    ['what no state can be told to', [one], { onState: 'log' }, "onState must be a function, got 'log'"],
+    ['what no state can be reported to', [one], { onState: 'log' }, "onState must be a function, got 'log'"],
     ['whose keys they are', [one], { clientKeys: 1 }, 'clientKeys must be true or false, got 1'],
   ])('refuses %s', (_, servers, options, message) => {
     // The casts: what a host without types may give.

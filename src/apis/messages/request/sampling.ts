@@ -37,7 +37,7 @@ function reasoning({ thinking, output_config: config }: MessagesBody): JsonObjec
   return { effort, summary: 'auto' };
 }
 
-/** No other server can be told to think after its first call of a tool and not before. */
+/** No other server can be asked to think after its first call of a tool and not before. */
 const NO_THOUGHTS: ReadonlySet<unknown> = new Set(['disabled', 'between_tools']);
 
 /** The effort that a budget in tokens stands for. */
