@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildRecord } from './built.mjs';
 import { bundle } from './bundle.mjs';
-import { compact } from './compact.mjs';
+import { compact, withoutSpaces } from './compact.mjs';
 import { entriesOf, esmEntry } from './entries.mjs';
 import { buildInspectorPage } from './inspector-ui.mjs';
 import { keepPublicTypes } from './public-types.mjs';
@@ -35,6 +35,12 @@ async function compile(...args) {
   }
 }
 
+/** The paths of all files in the folder whose names end so. */
+function filesIn(folder, end) {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return paths.filter((path) => path.endsWith(end)).map((path) => join(folder, path));
+}
+
 async function build() {
   rmSync(dist, { recursive: true, force: true });
   await Promise.all([
@@ -46,6 +52,7 @@ async function build() {
   ]);
   write(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
   write(join(dist, 'sandbox/package.json'), '{ "type": "module" }\n');
+  for (const path of filesIn(join(dist, 'sandbox'), '.js')) write(path, withoutSpaces(readFileSync(path, 'utf8')));
   for (const name of ['express/express', 'ports/host/package-files', 'protocol/json/packages'])
     for (const kind of ['cjs', 'd.cts']) cpSync(join(root, `src/${name}.${kind}`), join(dist, `cjs/${name}.${kind}`));
 
@@ -72,11 +79,8 @@ async function build() {
   }
   keepPublicTypes(join(dist, 'cjs'), entries);
 
-  for (const path of readdirSync(join(dist, 'cjs'), { recursive: true, encoding: 'utf8' })) {
-    if (!path.endsWith('.d.ts')) continue;
-    const file = join(dist, 'cjs', path);
+  for (const file of filesIn(join(dist, 'cjs'), '.d.ts'))
     writeFileSync(file, typesWithTabs(readFileSync(file, 'utf8')));
-  }
 }
 
 const record = buildRecord(root);

@@ -66,6 +66,8 @@ export class LogWriter {
   private ready: Batch[] = [];
   private held: Batch[] = [];
   private readonly openCalls = new Set<number>();
+  /** Whether events may be written without a checkpoint: one is written, or about to be. */
+  private canSplit: boolean;
   private characters = 0;
   private writing: Promise<void> | undefined;
   private isLost = false;
@@ -80,6 +82,7 @@ export class LogWriter {
     this.next = next;
     this.state = state;
     this.deadline = host.deadline;
+    this.canSplit = state.checkpoint !== undefined;
   }
 
   /** Soon gives up what cannot be written: a process that ends must not wait for a database that is down. */
@@ -101,12 +104,14 @@ export class LogWriter {
     this.held.push({ events: events.slice(before.length), checkpoint: state && checkpointOf(state) });
     if (isHeld && before.length === 0) return;
     if (!isHeld) this.ready.push(...this.held.splice(0));
+    if (!isHeld && state) this.canSplit = true;
     this.writing ??= this.write();
     if (this.characters > MOST_CHARACTERS) await this.flush();
   }
 
   /** Writes this state, in which no call is being written, with everything before it; returns as `flush` does. */
   async keep(state: TurnState): Promise<boolean> {
+    this.canSplit = true;
     if (!this.isLost) this.ready.push({ events: [], checkpoint: checkpointOf(state) });
     if (!this.isLost) this.writing ??= this.write();
     return this.flush();
@@ -130,11 +135,6 @@ export class LogWriter {
     this.held = [];
     if (!(await this.flush())) return;
     await this.append([], { ...this.state, tries: this.state.tries - 1 });
-  }
-
-  /** Whether events may be written without a checkpoint: there is an earlier one. */
-  private get canSplit(): boolean {
-    return this.state.checkpoint !== undefined || this.ready.some(({ checkpoint }) => checkpoint);
   }
 
   private count(event: NumberedEvent): void {

@@ -295,6 +295,17 @@ describe('a response whose process is gone', () => {
     ]);
   });
 
+  it('[S-18] shows at once what came together with a call while the first events were still written', async () => {
+    const { tools } = countedTools();
+    store = slowly(store);
+    const one = await join({ tools });
+    model.reply({ body: chatChunk({ content: 'Wait.' }) + TORN, stallAfterBytes: 1e6 });
+    const id = await begun(one);
+    // Without an end: it would wait until the model's server is given up.
+    await logged(one, id, 'response.output_text.done');
+    expect(model.requests.length).toBe(1);
+  }, 10_000);
+
   it('[S-18] keeps finished results, and informs the model of a tool that was lost while it ran', async () => {
     const { tools, runs } = countedTools();
     const last = { body: textStream('Done') };
