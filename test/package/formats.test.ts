@@ -92,12 +92,20 @@ describe('the entries', () => {
 });
 
 describe('the code', () => {
-  it('[Q-05] is printed small: a line for most statements, texts and the names of classes and methods unchanged', () => {
-    const source =
-      'class Page { static #count = 0; get é() { return [`\n    a ${this.b}\n`]; } }\nfunction kind(name, other) { if (name) { kind(2); other(name); } else { for (const each of name) kind(each); } }\n';
-    const page = ['let Page=class Page{', 'static #t=0;', 'get é(){', 'return[`', '    a ${this.b}', '`]}};'];
-    const kind = ['function t(e,s){', 'if(e){', 't(2);', 's(e)}else for(let s of e)t(s)}', ''];
-    expect(compact(source).split('\n')).toEqual([...page, ...kind]);
+  it('[Q-05] is printed small: a line for each statement of a long block, texts and the names of classes and methods unchanged', () => {
+    const page = 'class Page { static #count = 0; get é() { return [`\n    a ${this.b}\n`]; } }\n';
+    const texts = ['1', '2'].map((letter) => letter.repeat(60));
+    const kind = `function kind(name) { if (name) { kind(2); name(); } ${texts.map((text) => `name('${text}');`).join(' ')} }\n`;
+    expect(compact(page + kind).split('\n')).toEqual([
+      'let Page=class Page{static #t=0;get é(){return[`',
+      '    a ${this.b}',
+      '`]}};',
+      'function t(a){',
+      'if(a){t(2);a()}',
+      `a("${texts[0]}");`,
+      `a("${texts[1]}")}`,
+      '',
+    ]);
   });
 });
 
