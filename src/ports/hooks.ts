@@ -217,8 +217,10 @@ export function guarded(name: string, run: () => unknown, recorder?: Pick<Record
 export function attemptsOf(requestId: string, hooks: Reports): OnAttempt | undefined {
   const onStep = hooks.recorder?.onStep;
   if (!onStep && !hooks.onAttempt) return undefined;
-  return (attempt) => {
-    onStep?.({ name: 'upstream asked', requestId, ...attempt });
-    notify(hooks, 'onAttempt', { requestId, ...attempt });
+  return (made) => {
+    const { host, ...more } = made;
+    // In the order of a log line.
+    onStep?.({ name: 'upstream asked', requestId, host, ...more });
+    notify(hooks, 'onAttempt', { requestId, ...made });
   };
 }

@@ -38,6 +38,8 @@ Object.assign(globalThis, {
   mcp: mcpTools(),
   tools: mcpTools(),
   database: new Database(':memory:'),
+  files: memoryFiles(),
+  embeddings: { baseURL: demo.baseURL, model: 'demo' },
   client,
   model: 'demo',
   id,

@@ -2,6 +2,7 @@
 import type { StreamableHTTPClientTransport as Transport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Express } from 'express';
 import type { BackgroundEngine, Upstream } from 'express-open-responses';
+import type { FileStore } from 'express-open-responses/files';
 import type { McpTools } from 'express-open-responses/mcp';
 import type { SqliteDatabase } from 'express-open-responses/stores/sqlite';
 import type { FakeReply, UpstreamScenario } from 'express-open-responses/testing';
@@ -12,6 +13,8 @@ declare global {
   const mcp: McpTools;
   const tools: McpTools;
   const database: SqliteDatabase;
+  const files: FileStore;
+  const embeddings: { readonly baseURL: string; readonly model: string };
   const client: OpenAI;
   const model: string;
   const id: string;
