@@ -57,7 +57,7 @@ async function build() {
     for (const kind of ['cjs', 'd.cts']) cpSync(join(root, `src/${name}.${kind}`), join(dist, `cjs/${name}.${kind}`));
 
   const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const programs = Object.values(bin);
+  const programs = Object.values(bin).map((path) => join(root, path));
   const entries = entriesOf(exports);
   // Threads and the program have entries of their own, which nobody imports.
   const bundled = await bundle(join(dist, 'cjs'), [
@@ -68,10 +68,10 @@ async function build() {
     'cli/bin',
   ]);
   for (const { fileName, code } of bundled) {
-    const isProgram = programs.includes(`./dist/cjs/${fileName}`);
-    write(join(dist, 'cjs', fileName), `${isProgram ? '#!/usr/bin/env node\n' : ''}${compact(code)}`);
+    const path = join(dist, 'cjs', fileName);
+    write(path, `${programs.includes(path) ? '#!/usr/bin/env node\n' : ''}${compact(code)}`);
   }
-  for (const path of programs) chmodSync(join(root, path), 0o755);
+  for (const path of programs) chmodSync(path, 0o755);
   for (const entry of entries) {
     const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
     write(join(dist, 'esm', `${entry}.js`), code);

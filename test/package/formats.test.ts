@@ -1,5 +1,5 @@
 /** The package as it is built: one implementation for `import` and `require`, and no more files than that takes. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -117,6 +117,12 @@ describe('the tarball', () => {
     const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0);
     const maps = paths.filter((path) => path.endsWith('.map'));
     expect([bytes < 1_500_000, bytes > 500_000, maps]).toEqual([true, true, []]);
+  });
+
+  itBuilt('dist/cjs/cli/bin.js')('[Q-05] has a program that starts by itself', () => {
+    const { bin, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const program = join(root, bin['express-open-responses']);
+    expect(execFileSync(program, ['--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
   });
 
   it('[X-16] has the pages of docs that messages name', () => {
