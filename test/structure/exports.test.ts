@@ -82,7 +82,7 @@ function unimported(sources: readonly (readonly [path: string, text: string])[],
 
 function codeBelow(folder: string): readonly string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.[cm]?tsx?$/.test(path) && !/node_modules|dist\/|\.d\.[cm]?ts$/.test(path))
+    .filter((path) => /\.[cm]?tsx?$/.test(path) && !/node_modules|(?:dist|build)\/|\.d\.[cm]?ts$/.test(path))
     .map((path) => `${folder}/${path}`);
 }
 
