@@ -113,33 +113,40 @@ function Sides({ call, number, isRaw }: SidesProps) {
   const { request, answer } = call;
   return (
     <div class="sides">
-      <section>
-        <h3>
-          Request, {call.isWire ? 'on the wire' : 'as given to the upstream'}
-          <Copy class="small" of={() => request.text}>
-            Copy
-          </Copy>
-        </h3>
-        <Box
-          of={isRaw ? request.text : pretty(request.text)}
-          cut={request.cut}
-          label={`Request of model call ${number}`}
-        />
-      </section>
-      <section>
-        <h3>
-          Answer
-          <Copy class="small" of={() => answer.text}>
-            Copy
-          </Copy>
-        </h3>
-        <Box
-          of={isRaw ? answer.text : readable(answer.text)}
-          cut={answer.cut}
-          label={`Answer of model call ${number}`}
-        />
-      </section>
+      <Side
+        title={`Request, ${call.isWire ? 'on the wire' : 'as given to the upstream'}`}
+        of={request}
+        shown={isRaw ? request.text : pretty(request.text)}
+        label={`Request of model call ${number}`}
+      />
+      <Side
+        title="Answer"
+        of={answer}
+        shown={isRaw ? answer.text : readable(answer.text)}
+        label={`Answer of model call ${number}`}
+      />
     </div>
+  );
+}
+
+interface SideProps {
+  readonly title: string;
+  readonly of: SidesProps['call']['request'];
+  readonly shown: string;
+  readonly label: string;
+}
+
+function Side({ title, of, shown, label }: SideProps) {
+  return (
+    <section>
+      <h3>
+        {title}
+        <Copy class="small" of={() => of.text}>
+          Copy
+        </Copy>
+      </h3>
+      <Box of={shown} cut={of.cut} label={label} />
+    </section>
   );
 }
 
