@@ -13,6 +13,7 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { held } from '../support/held.ts';
 import { listening } from '../support/listening.ts';
 
 /** The key that the app sends to its model server, and that no client may ever see. */
@@ -55,12 +56,13 @@ export interface Extra {
 
 /** Posts to `/chat/completions`; an object goes over the default question, a string is sent as it is. */
 export function ask(url: string, body: JsonObject | string = {}, { headers, ...extra }: Extra = {}): Promise<Response> {
-  return fetch(`${url}/chat/completions`, {
+  const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify({ ...QUESTION, ...body }),
     ...extra,
-  });
+  };
+  return held(fetch(`${url}/chat/completions`, init));
 }
 
 /** A JSON answer, with its text as it came. */

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { held } from '../support/held.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 
 /** One event of a stream, as it stood in `data:`. */
@@ -43,7 +44,7 @@ export function ask(
 ): Promise<Response> {
   const text = typeof body === 'string' ? body : JSON.stringify({ model: 'm', input: 'Hi', ...body });
   const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: text };
-  return fetch(`${url}/responses`, signal ? { ...init, signal } : init);
+  return held(fetch(`${url}/responses`, signal ? { ...init, signal } : init));
 }
 
 /** Posts for a stream and reads it to the end. */

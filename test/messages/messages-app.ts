@@ -4,6 +4,7 @@ import express from 'express';
 import { chatCompletionsUpstream, memoryStore, messagesRouter, type RouterOptions } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { held } from '../support/held.ts';
 import { type Listening, listening } from '../support/listening.ts';
 
 /** The key that the app sends to its model server, and that no client may ever see. */
@@ -44,11 +45,12 @@ export function ask(
     path = '/messages',
   }: { readonly headers?: Readonly<Record<string, string>>; readonly path?: string } = {},
 ): Promise<Response> {
-  return fetch(url + path, {
+  const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify({ ...QUESTION, ...body }),
-  });
+  };
+  return held(fetch(url + path, init));
 }
 
 /** A JSON answer. */
