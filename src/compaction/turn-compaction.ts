@@ -30,14 +30,29 @@ export function turnCompaction(
   settings: TurnCompactionSettings,
 ): TurnCompaction | undefined {
   if (!triggered && threshold === undefined) return undefined;
-  const { request, items, call } = plan;
+  const compaction = new Compaction({ note, ...plan }, threshold ?? 0, settings);
+  return {
+    only: triggered,
+    compact: (output) => (triggered ? compaction.now(output, [{ type: 'compacting' }]) : compaction.ifLong(output)),
+  };
+}
+
+/** A class, not two functions of the turn, for the reason of `Rounds`. */
+class Compaction {
+  private readonly plan: CompactionCase;
+  private readonly threshold: number;
+  private readonly settings: TurnCompactionSettings;
+
+  constructor(plan: CompactionCase, threshold: number, settings: TurnCompactionSettings) {
+    this.plan = plan;
+    this.threshold = threshold;
+    this.settings = settings;
+  }
 
   /** `begun` is emitted when the model begins to answer. */
-  async function* compacted(
-    output: readonly Item[],
-    begun: readonly TurnInput[],
-  ): AsyncGenerator<readonly TurnInput[]> {
-    const summarising = summarise({ ...plan, items: [...items, ...output], retained: 0 }, settings);
+  async *now(output: readonly Item[], begun: readonly TurnInput[]): AsyncGenerator<readonly TurnInput[]> {
+    const { note: _, ...plan } = this.plan;
+    const summarising = summarise({ ...plan, items: [...plan.items, ...output], retained: 0 }, this.settings);
     for (;;) {
       const step = await summarising.next();
       if (step.done) return yield [{ type: 'compacted', ...step.value }];
@@ -45,22 +60,18 @@ export function turnCompaction(
     }
   }
 
-  async function* compactedIfLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
+  async *ifLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
+    const { request, call, note } = this.plan;
     try {
-      if ((await settings.countTokens(request, call.signal)) <= (threshold ?? 0)) return;
+      if ((await this.settings.countTokens(request, call.signal)) <= this.threshold) return;
       // Without an announcement, which a failure could not take back.
-      yield* compacted(output, []);
+      yield* this.now(output, []);
     } catch (error) {
       call.signal.throwIfAborted();
       // The answer is written; a failed compaction only makes the next one more expensive, and must not fail it.
       note({ code: 'compaction_skipped', message: `The conversation could not be compacted: ${reasonOf(error)}` });
     }
   }
-
-  return {
-    only: triggered,
-    compact: triggered ? (output) => compacted(output, [{ type: 'compacting' }]) : compactedIfLong,
-  };
 }
 
 function reasonOf(error: unknown): string {

@@ -44,8 +44,11 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
       const isFirst = headers === undefined;
       headers ??= passedHeaders(answer);
       if (isFirst) passCookies(answer, res);
-      if (answer.status >= 200 && answer.status < 300) return { contentType, body: bytesOf(answer.body) };
-      const text = await readWhole(bytesOf(answer.body));
+      const body = bytesOf(answer.body);
+      if (answer.status >= 200 && answer.status < 300) {
+        return { status: answer.status, headers: { 'content-type': contentType }, body };
+      }
+      const text = await readWhole(body);
       if (isFirst)
         refusal = {
           status: answer.status,

@@ -63,18 +63,36 @@ export async function readWhole(body: Bytes, maxBytes = WHOLE_BYTES): Promise<st
 
 /** A whole body. Rejects with `upstream_error` past so many bytes. */
 export function readBytes(body: Bytes, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    body.readBy({
-      bytes(chunk) {
-        bytes += chunk.length;
-        if (bytes <= maxBytes) return void chunks.push(chunk);
-        body.close();
-        reject(new ApiError('upstream_error', 'The model server sent too large an answer.'));
-      },
-      ended: () => resolve(Buffer.concat(chunks)),
-      failed: reject,
-    });
-  });
+  return new Promise((resolve, reject) => body.readBy(new WholeReader(body, maxBytes, resolve, reject)));
+}
+
+class WholeReader implements ByteReader {
+  private readonly body: Bytes;
+  private readonly maxBytes: number;
+  private readonly resolve: (bytes: Buffer) => void;
+  private readonly reject: (error: unknown) => void;
+  private readonly chunks: Buffer[] = [];
+  private length = 0;
+
+  constructor(body: Bytes, maxBytes: number, resolve: (bytes: Buffer) => void, reject: (error: unknown) => void) {
+    this.body = body;
+    this.maxBytes = maxBytes;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  bytes(chunk: Buffer): void {
+    this.length += chunk.length;
+    if (this.length <= this.maxBytes) return void this.chunks.push(chunk);
+    this.body.close();
+    this.reject(new ApiError('upstream_error', 'The model server sent too large an answer.'));
+  }
+
+  ended(): void {
+    this.resolve(Buffer.concat(this.chunks));
+  }
+
+  failed(error: unknown): void {
+    this.reject(error);
+  }
 }

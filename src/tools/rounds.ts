@@ -19,31 +19,60 @@ export function toolRounds<Call extends RoundCall>(
   runCall: RunCall<Call>,
   isSteered: () => boolean = () => false,
 ): ToolRounds<Call> {
-  const repeats = repeatCounter(limits.repeatedCalls);
-  let rounds = 0;
-  let ran = 0;
-  let stopped: RoundsEnd | undefined;
+  return new Rounds(limits, runCall, isSteered);
+}
 
-  return {
-    async *run(calls, onPartialImage) {
-      rounds += 1;
-      const room = rounds > limits.toolIterations ? 0 : Math.max(0, limits.toolCalls - ran);
-      if (repeats.circling() && calls.length > 0) stopped = 'repeated_tool_calls';
-      if (calls.length > room) stopped = rounds > limits.toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
-      ran += calls.length;
-      const slots = limiter(limits.parallelTools);
-      const running = calls.slice(0, room).map((call) => {
-        return { call, pending: slots(() => runCall(call, (image) => onPartialImage?.(call, image))) };
-      });
-      // Each is awaited in order; until then its failure is not unhandled.
-      for (const { pending } of running) pending.catch(() => {});
-      for (const { call, pending } of running) yield { call, outcome: repeats.outcomeFor(call, await pending) };
-      for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
-      if (isSteered()) stopped ??= 'steered';
-    },
-    stopped: () => stopped,
-    circling: () => repeats.circling(),
-  };
+/** A class, since a generator function that is made for a turn keeps the turn until the next full garbage collection: V8 makes a hidden class for it. */
+class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
+  private readonly limits: RoundLimits;
+  private readonly runCall: RunCall<Call>;
+  private readonly isSteered: () => boolean;
+  private readonly repeats: ReturnType<typeof repeatCounter>;
+  private rounds = 0;
+  private ran = 0;
+  private end: RoundsEnd | undefined;
+
+  constructor(limits: RoundLimits, runCall: RunCall<Call>, isSteered: () => boolean) {
+    this.limits = limits;
+    this.runCall = runCall;
+    this.isSteered = isSteered;
+    this.repeats = repeatCounter(limits.repeatedCalls);
+  }
+
+  async *run(
+    calls: readonly Call[],
+    onPartialImage?: (call: Call, image: PartialImage) => void,
+  ): ReturnType<ToolRounds<Call>['run']> {
+    const room = this.begin(calls.length);
+    const slots = limiter(this.limits.parallelTools);
+    const running = calls.slice(0, room).map((call) => {
+      return { call, pending: slots(() => this.runCall(call, (image) => onPartialImage?.(call, image))) };
+    });
+    // Each is awaited in order; until then its failure is not unhandled.
+    for (const { pending } of running) pending.catch(() => {});
+    for (const { call, pending } of running) yield { call, outcome: this.repeats.outcomeFor(call, await pending) };
+    for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
+    if (this.isSteered()) this.end ??= 'steered';
+  }
+
+  stopped(): RoundsEnd | undefined {
+    return this.end;
+  }
+
+  circling(): boolean {
+    return this.repeats.circling();
+  }
+
+  /** Counts a round of so many calls; returns how many of them may run. */
+  private begin(calls: number): number {
+    const { toolIterations, toolCalls } = this.limits;
+    this.rounds += 1;
+    const room = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
+    if (this.circling() && calls > 0) this.end = 'repeated_tool_calls';
+    if (calls > room) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
+    this.ran += calls;
+    return room;
+  }
 }
 
 const LIMIT_REACHED = 'Not run: the limit of tool calls for this response is reached.';

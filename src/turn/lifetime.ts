@@ -30,51 +30,77 @@ export interface Lifetime {
  * `too_many_streams` or `server_draining`.
  */
 export function beginTurn(request: TurnRequest, durationMs: number, turns: Activity, isPatient = false): Lifetime {
-  const { signal, abort, unlink } = stoppable(request);
-  const { disconnect, scope } = request;
-  const running: Running = { tenant: shareOf(scope), signal, abort, disconnect, isPatient };
-  const place = begun(running, turns, unlink);
-  let cut: NodeJS.Timeout | undefined;
-  const expire = () => {
-    abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
-    // A client that does not read never receives the error, and would occupy its place for ever.
-    cut = setTimeout(() => request.disconnect?.(), GRACE_MS).unref();
-  };
-  const timer = setTimeout(expire, durationMs).unref();
-  const over = new Over();
-  const leave = () => {
-    clearTimeout(timer);
-    clearTimeout(cut);
-    unlink();
-    turns.end(running);
-    over.end();
-  };
-  return { signal, place, leave, whenOver: (run) => over.add(run) };
+  return new BegunTurn(request, durationMs, turns, isPatient);
 }
 
-/** What is to be done when a turn is over. */
-class Over {
+/**
+ * A class, as is whatever leads from one part of a turn to many others: V8 may allocate an object literal among old objects, where it keeps
+ * all that it leads to until the next full garbage collection.
+ */
+class BegunTurn implements Lifetime, Running {
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+  readonly abort: (reason: ApiError) => void;
+  readonly disconnect: (() => void) | undefined;
+  readonly isPatient: boolean;
+  readonly place: Promise<void> | undefined;
+  line: object | undefined = undefined;
+  before: Running | undefined = undefined;
+  after: Running | undefined = undefined;
+  private readonly turns: Activity;
+  private readonly unlink: () => void;
+  private readonly timer: NodeJS.Timeout;
+  private cut: NodeJS.Timeout | undefined = undefined;
+  /** What is to be done when the turn is over; undefined once it is. */
   private waiting: (() => void)[] | undefined = [];
 
-  add(run: () => void): void {
-    if (this.waiting) this.waiting.push(run);
-    else run();
+  /** Throws as `beginTurn` does. */
+  constructor(request: TurnRequest, durationMs: number, turns: Activity, isPatient: boolean) {
+    const { signal, abort, unlink } = stoppable(request);
+    this.tenant = shareOf(request.scope);
+    this.signal = signal;
+    this.abort = abort;
+    this.unlink = unlink;
+    this.disconnect = request.disconnect;
+    this.isPatient = isPatient;
+    this.turns = turns;
+    this.place = this.begin();
+    this.timer = setTimeout(expire, durationMs, this).unref();
   }
 
-  end(): void {
+  readonly leave = (): void => {
+    clearTimeout(this.timer);
+    clearTimeout(this.cut);
+    this.unlink();
+    this.turns.end(this);
     const { waiting = [] } = this;
     this.waiting = undefined;
     for (const run of waiting) run();
+  };
+
+  readonly whenOver = (run: () => void): void => {
+    if (this.waiting) this.waiting.push(run);
+    else run();
+  };
+
+  expire(): void {
+    this.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
+    // A client that does not read never receives the error, and would occupy its place for ever.
+    this.cut = setTimeout(() => this.disconnect?.(), GRACE_MS).unref();
+  }
+
+  private begin(): Promise<void> | undefined {
+    try {
+      return this.turns.begin(this);
+    } catch (error) {
+      this.unlink();
+      throw error;
+    }
   }
 }
 
-function begun(running: Running, turns: Activity, unlink: () => void): Promise<void> | undefined {
-  try {
-    return turns.begin(running);
-  } catch (error) {
-    unlink();
-    throw error;
-  }
+function expire(turn: BegunTurn): void {
+  turn.expire();
 }
 
 /** A signal that aborts with the request's signal and can also be aborted earlier; `unlink` separates the two. */

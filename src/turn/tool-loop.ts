@@ -76,30 +76,11 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   const introduced = introducer(loop, current);
   const rounds = loop.beginRounds();
   let request = loop.takeRequest();
-
-  /**
-   * Runs the pending calls. Returns what was written since `before` as the model must see it, or undefined if the turn
-   * ends.
-   */
-  async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-    const pending = current().pending.values();
-    const outputs = new Map<number, ToolOutput>();
-    await loop.beforeCalls?.(current());
-    yield interleaved((push) => {
-      const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
-      return resultsOf(rounds, pending, outputs, partial, current);
-    });
-    if (rounds.stopped()) return undefined;
-    const written = current().output.from(before);
-    const ours = new Map(pending.map((call) => [call.id, call]));
-    // The client must act before the model can continue: run a call, or approve one.
-    if (owedByClient(written).some(({ id }) => !ours.has(String(id)))) return undefined;
-    return loop.opened(modelView(written, ours, outputs));
-  }
+  const turn = { loop, rounds, current };
 
   if (loop.resumed) {
     yield only([{ type: 'resume' }]);
-    if (current().pending.size > 0 && !(yield* ran(current().roundStart))) return;
+    if (current().pending.size > 0 && !(yield* ran(turn, current().roundStart))) return;
     if (!needsModel(current(), loop.plan)) return;
     request = withFound(resumedRequest(request, loop.resumed, current()), loop, current());
   }
@@ -107,7 +88,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
     // They belong to an earlier model call, so the model's next output is not part of it.
     yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
-    const written = yield* ran(0);
+    const written = yield* ran(turn, 0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
@@ -116,10 +97,40 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call' }]);
     yield introduced(loop.upstream.stream(request, loop.call));
     if (current().pending.size === 0 || isCutOff(current())) return;
-    const written = yield* ran(before);
+    const written = yield* ran(turn, before);
     if (!written) return;
     request = withFound(nextRequest(request, written, rounds.circling()), loop, current());
   }
+}
+
+/** A turn while its loop runs. */
+interface LoopedTurn {
+  readonly loop: Loop;
+  readonly rounds: ToolRounds<PendingToolCall>;
+  readonly current: () => TurnState;
+}
+
+/**
+ * Runs the pending calls. Returns what was written since `before` as the model must see it, or undefined if the turn
+ * ends.
+ */
+async function* ran(
+  { loop, rounds, current }: LoopedTurn,
+  before: number,
+): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+  const pending = current().pending.values();
+  const outputs = new Map<number, ToolOutput>();
+  await loop.beforeCalls?.(current());
+  yield interleaved((push) => {
+    const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
+    return resultsOf(rounds, pending, outputs, partial, current);
+  });
+  if (rounds.stopped()) return undefined;
+  const written = current().output.from(before);
+  const ours = new Map(pending.map((call) => [call.id, call]));
+  // The client must act before the model can continue: run a call, or approve one.
+  if (owedByClient(written).some(({ id }) => !ours.has(String(id)))) return undefined;
+  return loop.opened(modelView(written, ours, outputs));
 }
 
 type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;

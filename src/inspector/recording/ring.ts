@@ -21,8 +21,8 @@ export class Ring {
   private readonly limits: RingLimits;
   /** In the order of their numbers. */
   private readonly kept = new Map<number, Recording>();
-  /** Of those that are running. */
-  private readonly bySignal = new Map<AbortSignal, Recording>();
+  /** Of those that are running. Not a `Map`: the tables that it outgrows hold signals, and their turns, until a full garbage collection. */
+  private readonly bySignal = new WeakMap<AbortSignal, Recording>();
   /** The newest of each request id: several requests may have the same. */
   private readonly byRequest = new Map<string, Recording>();
   private last = 0;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Limits } from '../limits.ts';
+import { Line, type Linked } from './line.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 /** How long failed streams have to reach their clients after the deadline, in milliseconds. */
@@ -11,7 +12,7 @@ const IDLE_CHECK_MS = 50;
 export const DRAIN_MS = 30_000;
 
 /** A turn that runs, or waits for a place. */
-export interface Running {
+export interface Running extends Linked<Running> {
   /** Whose places it takes. */
   readonly tenant: string;
   /** Aborted when it is over; a turn that waits gives up. */
@@ -60,6 +61,7 @@ export function activity(limits: TurnLimits): Activity {
 class WaitingTurn {
   readonly tenant: string;
   readonly turn: Running;
+  line: object | undefined;
   before: WaitingTurn | undefined;
   after: WaitingTurn | undefined;
   resolve: () => void = () => {};
@@ -84,7 +86,7 @@ class WaitingTurn {
 
 class Turns implements Activity {
   private readonly limits: TurnLimits;
-  private readonly turns = new Set<Running>();
+  private readonly turns = new Line<Running>();
   /** How many run of each tenant that has any; empty where tenants have no limit. */
   private readonly counts = new Map<string, number>();
   private readonly queue = new TurnQueue<WaitingTurn>();
@@ -114,7 +116,7 @@ class Turns implements Activity {
   }
 
   end(turn: Running): void {
-    if (!this.turns.delete(turn)) return this.leave(turn, new Error('The turn is over.'));
+    if (!this.turns.remove(turn)) return this.leave(turn, new Error('The turn is over.'));
     if (this.countsTenants) this.count(turn.tenant, -1);
     if (this.queue.size === 0) return;
     this.queue.wake(turn.tenant);
@@ -125,9 +127,9 @@ class Turns implements Activity {
     this.draining = true;
     for (const { turn } of this.queue) this.leave(turn, drainError());
     await this.untilIdle(Date.now() + timeoutMs, server);
-    for (const turn of this.turns) turn.abort(drainError());
+    for (const turn of this.turns.all()) turn.abort(drainError());
     await this.untilIdle(Date.now() + GRACE_MS, server);
-    for (const turn of this.turns) turn.disconnect?.();
+    for (const turn of this.turns.all()) turn.disconnect?.();
     server?.closeIdleConnections?.();
   }
 

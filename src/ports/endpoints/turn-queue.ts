@@ -1,35 +1,6 @@
 /** The turns that wait for a place: each tenant has a queue of its own, and free places go round between the tenants. */
 
-/** A member of a linked list; it knows its neighbours, so that it can be removed in constant time. */
-interface Linked<Member> {
-  before?: Member | undefined;
-  after?: Member | undefined;
-}
-
-/** Members in order. Not a `Set`, whose first member is found by passing every removed one before it. */
-class Line<Member extends Linked<Member>> {
-  first: Member | undefined;
-  size = 0;
-  private last: Member | undefined;
-
-  add(member: Member): void {
-    member.before = this.last;
-    member.after = undefined;
-    if (this.last) this.last.after = member;
-    else this.first = member;
-    this.last = member;
-    this.size += 1;
-  }
-
-  remove(member: Member): void {
-    const { before, after } = member;
-    if (before) before.after = after;
-    else this.first = after;
-    if (after) after.before = before;
-    else this.last = before;
-    this.size -= 1;
-  }
-}
+import { Line, type Linked } from './line.ts';
 
 /** A turn that waits. */
 interface Queued<Turn> extends Linked<Turn> {
@@ -93,13 +64,7 @@ export class TurnQueue<Turn extends Queued<Turn>> {
   }
 
   *[Symbol.iterator](): Iterator<Turn> {
-    for (const { turns } of this.queues.values()) {
-      // Read before the turn is handed out, since it may leave then.
-      for (let turn = turns.first, next: Turn | undefined; turn; turn = next) {
-        next = turn.after;
-        yield turn;
-      }
-    }
+    for (const { turns } of [...this.queues.values()]) yield* turns.all();
   }
 
   private newQueue(tenant: string): TenantQueue<Turn> {

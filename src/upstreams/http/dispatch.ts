@@ -24,7 +24,9 @@ export function dispatch(pool: Pool, options: Dispatcher.DispatchOptions, stop: 
 }
 
 /** One undici request and the bytes of its response, without the five objects of `pool.request`, among them a `Readable`. */
-class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
+class AnswerHandler implements Dispatcher.DispatchHandler, Answered, Bytes, Stoppable {
+  status = 0;
+  headers: AnswerHeaders = {};
   private readonly resolve: (answer: Answered) => void;
   private readonly reject: (error: unknown) => void;
   private controller: Dispatcher.DispatchController | undefined = undefined;
@@ -50,7 +52,14 @@ class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     // A stream would keep them, and the socket buffer that contains them, until its end.
     controller.rawHeaders = null;
-    if (status >= 200) this.resolve({ status, headers, body: this });
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    this.resolve(this);
+  }
+
+  get body(): Bytes {
+    return this;
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -5,7 +5,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
-import type { HttpAnswer, HttpClient } from './http.ts';
+import type { Answered } from './dispatch.ts';
+import type { HttpClient } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
 
 /** The request, and how the answer's last event is recognised. */
@@ -109,7 +110,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     const answer = await this.client.send({ method: 'POST', path, headers, body, ...attempts });
     this.request = undefined;
     if (isJson(answer)) return this.takeWhole(await readWhole(answer.body));
-    this.contentType = answer.contentType;
+    this.contentType = contentTypeOf(answer);
     this.inbox = openInbox(answer.body, {
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
@@ -169,8 +170,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function isJson({ contentType }: HttpAnswer): boolean {
-  return /[/+]json\b/i.test(contentType);
+function isJson(answer: Answered): boolean {
+  return /[/+]json\b/i.test(contentTypeOf(answer));
+}
+
+function contentTypeOf({ headers }: Answered): string {
+  return String(headers['content-type'] ?? '');
 }
 
 /** The actual cause: the caller left, a timeout, or a connection that broke mid-answer. */

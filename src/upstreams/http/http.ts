@@ -10,7 +10,7 @@ import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord } from '../../protocol/record.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
-import { type Bytes, readWhole } from '../../streams/bytes.ts';
+import { readWhole } from '../../streams/bytes.ts';
 import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
 import { type Answered, dispatch } from './dispatch.ts';
@@ -44,16 +44,10 @@ interface HttpRequest {
   readonly onAttempt?: OnAttempt | undefined;
 }
 
-/** A response with a success status. */
-export interface HttpAnswer {
-  readonly contentType: string;
-  readonly body: Bytes;
-}
-
 /** The connections to one model server. */
 export interface HttpClient {
   /** Resolves with a successful response; throws `ApiError` for any other, or the abort reason of the call. */
-  send(request: HttpRequest): Promise<HttpAnswer>;
+  send(request: HttpRequest): Promise<Answered>;
   close(): Promise<void>;
 }
 
@@ -74,12 +68,11 @@ export function httpClient(options: HttpOptions): HttpClient {
   const prefix = basePath(baseURL);
   const ask = askerOf(pool, baseURL.origin);
 
-  async function attempt(request: HttpRequest): Promise<HttpAnswer> {
+  async function attempt(request: HttpRequest): Promise<Answered> {
     const { method, headers, body = null, stop } = request;
     const path = `${prefix}${request.path}${baseURL.search}`;
     const answer = await ask({ method, path, headers: { ...headers }, body }, stop);
-    const contentType = String(answer.headers['content-type'] ?? '');
-    if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
+    if (answer.status >= 200 && answer.status < 300) return answer;
     if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
     throw await refusal(answer, options, request.path);
   }
