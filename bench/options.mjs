@@ -7,6 +7,7 @@ const OPTIONS = {
   goals: { type: 'boolean', default: false },
   quick: { type: 'boolean', default: false },
   'no-pin': { type: 'boolean', default: false },
+  'node-flags': { type: 'string', default: '' },
   'upstream-port': { type: 'string', default: '0' },
   peers: { type: 'boolean', default: false },
   peer: { type: 'string', multiple: true, default: [] },
@@ -27,6 +28,7 @@ export function settingsFrom(args, scenarios) {
     names,
     quick: values.quick,
     pin: !values['no-pin'],
+    nodeFlags: values['node-flags'].split(' ').filter(Boolean),
     rounds: countOf('rounds', values.rounds ?? (values.quick ? '1' : '3'), 1),
     // Requested rounds are all run; otherwise a slow machine runs fewer, so that the run is not longer.
     scenarioMs: values.rounds === undefined ? SCENARIO_MS : Number.POSITIVE_INFINITY,

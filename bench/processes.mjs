@@ -14,12 +14,19 @@ export function canPin() {
   return availableParallelism() > 1 && spawnSync('taskset', ['-c', Object.values(CORES).join(), 'true']).status === 0;
 }
 
-/** Starts processes, and ends all that still run. */
-export function processes({ pinned }) {
+/** Starts processes, and ends all that still run; `nodeFlags` are for the servers under test. */
+export function processes({ pinned, nodeFlags = [] }) {
   const running = new Set();
 
   function start(file, args = [], side = 'load') {
-    const node = [process.execPath, '--expose-gc', fileURLToPath(new URL(file, import.meta.url)), ...args.map(String)];
+    const flags = side === 'load' ? [] : nodeFlags;
+    const node = [
+      process.execPath,
+      '--expose-gc',
+      ...flags,
+      fileURLToPath(new URL(file, import.meta.url)),
+      ...args.map(String),
+    ];
     const [program, ...rest] = pinned ? ['taskset', '-c', CORES[side], ...node] : node;
     const child = spawn(program, rest, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     running.add(child);

@@ -16,7 +16,7 @@ const LONGEST_MS = 45 * 60_000;
 
 const settings = settingsFrom(process.argv.slice(2), SCENARIOS);
 const pinned = settings.pin && canPin();
-const { start, stopAll } = processes({ pinned });
+const { start, stopAll } = processes({ pinned, nodeFlags: settings.nodeFlags });
 process.once('exit', stopAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 setTimeout(() => {
@@ -54,6 +54,7 @@ async function measure(name) {
 function headline() {
   const [{ model = 'unknown' } = {}] = cpus();
   const where = pinned ? 'the server under test on a core of its own' : 'no process bound to a core';
+  const flags = settings.nodeFlags.map((flag) => ` ${flag}`).join('');
   const load = `load average ${loadavg()[0].toFixed(1)} before the run`;
-  return `Node ${process.version}, ${cpus().length} × ${model}, ${load}, ${where}; medians and ranges of at most ${settings.rounds} rounds`;
+  return `Node ${process.version}${flags}, ${cpus().length} × ${model}, ${load}, ${where}; medians and ranges of at most ${settings.rounds} rounds`;
 }
