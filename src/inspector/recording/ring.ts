@@ -21,7 +21,7 @@ export class Ring {
   private readonly limits: RingLimits;
   /** In the order of their numbers. */
   private readonly kept = new Map<number, Recording>();
-  /** Of those that are running. Not a `Map`: the tables that it outgrows hold signals, and their turns, until a full garbage collection. */
+  /** Of those that are running. */
   private readonly bySignal = new WeakMap<AbortSignal, Recording>();
   /** The newest of each request id: several requests may have the same. */
   private readonly byRequest = new Map<string, Recording>();

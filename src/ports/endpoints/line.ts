@@ -8,8 +8,8 @@ export interface Linked<Member> {
 }
 
 /**
- * A linked list. Not a `Set`: to find the first member of one, all that were removed before it are passed, and each table that it has outgrown
- * holds its members and the next table until the next full garbage collection.
+ * A linked list. Not a `Set`: its first member is found by passing every removed one before it, and where the oldest leave first it is
+ * copied again and again.
  */
 export class Line<Member extends Linked<Member>> {
   first: Member | undefined;
