@@ -2,6 +2,8 @@
 
 // A server runs for weeks, and its code is fully compiled only after some thousands of requests.
 const WARM_UP = 3;
+/** A round of one server, in milliseconds, past which it has fewer turns in the next: the others cool down while they wait. */
+const LONGEST_MS = 5000;
 
 /**
  * Calls `round` to warm up, and then for each round of the run, or until this share of a scenario's time is over; its argument
@@ -34,10 +36,15 @@ export async function inRounds(bench, servers, { bodiesOf, connections, turns, e
   const { right, wrong } = await bench.checked(servers, bodiesOf);
   const rows = new Map(right.map((server) => [server, { name: server.name, values: {} }]));
   const job = { connections: bench.scaled(connections), turns: bench.scaled(turns) };
+  const turnsOf = new Map();
   const round = async (counts) => {
     for (const server of right) {
       const bodies = bodiesOf(server).map((body) => [body].flat()[0]);
-      const seen = await oneRound(bench, server, { ...job, bodies }, events);
+      const turns = turnsOf.get(server) ?? job.turns;
+      const began = performance.now();
+      const seen = await oneRound(bench, server, { ...job, turns, bodies }, events);
+      const part = LONGEST_MS / (performance.now() - began);
+      if (part < 1) turnsOf.set(server, Math.max(job.connections, Math.floor(turns * part)));
       if (counts) add(rows.get(server).values, seen);
     }
   };
