@@ -60,6 +60,8 @@ onEachDatabase('openai-python', (world) => {
       if (event) events.push(event as StreamEvent);
       if ((event as JsonObject | undefined)?.type === 'response.output_text.delta' && first.isAlive) void first.kill();
       if (cut === undefined) continue;
+      // Its connections end a little before it is known to be dead.
+      await first.kill();
       // Another node may have been the owner: then the stream alone was lost, and its node goes too.
       await (await cluster.ownerOf(idOf(events))).kill();
       client.goOnAt(cluster.without()[0].url);
