@@ -339,7 +339,7 @@ O.prototype.toJSON = create_proxy(lambda *_: forged)
   ],
   // Python's own ways around.
   ['ctypes', py(`import ctypes\nctypes.CDLL(None).system(b'id')`), /^-1$/],
-  ['ctypes of raw memory', py(`import ctypes\nctypes.string_at(0, 8)`), /^b'/],
+  ['ctypes of raw memory', py(`import ctypes\nctypes.string_at(0, 8)`), /^b['"]/],
   [
     'subclasses hunting',
     py(`[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'Popen'][0](['id'])`),

@@ -1,8 +1,9 @@
 /** Packages of PyPI, each in an environment of its own under build/, created when a test first needs it. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findProgram } from './services.ts';
 import { describeWhere, itWhere } from './skipping.ts';
@@ -54,6 +55,8 @@ async function whyMissing(
   if (existsSync(whole)) return undefined;
   const python = findProgram('python3');
   if (!python) return 'there is no python3 on this machine';
+  const lock = `${folder}.lock`;
+  if (!(await isLocked(lock, whole))) return undefined;
   try {
     const options = { timeout: INSTALLS_WITHIN_MS };
     const own = join(folder, 'bin/python');
@@ -67,5 +70,22 @@ async function whyMissing(
     // The text may hold parentheses, at which the list of skipped tests ends the reason.
     const [line = ''] = String(error).split('\n').filter(Boolean).slice(-1);
     return `${name} of PyPI cannot be installed: ${line.replaceAll(/[()]/g, '')}`;
+  } finally {
+    await rm(lock, { recursive: true, force: true });
   }
+}
+
+/** Waits for the right to install, as other processes of Jest may install the same; returns false if one of them has done so. */
+async function isLocked(lock: string, whole: string): Promise<boolean> {
+  for (; !existsSync(whole); await pause(200)) {
+    const isOurs = await mkdir(lock).then(
+      () => true,
+      () => false,
+    );
+    if (isOurs) return true;
+    const { mtimeMs = Date.now() } = (await stat(lock).catch(() => undefined)) ?? {};
+    // Its process was ended.
+    if (Date.now() - mtimeMs > 3 * INSTALLS_WITHIN_MS) await rm(lock, { recursive: true, force: true });
+  }
+  return false;
 }
