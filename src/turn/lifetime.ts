@@ -34,8 +34,8 @@ export function beginTurn(request: TurnRequest, durationMs: number, turns: Activ
 }
 
 /**
- * A class, as is whatever leads from one part of a turn to many others: V8 may allocate an object literal among old objects, where it keeps
- * all that it leads to until the next full garbage collection.
+ * A class, not an object literal: V8 may allocate literals among old objects, where this one would keep all that it leads to until the next
+ * full garbage collection.
  */
 class BegunTurn implements Lifetime, Running {
   readonly tenant: string;

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findProgram } from './services.ts';
@@ -56,7 +56,7 @@ async function whyMissing(
   const python = findProgram('python3');
   if (!python) return 'there is no python3 on this machine';
   const lock = `${folder}.lock`;
-  if (!(await isLocked(lock, whole))) return undefined;
+  if (!(await takesLock(lock, whole))) return undefined;
   try {
     const options = { timeout: INSTALLS_WITHIN_MS };
     const own = join(folder, 'bin/python');
@@ -76,16 +76,30 @@ async function whyMissing(
 }
 
 /** Waits for the right to install, as other processes of Jest may install the same; returns false if one of them has done so. */
-async function isLocked(lock: string, whole: string): Promise<boolean> {
+async function takesLock(lock: string, whole: string): Promise<boolean> {
+  await mkdir(dirname(lock), { recursive: true });
   for (; !existsSync(whole); await pause(200)) {
-    const isOurs = await mkdir(lock).then(
-      () => true,
-      () => false,
-    );
-    if (isOurs) return true;
+    if (await isMade(lock)) {
+      if (!existsSync(whole)) return true;
+      // Its holder has installed it since we looked.
+      await rm(lock, { recursive: true, force: true });
+      return false;
+    }
     const { mtimeMs = Date.now() } = (await stat(lock).catch(() => undefined)) ?? {};
     // Its process was ended.
     if (Date.now() - mtimeMs > 3 * INSTALLS_WITHIN_MS) await rm(lock, { recursive: true, force: true });
   }
   return false;
+}
+
+/** Makes the folder; returns false if it is there already. */
+async function isMade(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder);
+    return true;
+  } catch (error) {
+    // The cast: errors of the file system have codes.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
 }

@@ -64,7 +64,7 @@ export class TurnQueue<Turn extends Queued<Turn>> {
   }
 
   *[Symbol.iterator](): Iterator<Turn> {
-    for (const { turns } of [...this.queues.values()]) yield* turns.all();
+    for (const { turns } of this.queues.values()) yield* turns.all();
   }
 
   private newQueue(tenant: string): TenantQueue<Turn> {

@@ -5,7 +5,6 @@ import { ApiError } from '../../protocol/errors.ts';
 import { readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
-import type { Answered } from './dispatch.ts';
 import type { HttpClient } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
 
@@ -109,8 +108,8 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     const attempts = { stop: watch.call, retries, onAttempt };
     const answer = await this.client.send({ method: 'POST', path, headers, body, ...attempts });
     this.request = undefined;
-    if (isJson(answer)) return this.takeWhole(await readWhole(answer.body));
-    this.contentType = contentTypeOf(answer);
+    this.contentType = String(answer.headers['content-type'] ?? '');
+    if (isJson(this.contentType)) return this.takeWhole(await readWhole(answer.body));
     this.inbox = openInbox(answer.body, {
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
@@ -170,12 +169,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function isJson(answer: Answered): boolean {
-  return /[/+]json\b/i.test(contentTypeOf(answer));
-}
-
-function contentTypeOf({ headers }: Answered): string {
-  return String(headers['content-type'] ?? '');
+function isJson(contentType: string): boolean {
+  return /[/+]json\b/i.test(contentType);
 }
 
 /** The actual cause: the caller left, a timeout, or a connection that broke mid-answer. */
