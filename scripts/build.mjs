@@ -63,6 +63,7 @@ async function build() {
   const bundled = await bundle(join(dist, 'cjs'), [
     ...entries,
     'documents/reading/document-worker',
+    'ports/processes/job-process',
     'tokens/tokenizer-worker',
     'web-search/pages/page-worker',
     'cli/bin',

@@ -1,9 +1,9 @@
-/** Reads the text of documents, each in a thread that ends with it. */
+/** Reads the text of documents, each in a process that ends with it. */
 import { join } from 'node:path';
 import type { TextDocument, TextReader } from '../ports/files/text-reader.ts';
 import { checkOptions, milliseconds, positiveInteger } from '../ports/host/options-check.ts';
 import { BUILD_FOLDER } from '../ports/host/package-files.cjs';
-import { ThreadError, WorkerThreads } from '../ports/host/worker-threads.ts';
+import { JobError, JobProcesses } from '../ports/processes/job-processes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
@@ -25,14 +25,14 @@ export interface DocumentTextOptions {
   /** Milliseconds to read one. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
   /** Documents that are read at the same time. Default: 2. */
-  readonly threads?: number | undefined;
+  readonly processes?: number | undefined;
   /** Documents that wait; further ones are refused. Default: 64. */
   readonly waiting?: number | undefined;
 }
 
 const MIB = 1024 * 1024;
 const WORKER = join(BUILD_FOLDER, 'cjs/documents/reading/document-worker.js');
-/** Texts up to this length are decoded without a thread. */
+/** Texts up to this length are decoded without a process. */
 const SHORT = 256 * 1024;
 
 /**
@@ -40,25 +40,25 @@ const SHORT = 256 * 1024;
  * `htmlparser2`: where it is not installed, they are documents of an unknown type. Throws a `TypeError` for a wrong option.
  */
 export function documentText(options: DocumentTextOptions = {}): TextReader {
-  const counts = ['maxBytes', 'maxUnpackedBytes', 'maxCharacters', 'maxPages', 'maxMemoryMb', 'threads', 'waiting'];
+  const counts = ['maxBytes', 'maxUnpackedBytes', 'maxCharacters', 'maxPages', 'maxMemoryMb', 'processes', 'waiting'];
   const checks = Object.fromEntries(counts.map((name) => [name, positiveInteger]));
   checkOptions('documentText', options, { ...checks, timeoutMs: milliseconds });
   const { maxBytes = 32 * MIB, maxUnpackedBytes = 128 * MIB, maxCharacters = 4_000_000, maxPages = 2000 } = options;
-  const { maxMemoryMb = 512, timeoutMs = 30_000, threads = 2, waiting = 64 } = options;
+  const { maxMemoryMb = 512, timeoutMs = 30_000, processes = 2, waiting = 64 } = options;
   const limits = { maxUnpackedBytes, maxCharacters, maxPages };
-  const workers = new WorkerThreads(WORKER, { threads, waiting, ms: timeoutMs, megabytes: maxMemoryMb });
+  const workers = new JobProcesses(WORKER, { processes, waiting, ms: timeoutMs, megabytes: maxMemoryMb });
   return {
     name: 'document text',
     async read(document, signal) {
       try {
         signal.throwIfAborted();
         // Checked before its bytes are in memory.
-        if (workers.isBusy) throw new ThreadError('busy');
+        if (workers.isBusy) throw new JobError('busy');
         const bytes = await bytesOf(document, maxBytes, signal);
         const kind = kindOf(bytes, document);
         if (kind === 'text' && bytes.length <= SHORT) return decoded(bytes, maxCharacters);
         const job: DocumentJob = { bytes, kind, limits };
-        return textOf(await workers.run<DocumentResult>(job, signal, [bytes.buffer]));
+        return textOf(await workers.run<DocumentResult>(job, signal));
       } catch (error) {
         throw inWords(error, document.filename);
       }
@@ -67,7 +67,6 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
   };
 }
 
-/** The bytes in a buffer of their own, which can be transferred to a thread. */
 async function bytesOf(document: TextDocument, most: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const tooLarge = new DocumentError('file_too_large', `has more than ${most} bytes`);
   if (document.bytes > most) throw tooLarge;
@@ -111,7 +110,7 @@ function inWords(error: unknown, filename: string): unknown {
     const advice = missing && `Install what reads such documents: npm install ${missing}`;
     return new ApiError(code, `${named} ${reason}.`, { advice });
   }
-  if (!(error instanceof ThreadError)) return error;
+  if (!(error instanceof JobError)) return error;
   const [code, reason] = FAILURES[error.failure];
   return new ApiError(code, `${named} ${reason}.`, { cause: error, ...(error.failure === 'busy' ? RETRY : {}) });
 }

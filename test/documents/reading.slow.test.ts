@@ -173,15 +173,15 @@ describeReading('documentText', () => {
     expect(error).toMatchObject({ status: 413, message: "The file 'a.pdf' has 2 pages, and at most 1 are read." });
   });
 
-  it('[X-14] reads as many at a time as it has threads, lets some wait and refuses the others', async () => {
-    const reader = documentText({ threads: 1, waiting: 1 });
+  it('[X-14] reads as many at a time as it has processes, lets some wait and refuses the others', async () => {
+    const reader = documentText({ processes: 1, waiting: 1 });
     const all = [1, 2, 3].map(() => reader.read(documentOf('a.pdf', pdfOf(['x'])), NEVER).catch((error) => error.code));
     expect((await Promise.all(all)).toSorted()).toEqual(['too_many_documents', 'x', 'x']);
     expect(await reader.read(documentOf('a.pdf', pdfOf(['y'])), NEVER)).toBe('y');
   });
 
   it('[X-14] reads the next document after one that took too much', async () => {
-    const reader = documentText({ maxMemoryMb: 32, threads: 1 });
+    const reader = documentText({ maxMemoryMb: 32, processes: 1 });
     const strings = Array.from({ length: 900_000 }, (_, at) => `<t>${at} and more</t>`);
     const refused = await reader
       .read(documentOf('a.xlsx', xlsxOf({ A: '' }, strings)), NEVER)
@@ -193,7 +193,7 @@ describeReading('documentText', () => {
   });
 
   it('[X-14] stops when its signal is aborted, also while it waits, and when it is closed', async () => {
-    const reader = documentText({ threads: 1 });
+    const reader = documentText({ processes: 1 });
     const stop = new AbortController();
     const reading = [NEVER, stop.signal].map((signal) => reader.read(documentOf('a.pdf', pdfOf(['x'])), signal));
     const settled = Promise.allSettled(reading);
@@ -208,7 +208,7 @@ describeReading('documentText', () => {
   it.each([
     ['maxPages', 0],
     ['timeoutMs', 1.5],
-    ['threads', '2'],
+    ['processes', '2'],
   ])('[X-14] refuses the option %s: %s', (name, value) => {
     expect(() => documentText({ [name]: value })).toThrow(TypeError);
     expect(() => documentText({ [name]: value })).toThrow(`documentText: ${name} must be`);

@@ -1,7 +1,7 @@
 /** Pages that are made to exhaust their reader: each ends in time, and the process continues meanwhile. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { PageThreads } from '../../src/web-search/pages/page-threads.ts';
+import { PageProcesses } from '../../src/web-search/pages/page-processes.ts';
 import { passagesIn } from '../../src/web-search/pages/passages.ts';
 import { cpuSeconds } from '../support/cpu-time.ts';
 import { describeWhere } from '../support/skipping.ts';
@@ -34,37 +34,37 @@ const PAGES: readonly (readonly [string, string])[] = [
 
 describeWhere(existsSync(WORKER), 'needs `npm run build`')('a page', () => {
   it.each(PAGES)('[B-41] of %s is read or given up in time, and the process continues', async (name, html) => {
-    const threads = new PageThreads(MOST_MS);
+    const processes = new PageProcesses(MOST_MS);
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;
     }, 10);
     const began = Date.now();
-    const outcome = await threads.read(html, NEVER).catch((error: Error) => error.message);
+    const outcome = await processes.read(html, NEVER).catch((error: Error) => error.message);
     const tookMs = Date.now() - began;
     clearInterval(timer);
-    await threads.close();
+    await processes.close();
     tried(name, 1);
     const isRead = typeof outcome === 'object' && typeof outcome.text === 'string';
     expect(isRead || outcome === 'The page could not be read: it is too large, or not a page.').toBe(true);
     expect([tookMs < 10 * MOST_MS, turns > tookMs / 200]).toEqual([true, true]);
   });
 
-  it('[B-41] waits for a thread, and leaves none behind', async () => {
-    const threads = new PageThreads(30 * MOST_MS);
-    const read = await Promise.all(Array.from({ length: 12 }, (_, at) => threads.read(`<p>Page ${at}.</p>`, NEVER)));
+  it('[B-41] waits for a process, and leaves none behind', async () => {
+    const processes = new PageProcesses(30 * MOST_MS);
+    const read = await Promise.all(Array.from({ length: 12 }, (_, at) => processes.read(`<p>Page ${at}.</p>`, NEVER)));
     tried('pages at once', read.length);
     expect(read.map(({ text }) => text)).toEqual(Array.from({ length: 12 }, (_, at) => `Page ${at}.`));
-    await threads.close();
+    await processes.close();
   });
 
   it('[B-41] is given up when its call ends', async () => {
-    const threads = new PageThreads(60_000);
+    const processes = new PageProcesses(60_000);
     const call = new AbortController();
-    const read = threads.read(times('<div>', 100_000), call.signal);
+    const read = processes.read(times('<div>', 100_000), call.signal);
     call.abort(new Error('The client has left.'));
     await expect(read).rejects.toThrow('The client has left.');
-    await threads.close();
+    await processes.close();
   });
 });
 

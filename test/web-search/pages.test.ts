@@ -53,7 +53,7 @@ const textOf = ({ results }: JsonObject): string => (results as readonly { reado
 const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-worker.js');
 const isBuilt = existsSync(WORKER);
 
-describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` makes')('open_page', () => {
+describeWhere(isBuilt, 'pages are read in a process, whose code `npm run build` makes')('open_page', () => {
   it('[B-41] sends the model the article of a page, a line for each block', async () => {
     const item = await opened(as('text/html; charset=utf-8', ARTICLE));
     expect(item).toMatchObject({

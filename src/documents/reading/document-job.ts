@@ -1,4 +1,4 @@
-/** The job that a reading thread receives, and its result. */
+/** The job that a reading process receives, and its result. */
 
 /** How a document is read, by its first bytes. */
 export type DocumentKind = 'text' | 'html' | 'pdf' | 'zip' | 'ole';

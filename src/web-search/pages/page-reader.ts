@@ -3,7 +3,7 @@ import { EgressError, type EgressErrorCode } from '../../egress/egress-error.ts'
 import { type EgressGuard, egressGuard } from '../../egress/egress-guard.ts';
 import type { EgressPolicy } from '../../egress/policy.ts';
 import { requirePackage } from '../../ports/host/package-files.cjs';
-import { PageThreads } from './page-threads.ts';
+import { PageProcesses } from './page-processes.ts';
 
 /** A page as the model receives it. */
 interface Page {
@@ -51,17 +51,17 @@ export function pageReader(policy: EgressPolicy = {}): PageReader {
       `webSearch: pages needs packages that are not installed. Install them: npm install ${missing.join(' ')}`,
     );
   const guard = egressGuard({ ...POLICY, ...withoutUndefined(policy) });
-  const threads = new PageThreads();
+  const processes = new PageProcesses();
   return {
     async read(url, { allows, signal }) {
       const { address, response } = await opened(guard, url, allows, signal);
       const { type, charset } = typeOf(response);
       const bytes = await inWords(() => response.arrayBuffer(), signal);
       const text = decoded(bytes, charset);
-      return { url: address, ...(await contentOf(text, type, threads, signal)) };
+      return { url: address, ...(await contentOf(text, type, processes, signal)) };
     },
     async close() {
-      await Promise.all([guard.close(), threads.close()]);
+      await Promise.all([guard.close(), processes.close()]);
     },
   };
 }
@@ -142,7 +142,7 @@ function charsetIn(bytes: ArrayBuffer): string {
   return /charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';
 }
 
-async function contentOf(text: string, type: string, threads: PageThreads, signal: AbortSignal) {
+async function contentOf(text: string, type: string, processes: PageProcesses, signal: AbortSignal) {
   if (type === 'text/plain' || type === 'application/json') return { title: '', text: text.trim() };
-  return threads.read(text, signal);
+  return processes.read(text, signal);
 }

@@ -1,7 +1,7 @@
 /** The thread that reads one page: finds the article in its HTML, and writes it as text. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { requirePackage } from '../../ports/host/package-files.cjs';
-import type { ReadPage } from './page-threads.ts';
+import type { ReadPage } from './page-processes.ts';
 
 // The casts: the packages export these.
 const { parseHTML } = requirePackage('linkedom') as typeof import('linkedom');

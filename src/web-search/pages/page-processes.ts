@@ -1,9 +1,9 @@
-/** Reads HTML in threads of their own, which are ended when they take too long: a page from anywhere may take any time. */
+/** Reads HTML in processes of their own, which are ended when they take too long: a page from anywhere may take any time. */
 import { join } from 'node:path';
 import { BUILD_FOLDER } from '../../ports/host/package-files.cjs';
-import { ThreadError, WorkerThreads } from '../../ports/host/worker-threads.ts';
+import { JobError, JobProcesses } from '../../ports/processes/job-processes.ts';
 
-/** What a thread found in a page. */
+/** What a process found in a page. */
 export interface ReadPage {
   readonly title: string;
   readonly text: string;
@@ -12,30 +12,30 @@ export interface ReadPage {
 /** How long one page may take, in milliseconds. */
 const MOST_MS = 10_000;
 /** Further pages wait: there are as many as requests under way. */
-const LIMITS = { threads: 4, waiting: Number.POSITIVE_INFINITY, megabytes: 256 };
+const LIMITS = { processes: 4, waiting: Number.POSITIVE_INFINITY, megabytes: 256 };
 const WORKER = join(BUILD_FOLDER, 'cjs/web-search/pages/page-worker.js');
 
-/** The threads: one for each page, since a page may use up any. */
-export class PageThreads {
-  private readonly threads: WorkerThreads;
+/** The processes: one for each page, since a page may use up any. */
+export class PageProcesses {
+  private readonly processes: JobProcesses;
 
   constructor(ms = MOST_MS) {
-    this.threads = new WorkerThreads(WORKER, { ...LIMITS, ms });
+    this.processes = new JobProcesses(WORKER, { ...LIMITS, ms });
   }
 
   /** The readable part of a page. Rejects with an `Error` for the model, or with the signal's reason. */
   async read(html: string, signal: AbortSignal): Promise<ReadPage> {
     try {
-      return await this.threads.run<ReadPage>(html, signal);
+      return await this.processes.run<ReadPage>(html, signal);
     } catch (error) {
-      if (!(error instanceof ThreadError)) throw error;
+      if (!(error instanceof JobError)) throw error;
       if (error.failure === 'closed') throw new Error('Pages are not read any more.');
       throw new Error('The page could not be read: it is too large, or not a page.');
     }
   }
 
-  /** Ends all threads. */
+  /** Ends all processes. */
   async close(): Promise<void> {
-    await this.threads.close();
+    await this.processes.close();
   }
 }

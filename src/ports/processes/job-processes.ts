@@ -1,0 +1,161 @@
+/** Processes that end with their job: code that reads untrusted bytes may take any time and memory. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { BUILD_FOLDER } from '../host/package-files.cjs';
+import type { Job, JobEnd } from './job-process.ts';
+
+/** What the jobs may use. */
+interface JobLimits {
+  /** Jobs at the same time. */
+  readonly processes: number;
+  /** Jobs that wait for one. */
+  readonly waiting: number;
+  /** Milliseconds of one job. */
+  readonly ms: number;
+  /** MiB of one job's heap. */
+  readonly megabytes: number;
+}
+
+/** Why a job has no result. */
+type JobFailure = 'busy' | 'closed' | 'time' | 'memory' | 'failed';
+
+/** A job has no result. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  readonly failure: JobFailure;
+
+  constructor(failure: JobFailure, cause?: unknown) {
+    super(`The job has no result: ${failure}.`, { cause });
+    this.failure = failure;
+  }
+}
+
+const PROCESS = join(BUILD_FOLDER, 'cjs/ports/processes/job-process.js');
+/** What a package needs to be found, and Node and the system to start. The rest of the environment may be secret. */
+const PASSED = ['NODE_OPTIONS', 'NODE_PATH', 'PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR'];
+
+/**
+ * Runs each job in a process of its own, in a thread whose file gets it as `workerData` and posts one message, the result.
+ * A thread of this process would not do: one that allocates much at once beyond its heap ends the process.
+ */
+export class JobProcesses {
+  private readonly file: string;
+  private readonly limits: JobLimits;
+  private readonly running = new Set<ChildProcess>();
+  private readonly waiting = new Set<() => void>();
+  private free: number;
+  private isClosed = false;
+
+  constructor(file: string, limits: JobLimits) {
+    this.file = file;
+    this.limits = limits;
+    this.free = limits.processes;
+  }
+
+  /** Whether a further job is refused as `busy`. */
+  get isBusy(): boolean {
+    return this.free === 0 && this.waiting.size >= this.limits.waiting;
+  }
+
+  /**
+   * The job's result, which the file defines. Rejects with a `JobError`, with the signal's reason, or with the system's error
+   * if no process can be started.
+   */
+  async run<Result>(data: unknown, signal: AbortSignal): Promise<Result> {
+    await this.turn(signal);
+    try {
+      signal.throwIfAborted();
+      if (this.isClosed) throw new JobError('closed');
+      return await this.runNow<Result>(data, signal);
+    } finally {
+      const [next] = this.waiting;
+      if (next) next();
+      else this.free += 1;
+    }
+  }
+
+  /** Ends all processes. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await Promise.all([...this.running].map(ended));
+  }
+
+  private async turn(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.isBusy) throw new JobError('busy');
+    if (this.free > 0) {
+      this.free -= 1;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        this.waiting.delete(next);
+        reject(signal.reason);
+      };
+      const next = () => {
+        this.waiting.delete(next);
+        signal.removeEventListener('abort', leave);
+        resolve();
+      };
+      this.waiting.add(next);
+      signal.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  private async runNow<Result>(data: unknown, signal: AbortSignal): Promise<Result> {
+    const { ms, megabytes } = this.limits;
+    const child = fork(PROCESS, {
+      execArgv: [],
+      env: Object.fromEntries(PASSED.map((name) => [name, process.env[name]])),
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    this.running.add(child);
+    const timeout = AbortSignal.timeout(ms);
+    try {
+      const end = endOf(child, AbortSignal.any([signal, timeout]));
+      // If it cannot be sent, the exit gives the reason.
+      child.send({ file: this.file, data, megabytes } satisfies Job, () => {});
+      // The cast: the file defines it.
+      return (await end) as Result;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw timeout.aborted ? new JobError('time', error) : error;
+    } finally {
+      this.running.delete(child);
+      child.kill('SIGKILL');
+    }
+  }
+}
+
+/** Resolves when it is gone. */
+async function ended(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    child
+      // The cast: `job-process.ts` sends it.
+      .once('message', (message) => {
+        const end = message as JobEnd;
+        if ('result' in end) resolve(end.result);
+        else reject(new JobError(end.failure, end.reason));
+      })
+      .once('error', reject)
+      .once('exit', (code, signal) => reject(diedOf(code, signal)));
+    over.addEventListener('abort', () => reject(over.reason), { once: true });
+  });
+}
+
+/** The code of a process that has aborted, where a shell or container reports it. */
+const ABORTED = 134;
+
+/** Node aborts when its heap is full. */
+function diedOf(code: number | null, signal: NodeJS.Signals | null): JobError {
+  const isFull = signal === 'SIGABRT' || signal === 'SIGTRAP' || code === ABORTED;
+  return new JobError(isFull ? 'memory' : 'failed', `The process ended by ${signal ?? `the code ${code}`}.`);
+}
