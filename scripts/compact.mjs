@@ -14,7 +14,7 @@ const COMPRESS = {
 const MANGLE = { toplevel: true, keep_classnames: true };
 
 /** Characters of a block that is one line of a stack trace. */
-const SHORT = 120;
+const SHORT = 160;
 
 /** Returns the same CommonJS code a third smaller; stack traces still show the statement, the class and the method. */
 export function compact(code) {
