@@ -1,4 +1,5 @@
 /** A host of containers in a process of its own, which can be measured and killed; run by `host.test.ts`, over the build. */
+import { closeSync, openSync } from 'node:fs';
 import { containers, pyodideRuntime } from '../../dist/esm/code-interpreter/index.js';
 
 const NEVER = new AbortController().signal;
@@ -19,6 +20,16 @@ const tasks = {
     const answers = new Set();
     for (let round = 0; round < count; round += 1) answers.add((await run('a', '1 + 1')).result);
     return { heap: heap(), answers: [...answers] };
+  },
+  async crowded() {
+    await run('a', '1 + 1');
+    const open = [];
+    try {
+      for (;;) open.push(openSync('/dev/null'));
+    } catch {}
+    const refused = await run('b', '1 + 1').catch(({ message }) => message);
+    for (const descriptor of open) closeSync(descriptor);
+    return { refused, answer: (await run('b', '1 + 1')).result };
   },
   async idle() {
     await run('a', '1 + 1');

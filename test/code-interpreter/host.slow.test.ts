@@ -37,6 +37,16 @@ describe('a host of containers', () => {
     PATIENCE,
   );
 
+  linux(
+    '[T-11] continues where a container cannot be started for lack of file descriptors',
+    () =>
+      withHost(async (host) => {
+        const { refused, answer } = await reported(host, 'crowded');
+        expect([refused, answer]).toEqual([expect.stringContaining('no file descriptors left'), '2']);
+      }),
+    PATIENCE,
+  );
+
   linux.each(['endless', 'idle'])(
     '[T-11] leaves no process where it is killed while its container is %s',
     (task) =>

@@ -1,12 +1,14 @@
 /** Processes that read documents and pages end in time, whatever is in them, and nothing in them ends the host. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { JobProcesses } from '../../src/ports/processes/job-processes.ts';
 import { describeWhere } from '../support/skipping.ts';
 
+const run = promisify(execFile);
 const NEVER = new AbortController().signal;
 const BUILT = join(import.meta.dirname, '../../dist/cjs');
 /** Does what its job says. */
@@ -26,6 +28,21 @@ const host = (file: string) => `
 const { fork } = require('node:child_process');
 const child = fork(${JSON.stringify(join(BUILT, 'ports/processes/job-process.js'))}, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
 child.send({ file: ${JSON.stringify(file)}, data: 'loop', megabytes: 64 }, () => console.log(child.pid));
+`;
+
+/** A host that has no file descriptors left, and then has. */
+const CROWDED = `
+const { closeSync, openSync } = require('node:fs');
+const reader = require(${JSON.stringify(join(BUILT, 'documents/index.js'))}).documentText();
+const bytes = Buffer.from('<html><p>Hello.</p></html>');
+const read = () => reader.read({ filename: 'a.html', bytes: bytes.length, content: async () => [bytes] }, new AbortController().signal).catch(({ code }) => code);
+const open = [];
+read().then(async (before) => {
+  try { for (;;) open.push(openSync('/dev/null')); } catch {}
+  const crowded = await read();
+  for (const descriptor of open) closeSync(descriptor);
+  console.log(JSON.stringify([before, crowded, await read()]));
+});
 `;
 
 let folder: string;
@@ -112,5 +129,10 @@ describeWhere(existsSync(BUILT), 'needs `npm run build`')('a process', () => {
     expect(isRunning(pid)).toBe(true);
     killed.kill('SIGKILL');
     await untilGone(pid);
+  });
+
+  it('[X-14] that cannot be started is an error of its job alone', async () => {
+    const { stdout } = await run('/bin/sh', ['-c', 'ulimit -n 64; exec "$0" -e "$1"', process.execPath, CROWDED]);
+    expect(JSON.parse(stdout)).toEqual(['Hello.', 'EMFILE', 'Hello.']);
   });
 });

@@ -1,5 +1,5 @@
 /** Starts a command with pipes and an empty environment, and finds the process that runs the code. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
@@ -52,17 +52,19 @@ function spawned({ command, args, env = {}, filter, inherited = [] }: Command): 
   const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
   const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
   try {
+    const child = spawn(command, args, { env, cwd: '/', stdio, detached, windowsHide: true });
+    if (!child.stdio) throw withoutPipes(child);
     // The cast: the first three are pipes.
-    return spawn(command, args, {
-      env,
-      cwd: '/',
-      stdio,
-      detached,
-      windowsHide: true,
-    }) as ChildProcessWithoutNullStreams;
+    return child as ChildProcessWithoutNullStreams;
   } finally {
     if (nothing !== -1) closeSync(nothing);
   }
+}
+
+/** Without file descriptors Node makes no pipes, and an `error` event follows, which would end the host's process. */
+function withoutPipes(child: ChildProcess): Error {
+  child.once('error', () => {});
+  return new Error('The process could not be started: there are no file descriptors left.');
 }
 
 function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number): ('pipe' | 'ignore' | number)[] {

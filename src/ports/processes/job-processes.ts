@@ -115,8 +115,8 @@ export class JobProcesses {
     const timeout = AbortSignal.timeout(ms);
     try {
       const end = endOf(child, AbortSignal.any([signal, timeout]));
-      // If it cannot be sent, the exit gives the reason.
-      child.send({ file: this.file, data, megabytes } satisfies Job, () => {});
+      // If it cannot be sent, the exit gives the reason; where no process could be started there is no `send`, and an error event.
+      child.send?.({ file: this.file, data, megabytes } satisfies Job, () => {});
       // The cast: the file defines it.
       return (await end) as Result;
     } catch (error) {
@@ -124,16 +124,22 @@ export class JobProcesses {
       throw timeout.aborted ? new JobError('time', error) : error;
     } finally {
       this.running.delete(child);
-      child.kill('SIGKILL');
+      kill(child);
     }
   }
 }
 
 /** Resolves when it is gone. */
 async function ended(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return;
   const gone = once(child, 'exit');
-  child.kill('SIGKILL');
+  kill(child);
   await gone;
+}
+
+/** For one that was not started Node would send the signal to the process group of the host. */
+function kill(child: ChildProcess): void {
+  if (child.pid !== undefined) child.kill('SIGKILL');
 }
 
 function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
