@@ -94,7 +94,7 @@ describe('the entries', () => {
 describe('the code', () => {
   it('[Q-05] is printed small: a line for each statement of a long block, texts and the names of classes and methods unchanged', () => {
     const page = 'class Page { static #count = 0; get é() { return [`\n    a ${this.b}\n`]; } }\n';
-    const texts = ['1', '2'].map((letter) => letter.repeat(60));
+    const texts = ['1', '2'].map((letter) => letter.repeat(80));
     const kind = `function kind(name) { if (name) { kind(2); name(); } ${texts.map((text) => `name('${text}');`).join(' ')} }\n`;
     expect(compact(page + kind).split('\n')).toEqual([
       'let Page=class Page{static #t=0;get é(){return[`',
