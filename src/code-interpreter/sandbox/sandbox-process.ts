@@ -1,6 +1,7 @@
 /** One process of a sandbox: it takes questions and returns answers, and exceeding any limit ends it. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { killChild } from '../../ports/processes/kill-child.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { type Answer, type AnswerLimits, type Answers, answersOf } from '../shared/answers.ts';
 import { framesOf } from '../shared/frames.ts';
@@ -45,7 +46,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
   const { child } = started;
   life.signal.addEventListener('abort', () => {
     hold(child, 'ref');
-    child.kill('SIGKILL');
+    killChild(child, 'SIGKILL');
   });
   const answers = answersOf(child.stdout, limits.answer, () => life.abort(tooMuch()));
   const gone = goneOf(child, life).then(() => launch.cleanUp?.());

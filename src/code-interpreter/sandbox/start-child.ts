@@ -3,6 +3,7 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'n
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
+import { killChild } from '../../ports/processes/kill-child.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -36,7 +37,7 @@ export function startChild(command: Command): StartedChild {
   const { filter, elsewhere } = command;
   if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
   if (!filter)
-    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => void child.kill(name) };
+    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => killChild(child, name) };
 
   let pid: number | undefined;
   const known = reportedPid(child, filter).then((reported) => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { BUILD_FOLDER } from '../host/package-files.cjs';
 import type { Job, JobEnd } from './job-process.ts';
+import { killChild } from './kill-child.ts';
 
 /** What the jobs may use. */
 interface JobLimits {
@@ -124,7 +125,7 @@ export class JobProcesses {
       throw timeout.aborted ? new JobError('time', error) : error;
     } finally {
       this.running.delete(child);
-      kill(child);
+      killChild(child, 'SIGKILL');
     }
   }
 }
@@ -133,13 +134,8 @@ export class JobProcesses {
 async function ended(child: ChildProcess): Promise<void> {
   if (child.pid === undefined) return;
   const gone = once(child, 'exit');
-  kill(child);
+  killChild(child, 'SIGKILL');
   await gone;
-}
-
-/** For one that was not started Node would send the signal to the process group of the host. */
-function kill(child: ChildProcess): void {
-  if (child.pid !== undefined) child.kill('SIGKILL');
 }
 
 function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
