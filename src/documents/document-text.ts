@@ -78,13 +78,7 @@ async function bytesOf(document: TextDocument, most: number, signal: AbortSignal
     if (length > most) throw tooLarge;
     pieces.push(piece);
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
+  return Buffer.concat(pieces, length);
 }
 
 function textOf(result: DocumentResult): string {

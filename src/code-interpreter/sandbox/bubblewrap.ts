@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { killChild } from '../../ports/processes/kill-child.ts';
 import type { FilteredArch } from './allowed-system-calls.ts';
 import { brokenIsolation } from './isolation.ts';
 import { seccompFilter } from './seccomp-filter.ts';
@@ -76,7 +77,7 @@ async function tried(program: string, args: readonly string[], filter: Uint8Arra
   });
   child.stdin.on('error', () => {});
   child.stdout.resume();
-  const timer = setTimeout(() => child.kill('SIGKILL'), PROBE_MS);
+  const timer = setTimeout(() => killChild(child, 'SIGKILL'), PROBE_MS);
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   clearTimeout(timer);
   if (code !== 0) throw brokenIsolation(program, words || `exit code ${code}`);
