@@ -1,8 +1,10 @@
 /** Tables of figures: the median of the rounds and their range. */
 
-/** The median; of an even number of values, the upper of the two in the middle. */
+/** The median; of an even number of values, the mean of the two in the middle. */
 export function median(values) {
-  return values.toSorted((one, other) => one - other)[values.length >> 1];
+  const sorted = values.toSorted((one, other) => one - other);
+  const upper = sorted[values.length >> 1];
+  return values.length % 2 === 0 ? (sorted[(values.length >> 1) - 1] + upper) / 2 : upper;
 }
 
 function numberOf(value, digits) {

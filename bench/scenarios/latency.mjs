@@ -1,8 +1,7 @@
 /** The time that a server adds until a client sees a delta, compared with the model server itself. */
 import { bodyOf } from '../answers.mjs';
-import { add, rounds, wrongRows } from './rounds.mjs';
+import { add, rounds, warmUpServer, wrongRows } from './rounds.mjs';
 
-const WARM_UP = { plan: 'short:8', connections: 32, turns: 5000 };
 /** One client, one answer after another. */
 const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
 /** The usual load of a model server. */
@@ -27,7 +26,7 @@ export const latency = {
     const { right: servers, wrong } = await bench.checked(all, ({ api }) => [bodyOf(api, 'short:8')]);
     const rows = servers.map(({ name }) => ({ name, values: {} }));
     const direct = { name: 'direct, not added', values: {} };
-    for (const server of servers) await timed(bench, server, WARM_UP);
+    for (const server of servers) await warmUpServer(bench, server, [bodyOf(server.api, 'short:8')]);
     const round = async (counts) => {
       const floor = await oneRound(bench, bench.direct);
       if (counts) add(direct.values, floor);

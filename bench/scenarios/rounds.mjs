@@ -1,7 +1,15 @@
 /** CPU of many answers: the same load for each server in turn, round by round. */
 
-// A server runs for weeks, and its code is fully compiled only after some thousands of requests.
+/** Rounds that are not counted. */
 const WARM_UP = 3;
+/**
+ * Requests of each server before its first round. A server runs for weeks, and V8 has compiled its code for good after some
+ * 15,000 requests: the first thousand take four times the CPU, those until then up to twice as much.
+ */
+const COMPILED_AFTER = 15_000;
+const COMPILED_WITH = { connections: 32, turns: 1000 };
+/** A slow server is as warm as it gets, in milliseconds. */
+const LONGEST_WARM_UP_MS = 10_000;
 /** A round of one server, in milliseconds, past which it has fewer turns in the next: the others cool down while they wait. */
 const LONGEST_MS = 5000;
 
@@ -20,6 +28,13 @@ export async function rounds(bench, round, { warmUp = WARM_UP, share = 1 } = {})
   return counted;
 }
 
+/** Sends these requests until the server's code is compiled. */
+export async function warmUpServer(bench, server, bodies) {
+  const end = performance.now() + LONGEST_WARM_UP_MS;
+  for (let sent = 0; sent < bench.scaled(COMPILED_AFTER) && performance.now() < end; sent += COMPILED_WITH.turns)
+    await bench.load(server, 'ask', { ...COMPILED_WITH, bodies });
+}
+
 const COLUMNS = {
   event: { key: 'event', title: 'CPU µs/event', digits: 2, ratio: true },
   request: { key: 'request', title: 'CPU µs/request', digits: 0, ratio: true },
@@ -29,20 +44,21 @@ const COLUMNS = {
 };
 
 /**
- * Measures `servers`, each with the requests of `bodiesOf` in a turn; `events` is their number in an answer, or undefined to count
- * requests. Stops the servers.
+ * Measures `servers`, each with the requests of `bodiesOf` in a turn, once the short ones of `shortBodiesOf` have warmed it up;
+ * `events` is their number in an answer, or undefined to count requests. Stops the servers.
  */
-export async function inRounds(bench, servers, { bodiesOf, connections, turns, events, warmUp }) {
+export async function inRounds(bench, servers, { bodiesOf, shortBodiesOf = bodiesOf, events, warmUp, ...load }) {
   const { right, wrong } = await bench.checked(servers, bodiesOf);
+  const sent = (server, bodies) => bodies(server).map((body) => [body].flat()[0]);
   const rows = new Map(right.map((server) => [server, { name: server.name, values: {} }]));
-  const job = { connections: bench.scaled(connections), turns: bench.scaled(turns) };
+  const job = { connections: bench.scaled(load.connections), turns: bench.scaled(load.turns) };
   const turnsOf = new Map();
+  for (const server of right) await warmUpServer(bench, server, sent(server, shortBodiesOf));
   const round = async (counts) => {
     for (const server of right) {
-      const bodies = bodiesOf(server).map((body) => [body].flat()[0]);
       const turns = turnsOf.get(server) ?? job.turns;
       const began = performance.now();
-      const seen = await oneRound(bench, server, { ...job, turns, bodies }, events);
+      const seen = await oneRound(bench, server, { ...job, turns, bodies: sent(server, bodiesOf) }, events);
       const part = LONGEST_MS / (performance.now() - began);
       if (part < 1) turnsOf.set(server, Math.max(job.connections, Math.floor(turns * part)));
       if (counts) add(rows.get(server).values, seen);

@@ -1,10 +1,9 @@
 /** Two processes on two cores compared with one: how many more answers they can give, by the CPU of an answer. */
 import { bodyOf } from '../answers.mjs';
-import { add, rounds } from './rounds.mjs';
+import { add, rounds, warmUpServer } from './rounds.mjs';
 
 const NAME = 'ours in Express';
 const LOAD = { plan: 'burst:500', connections: 16, turns: 100 };
-const WARM_UP = 10;
 
 async function cpuOf(bench, server, load) {
   const { plan, ...job } = LOAD;
@@ -29,15 +28,12 @@ export const twoProcesses = {
   async run(bench) {
     const servers = [await bench.start(NAME), await bench.start(NAME, undefined, 'other')];
     const loads = [bench.load, bench.moreClients()];
+    for (const server of servers) await warmUpServer(bench, server, [bodyOf(server.api, 'short:8')]);
     const values = {};
-    const counted = await rounds(
-      bench,
-      async (counts) => {
-        const seen = await oneRound(bench, servers, loads);
-        if (counts) add(values, seen);
-      },
-      { warmUp: WARM_UP },
-    );
+    const counted = await rounds(bench, async (counts) => {
+      const seen = await oneRound(bench, servers, loads);
+      if (counts) add(values, seen);
+    });
     await Promise.all(servers.map((server) => server.stop()));
     return { rounds: counted, columns: COLUMNS, rows: [{ name: NAME, values }] };
   },

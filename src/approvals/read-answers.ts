@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
-import type { ResponseStore } from '../ports/store.ts';
+import type { MaybePromise, ResponseStore } from '../ports/store.ts';
 import { findTool } from '../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
@@ -20,6 +20,8 @@ export interface Answers {
   readonly approved: readonly (ApprovedCall & Decided)[];
   readonly denied: readonly Decided[];
 }
+
+const NO_ANSWERS: Answers = { approved: [], denied: [] };
 
 /** The request that holds the answers. */
 interface AnswerSources extends Approver {
@@ -41,8 +43,16 @@ export interface ApprovalSettings {
  * does not wait, `approval_mismatch` if call, server or tool differ from those that the user was shown, `invalid_value`
  * for two answers to one request, `array_above_max_length` for more of them than calls may run.
  */
-export async function readAnswers(sources: AnswerSources, settings: ApprovalSettings): Promise<Answers> {
+export function readAnswers(sources: AnswerSources, settings: ApprovalSettings): MaybePromise<Answers> {
   const live = liveAnswers(sources.input);
+  return live.length === 0 ? NO_ANSWERS : checkedAnswers(live, sources, settings);
+}
+
+async function checkedAnswers(
+  live: readonly Answer[],
+  sources: AnswerSources,
+  settings: ApprovalSettings,
+): Promise<Answers> {
   refuseMany(live, settings.limits.toolCalls);
   refuseRepeated(live);
   const approved: (ApprovedCall & Decided)[] = [];
@@ -53,7 +63,7 @@ export async function readAnswers(sources: AnswerSources, settings: ApprovalSett
     if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(sources.conversation, id)[0] });
     else approved.push(approvedCall(answer, pending, sources, settings));
   }
-  if (live.length > 0) refuseTrigger(sources.input);
+  refuseTrigger(sources.input);
   return { approved, denied };
 }
 

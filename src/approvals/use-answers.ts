@@ -1,4 +1,5 @@
 /** Uses up the user's answers, each of which counts once. */
+import type { MaybePromise } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { takePending } from './pending-call.ts';
 import type { Answers, ApprovalSettings } from './read-answers.ts';
@@ -8,11 +9,11 @@ import { type Approver, reportApproval } from './report-approval.ts';
  * Removes the answered calls from the store. Throws `approval_not_found` if another request was faster, so that no call
  * is run twice, and `store_error`.
  */
-export async function useAnswers(
-  { approved, denied }: Answers,
-  approver: Approver,
-  settings: ApprovalSettings,
-): Promise<void> {
+export function useAnswers(answers: Answers, approver: Approver, settings: ApprovalSettings): MaybePromise<void> {
+  if (answers.approved.length > 0 || answers.denied.length > 0) return useUp(answers, approver, settings);
+}
+
+async function useUp({ approved, denied }: Answers, approver: Approver, settings: ApprovalSettings): Promise<void> {
   const { scope } = approver.apiRequest;
   // In the same order for all requests: of two with the same answers, one gets them all.
   for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {

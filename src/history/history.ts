@@ -5,6 +5,7 @@ import {
   fromStore,
   isRunning,
   isUnstored,
+  type MaybePromise,
   type ResponseStore,
   roomOf,
   type StoredResponse,
@@ -35,13 +36,21 @@ const NO_HISTORY: History = { items: [], previous: undefined };
  * The turns up to `previousId`. Throws `previous_response_not_found` if it is missing or in another scope,
  * `history_too_long` past the limit, `store_error` if the store fails.
  */
-export async function loadHistory(
+export function loadHistory(
   store: ResponseStore,
   scope: string,
   previousId: string | null | undefined,
+  limits: HistoryLimits,
+): MaybePromise<History> {
+  return previousId ? loadTurns(store, scope, previousId, limits) : NO_HISTORY;
+}
+
+async function loadTurns(
+  store: ResponseStore,
+  scope: string,
+  previousId: string,
   { historyTurns, historyBytes }: HistoryLimits,
 ): Promise<History> {
-  if (!previousId) return NO_HISTORY;
   if (!isResponseId(previousId)) throw notFound(previousId);
   // One more than allowed distinguishes a chain at the limit from one past it.
   const key = { scope, id: previousId };
@@ -112,9 +121,16 @@ interface ReferenceSources {
  * replaced by the stored one, from the history or the store. References to unknown items are noted and left out. Throws
  * `history_too_long` if they lead to more bytes, or more responses, than allowed.
  */
-export async function resolveReferences(input: readonly Item[], sources: ReferenceSources): Promise<readonly Item[]> {
+export function resolveReferences(input: readonly Item[], sources: ReferenceSources): MaybePromise<readonly Item[]> {
   const wanted = input.filter(needsStored);
-  if (wanted.length === 0) return input;
+  return wanted.length === 0 ? input : withStored(input, wanted, sources);
+}
+
+async function withStored(
+  input: readonly Item[],
+  wanted: readonly Item[],
+  sources: ReferenceSources,
+): Promise<readonly Item[]> {
   const find = await itemsFor(wanted, sources);
   const resolved: Item[] = [];
   for (const item of input) {

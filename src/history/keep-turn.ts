@@ -20,13 +20,13 @@ import { appendItems } from './conversation.ts';
  * Stores the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or
  * is only reported, as the host configured.
  */
-export async function keepTurn(
+export function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   ended: JsonObject,
   settings: KeepSettings,
   requestId: string,
 ): Promise<void> {
-  await keep(keptTurn(turn, ended), settings, requestId);
+  return keep(keptTurn(turn, ended), settings, requestId);
 }
 
 /** Thrown if a background turn was ended elsewhere, or deleted, before it could be stored. */

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Reply } from '../protocol/reply.ts';
-import { type Consumer, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
+import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
 
 /** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
 const LONG = 4096;
@@ -79,7 +79,7 @@ class Writing extends AsyncResource implements Consumer<string> {
   }
 
   pull(): void {
-    if (this.isGone) return void this.body.return().then(this.onEnd, this.onError);
+    if (this.isGone) return closeThen(this.body, this.onEnd, this.onError);
     try {
       this.body.pull(this);
     } catch (error) {

@@ -1,4 +1,5 @@
 /** The steps of a request, as the host may watch them: names, numbers and times, and never content. */
+import { andThen } from '../protocol/record.ts';
 import type { ModelAttempt } from './upstream.ts';
 
 /** One step; `ms` is how long it took, or since the request began. */
@@ -19,17 +20,18 @@ type Named<Name extends string, Facts extends object> = Readonly<{ name: Name; r
 export type OnStep = (step: Step) => void;
 
 /** Runs the work, and reports its end with the milliseconds that it took; without a reader of steps it only runs it. */
-export async function timed<Value>(
+export function timed<Value>(
   onStep: OnStep | undefined,
   work: () => Value | Promise<Value>,
   step: (value: Value, ms: number) => Step | undefined,
-): Promise<Value> {
+): Value | Promise<Value> {
   if (!onStep) return work();
   const elapsed = stopwatch();
-  const value = await work();
-  const done = step(value, elapsed());
-  if (done) onStep(done);
-  return value;
+  return andThen(work(), (value) => {
+    const done = step(value, elapsed());
+    if (done) onStep(done);
+    return value;
+  });
 }
 
 /** Returns a function that returns the whole milliseconds since now. */

@@ -2,6 +2,7 @@
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
+import { isPromise } from '../protocol/record.ts';
 import type { EventLog } from './background/event-log.ts';
 import type { MaybePromise, ResponseKey } from './background/response-key.ts';
 import { inTime } from './host/in-time.ts';
@@ -273,7 +274,8 @@ function boundedEvents(log: EventLog, within: <Value>(answer: MaybePromise<Value
 /** Calls the store; any failure becomes a `store_error`. */
 export async function fromStore<T>(run: () => MaybePromise<T>): Promise<T> {
   try {
-    return await run();
+    const answer = run();
+    return isPromise(answer) ? await answer : answer;
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
     throw new ApiError('store_error', 'The store of responses failed.', { cause });

@@ -33,6 +33,17 @@ export function isPromise<Value>(answer: Value | Promise<Value>): answer is Prom
 }
 
 /**
+ * Calls `next` with the value, at once if it is no promise. Most steps of most requests wait for nothing, and each promise
+ * that is made all the same takes longer than many of the steps (docs/decisions/promises.md).
+ */
+export function andThen<Value, Next>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Next | Promise<Next>,
+): Next | Promise<Next> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
+/**
  * Whether the value is an error, of any realm: Node's own errors may come from another realm than the checking code.
  */
 export function isError(value: unknown): value is Error {

@@ -75,7 +75,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
 
   close() {
     clearInterval(this.timer);
-    return this.source.return();
+    return this.source.close();
   }
 
   private take(): Consumer<Chunk | Heartbeat> | undefined {

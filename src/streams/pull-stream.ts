@@ -11,7 +11,21 @@ export interface Consumer<Chunk> {
 /** An iterator that can also be pulled without a promise; by one caller at a time, and never again after a failure. */
 export interface PullStream<Chunk> extends AsyncIterableIterator<Chunk, undefined> {
   pull(consumer: Consumer<Chunk>): void;
+  /** Called when there will be no more pulls, possibly more than once. Returns a promise only if there is something to wait for. */
+  close(): unknown;
   return(): Promise<IteratorResult<Chunk, undefined>>;
+}
+
+/** Closes the stream and calls `next`, at once if there is nothing to wait for; `failed` if closing it failed. */
+export function closeThen(stream: PullStream<unknown>, next: () => void, failed: (error: unknown) => void): void {
+  let closing: unknown;
+  try {
+    closing = stream.close();
+  } catch (error) {
+    return failed(error);
+  }
+  if (isPromise(closing)) closing.then(next, failed);
+  else next();
 }
 
 /** Replaces the consumer while no pull is pending. */
@@ -36,7 +50,6 @@ const HAS_ENDED = Promise.resolve(ENDED);
 export abstract class Stage<Chunk> implements PullStream<Chunk> {
   abstract pull(consumer: Consumer<Chunk>): void;
 
-  /** Called when there will be no more pulls, possibly more than once. */
   abstract close(): unknown;
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
@@ -65,7 +78,8 @@ export abstract class Stage<Chunk> implements PullStream<Chunk> {
 
   /** Closes it, and then reports the end to the consumer. */
   protected finish(consumer: Consumer<Chunk>): void {
-    this.return().then(
+    closeThen(
+      this,
       () => consumer.onEnd(),
       (error) => consumer.onError(error),
     );
@@ -171,10 +185,10 @@ class Mapped<From, To> extends Stage<To> implements Consumer<From> {
     }
   }
 
-  async close(): Promise<void> {
+  close() {
     this.over = true;
     this.mapping.closed?.();
-    await this.source.return();
+    return this.source.close();
   }
 
   private handOn(made: To | undefined): void {
@@ -184,7 +198,7 @@ class Mapped<From, To> extends Stage<To> implements Consumer<From> {
 
   private breakOff(error: unknown): void {
     const fail = (failure: unknown) => this.onError(failure);
-    this.source.return().then(() => fail(error), fail);
+    closeThen(this.source, () => fail(error), fail);
   }
 }
 
@@ -224,7 +238,7 @@ class InTurn<Chunk> extends Stage<Chunk> implements Consumer<Chunk> {
   }
 
   async close(): Promise<void> {
-    await this.current?.return();
+    await this.current?.close();
     await this.streams.return();
   }
 

@@ -25,6 +25,6 @@ class WithFirst<Chunk> extends Stage<Chunk> {
   }
 
   close() {
-    return this.rest.return();
+    return this.rest.close();
   }
 }

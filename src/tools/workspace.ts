@@ -1,6 +1,6 @@
 /** Determines where the code of a request runs, before its turn begins. */
 
-import { fromStore, type ResponseStore } from '../ports/store.ts';
+import { fromStore, type MaybePromise, type ResponseStore } from '../ports/store.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
 import type { Toolset } from '../ports/toolset.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -30,10 +30,14 @@ interface WorkspaceCase {
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
  * contains, `unsupported_parameter` for uploaded files where there are none.
  */
-export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
-  const { toolset, tools, conversation, seed } = given;
-  const tool = tools.find(({ type }) => type === CODE_INTERPRETER);
-  if (!tool || namesServing(toolset, CODE_INTERPRETER).length === 0) return undefined;
+export function workspaceOf(given: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
+  const tool = given.tools.find(({ type }) => type === CODE_INTERPRETER);
+  const runsCode = tool && namesServing(given.toolset, CODE_INTERPRETER).length > 0;
+  return runsCode ? workspaceFor(tool, given, store) : undefined;
+}
+
+async function workspaceFor(tool: JsonObject, given: WorkspaceCase, store: ResponseStore): Promise<Workspace> {
+  const { conversation, seed } = given;
   const named = namedContainer(tool, given.hasUploads);
   const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, given, store);
   let files: ReturnType<Workspace['files']> | undefined;

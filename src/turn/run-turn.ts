@@ -101,10 +101,10 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     this.emitLast(events);
   }
 
-  async close(): Promise<void> {
+  close() {
     this.over = true;
     this.turn.leave();
-    await this.inputs.return();
+    return this.inputs.close();
   }
 
   private emitLast(events: readonly TurnEvent[]): void {

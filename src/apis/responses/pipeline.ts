@@ -2,6 +2,8 @@
 import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { MaybePromise } from '../../ports/store.ts';
+import { andThen } from '../../protocol/record.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';
@@ -21,23 +23,23 @@ interface PipelineSettings
     GuardingSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for an invalid request. */
-export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
-  const conversation = await prepareConversation(request, settings);
-  const withTools = await resolveTools(conversation, settings);
-  const withUploads = await readUploads(withTools, settings);
-  const withApprovals = await applyApprovals(withUploads, settings);
-  return toModelRequest(withApprovals, settings);
+export function prepareRequest(request: EndpointRequest, settings: PipelineSettings): MaybePromise<PreparedRequest> {
+  const conversation = prepareConversation(request, settings);
+  const withTools = andThen(conversation, (given) => resolveTools(given, settings));
+  const withUploads = andThen(withTools, (given) => readUploads(given, settings));
+  const withApprovals = andThen(withUploads, (given) => applyApprovals(given, settings));
+  return andThen(withApprovals, (given) => toModelRequest(given, settings));
 }
 
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
-export async function prepareConversation(
+export function prepareConversation(
   request: EndpointRequest,
   settings: PrepareSettings & WindowSettings & GuardingSettings,
-): Promise<RequestInWindow> {
+): MaybePromise<RequestInWindow> {
   const checked = validate(request, settings);
   refuseUnreadable(checked, settings);
   const guards = guardsOf(checked.apiRequest, settings);
-  const allowed = guards ? await guardInput(checked, guards, settings) : checked;
-  const withHistory = await resolveHistory(allowed, settings);
-  return selectWindow(withHistory, settings);
+  const allowed = guards ? guardInput(checked, guards, settings) : checked;
+  const withHistory = andThen(allowed, (given) => resolveHistory(given, settings));
+  return andThen(withHistory, (given) => selectWindow(given, settings));
 }

@@ -25,7 +25,7 @@ import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
@@ -88,7 +88,8 @@ export async function prepareTurn(
   const note = noteOf(given, settings);
   // The cast: the first step validates it.
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
-  const whole = await prepareRequest({ ...given, signal }, settings);
+  const preparing = prepareRequest({ ...given, signal }, settings);
+  const whole = isPromise(preparing) ? await preparing : preparing;
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
   const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states, guards } = prepared;
   const { resumed } = way;
@@ -96,7 +97,8 @@ export async function prepareTurn(
   const { info, started, keptStart, stored } = describe(prepared, way);
   const hasUploads = settings.files !== undefined;
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads };
-  const workspace = await workspaceOf(code, settings.store);
+  const looking = workspaceOf(code, settings.store);
+  const workspace = isPromise(looking) ? await looking : looking;
   const images = conversationImages(toolset, conversation, (items) => items);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(requestId, settings.hooks);
@@ -133,7 +135,8 @@ export async function prepareTurn(
     place: info.background ? place : undefined,
   };
   // The last step that may be refused: an answer counts once.
-  if (!resumed) await useAnswers(answers, prepared, settings);
+  const using = resumed ? undefined : useAnswers(answers, prepared, settings);
+  if (isPromise(using)) await using;
   return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
 }
 

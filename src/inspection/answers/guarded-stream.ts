@@ -1,5 +1,12 @@
 /** A stream whose batches pass guards, which may take their time and may end it. */
-import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../../streams/pull-stream.ts';
+import {
+  type Consumer,
+  closeThen,
+  NULL_CONSUMER,
+  type PullStream,
+  pullStreamOf,
+  Stage,
+} from '../../streams/pull-stream.ts';
 
 /** Guards the batches of one answer. */
 export interface BatchGuard<Batch> {
@@ -46,13 +53,13 @@ class GuardedStream<Batch> extends Stage<Batch> implements Consumer<Batch> {
     this.consumer.onError(error);
   }
 
-  async close(): Promise<void> {
+  close() {
     this.isClosed = true;
-    await this.source.return();
+    return this.source.close();
   }
 
   private breakOff(error: unknown): void {
     const fail = () => this.consumer.onError(error);
-    this.source.return().then(fail, fail);
+    closeThen(this.source, fail, fail);
   }
 }

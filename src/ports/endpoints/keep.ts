@@ -16,12 +16,8 @@ export interface KeepSettings extends StoreFailureSettings {
 }
 
 /** Puts one record. Throws `store_error`, or only reports it, as the host configured. */
-export async function keep(
-  stored: StoredResponse,
-  { store, ...settings }: KeepSettings,
-  requestId: string,
-): Promise<void> {
-  await kept(() => fromStore(() => store.put(stored)), settings, requestId);
+export function keep(stored: StoredResponse, settings: KeepSettings, requestId: string): Promise<void> {
+  return kept(() => fromStore(() => settings.store.put(stored)), settings, requestId);
 }
 
 /** Runs one write to the store. Throws `store_error`, or only reports it, as the host configured. */

@@ -35,8 +35,8 @@ export type Prepare = (request: EndpointRequest, settings: PrepareSettings) => M
 
 /** The same preparation, which reports what it has loaded, where somebody reads the steps of requests. */
 export function reportingHistory(
-  load: (request: EndpointRequest, settings: PrepareSettings) => Promise<EndpointRequest>,
-): (request: EndpointRequest, settings: PrepareSettings) => Promise<EndpointRequest> {
+  load: (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest>,
+): (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest> {
   return (request, settings) =>
     timed(
       settings.hooks.recorder?.onStep,

@@ -68,13 +68,10 @@ export function httpClient(options: HttpOptions): HttpClient {
   const prefix = basePath(baseURL);
   const ask = askerOf(pool, baseURL.origin);
 
-  async function attempt(request: HttpRequest): Promise<Answered> {
+  function attempt(request: HttpRequest): Promise<Answered> {
     const { method, headers, body = null, stop } = request;
     const path = `${prefix}${request.path}${baseURL.search}`;
-    const answer = await ask({ method, path, headers: { ...headers }, body }, stop);
-    if (answer.status >= 200 && answer.status < 300) return answer;
-    if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
-    throw await refusal(answer, options, request.path);
+    return ask({ method, path, headers: { ...headers }, body }, stop);
   }
 
   return {
@@ -83,7 +80,10 @@ export function httpClient(options: HttpOptions): HttpClient {
       for (let retry = 0; ; retry += 1) {
         request.onAttempt?.({ attempt: retry + 1, ...facts });
         try {
-          return await attempt(request);
+          const answer = await attempt(request);
+          if (answer.status >= 200 && answer.status < 300) return answer;
+          if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
+          throw await refusal(answer, options, request.path);
         } catch (error) {
           throwIfStopped(request);
           const pause = retry < Math.min(retries, request.retries ?? retries) ? pauseBefore(error, retry) : undefined;

@@ -71,8 +71,8 @@ class SecondTry extends Stage<Batch> implements Consumer<Batch> {
     this.source.pull(this);
   }
 
-  async close(): Promise<void> {
+  close() {
     this.over = true;
-    await this.source.return();
+    return this.source.close();
   }
 }

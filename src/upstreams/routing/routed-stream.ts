@@ -4,7 +4,14 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
-import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../../streams/pull-stream.ts';
+import {
+  type Consumer,
+  closeThen,
+  NULL_CONSUMER,
+  type PullStream,
+  pullStreamOf,
+  Stage,
+} from '../../streams/pull-stream.ts';
 import type { Attempt, Attempts, FailoverRule } from './attempts.ts';
 import type { Outcome } from './policies.ts';
 import { withOwner } from './state-tags.ts';
@@ -71,10 +78,10 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
     this.consumer.onError(error);
   }
 
-  async close(): Promise<void> {
+  close() {
     this.over = true;
     this.attempt?.lease.end('left');
-    await this.source?.return();
+    return this.source?.close();
   }
 
   /** `failure` is the error of the attempt before. */
@@ -121,7 +128,7 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
 
   private breakOff(error: unknown): void {
     const fail = () => this.onError(error);
-    this.source?.return().then(fail, fail);
+    if (this.source) closeThen(this.source, fail, fail);
   }
 
   /** An error of the request shows that the server works; one of the host's own functions shows nothing. */

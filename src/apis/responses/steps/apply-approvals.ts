@@ -2,7 +2,9 @@
 
 import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
 import { needTenant } from '../../../ports/scope.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
+import { andThen } from '../../../protocol/record.ts';
 import { approvalRulesOf } from '../../../tools/approval-rules.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
@@ -12,13 +14,13 @@ export interface ApplyApprovalsSettings extends ApprovalSettings {
 }
 
 /** Throws `approval_not_found` and `approval_mismatch` for invalid approvals. */
-export async function applyApprovals(
+export function applyApprovals(
   request: RequestWithTools,
   settings: ApplyApprovalsSettings,
-): Promise<RequestWithApprovals> {
+): MaybePromise<RequestWithApprovals> {
   const { apiRequest, input, conversation, toolset } = request;
   const approvalRules = approvalRulesOf(toolset, apiRequest, settings.approval);
   if (approvalRules.size > 0) needTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
-  const answers = await readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
-  return Object.assign({}, request, { approvalRules, answers });
+  const answered = readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
+  return andThen(answered, (answers) => Object.assign({}, request, { approvalRules, answers }));
 }

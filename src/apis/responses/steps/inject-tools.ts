@@ -2,6 +2,8 @@
 
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -17,13 +19,31 @@ import { withNamedServers } from './server-tools.ts';
  * Adds the tools after the client's own, with those of the servers that the request names; a client's tool of the same
  * name wins. Throws `ApiError` for a server that is unavailable.
  */
-export async function injectServerTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
-  const { body, context = {}, signal } = request;
+export function injectServerTools(request: EndpointRequest, settings: PrepareSettings): MaybePromise<EndpointRequest> {
+  const { body, context = {} } = request;
   if (context.tools || !isRecord(body)) return request;
   const client = toolList(body.tools);
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const providers = settings.toolsOf(request.request);
   if (brought.length === 0 && providers.length === 0) return withToolsOf(request, body, { toolset: NO_TOOLS, client });
+  return withServed(request, body, { client, brought, providers }, settings);
+}
+
+/** The tools of a request, of which something is to be listed. */
+interface GivenTools {
+  readonly client: readonly JsonObject[] | undefined;
+  /** The client's tools, wherever the body has them. */
+  readonly brought: readonly JsonObject[];
+  readonly providers: readonly ToolProvider[];
+}
+
+async function withServed(
+  request: EndpointRequest,
+  body: JsonObject,
+  { client, brought, providers }: GivenTools,
+  settings: PrepareSettings,
+): Promise<EndpointRequest> {
+  const { signal } = request;
   const own = readClientTools(brought).known;
   const note = noteOf(request, settings);
   const hosted = await listTools(providers, signal, note, typesOf(brought), request);

@@ -4,11 +4,11 @@ import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../../ports/endpoints/prepare.ts';
-import type { StoredResponse } from '../../../ports/store.ts';
-import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
+import type { MaybePromise, StoredResponse } from '../../../ports/store.ts';
+import type { InjectedTools, LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { conversationId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { toolList } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
@@ -20,23 +20,37 @@ import { onTermsOf } from './server-tools.ts';
  */
 export const loadRequestHistory = reportingHistory(addHistory);
 
-async function addHistory(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
+function addHistory(request: EndpointRequest, settings: PrepareSettings): MaybePromise<EndpointRequest> {
   const { body, context = {}, scope } = request;
   if (context.history || !isRecord(body)) return request;
   const { store, limits } = settings;
   const conversation = conversationId(body.conversation);
-  const history = conversation
-    ? { items: await conversationItems(store, { scope, id: conversation }, limits.historyBytes), previous: undefined }
-    : await loadHistory(store, scope, idIn(body), limits);
   const own = ownItems(body.input);
   const note = noteOf(request, settings);
   const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
-  const input = await resolveReferences(own, { store, scope, history: history.items, maxBytes, maxResponses, note });
-  const found = { previous: history.previous, loaded: history.items, conversation };
-  const next = Object.assign({}, context, { history: found });
-  if (!history.previous && !conversation)
-    return { ...request, body: input === own ? body : { ...body, input }, context: next };
-  return inherit({ ...request, body: continued(body, history, input) }, history.previous, next);
+  const resolved = ({ items, previous }: History) => {
+    const sources = { store, scope, history: items, maxBytes, maxResponses, note };
+    const found = { previous, loaded: items, conversation };
+    return andThen(resolveReferences(own, sources), (input) => withHistory(request, body, found, input, input === own));
+  };
+  if (!conversation) return andThen(loadHistory(store, scope, idIn(body), limits), resolved);
+  return conversationItems(store, { scope, id: conversation }, maxBytes).then((items) =>
+    resolved({ items, previous: undefined }),
+  );
+}
+
+/** `isOwn` is whether the input is that of the request, with no reference resolved. */
+function withHistory(
+  request: EndpointRequest,
+  body: JsonObject,
+  history: LoadedHistory,
+  input: readonly Item[],
+  isOwn: boolean,
+): EndpointRequest {
+  const context = Object.assign({}, request.context, { history });
+  const { previous, conversation, loaded } = history;
+  if (!previous && !conversation) return { ...request, body: isOwn ? body : { ...body, input }, context };
+  return inherit({ ...request, body: continued(body, loaded, input) }, previous, context);
 }
 
 function idIn({ previous_response_id: id }: JsonObject): string | undefined {
@@ -49,7 +63,7 @@ function ownItems(input: unknown): readonly Item[] {
   return (Array.isArray(input) ? input : []) as readonly Item[];
 }
 
-function continued(body: JsonObject, { items }: History, own: readonly Item[]): JsonObject {
+function continued(body: JsonObject, items: readonly unknown[], own: readonly Item[]): JsonObject {
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...rest, input: [...items, ...own] };
 }

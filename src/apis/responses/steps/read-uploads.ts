@@ -1,6 +1,7 @@
 /** Reads the files of a request and its history, so that the model receives their content. */
 import { guardedItems } from '../../../inspection/request/guarded-body.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -20,9 +21,12 @@ import type { RequestWithTools } from './request.ts';
  * Replaces the parts in the conversation and in the window; `input` keeps the ids, so that the store keeps no content. A
  * file of an earlier turn that is gone is named as such. Throws `file_not_found` for one that the request itself names.
  */
-export async function readUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
+export function readUploads(request: RequestWithTools, settings: PrepareSettings): MaybePromise<RequestWithTools> {
+  return settings.files || settings.documents ? withUploads(request, settings) : request;
+}
+
+async function withUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
   const { files, documents, limits } = settings;
-  if (!files && !documents) return request;
   const { apiRequest, conversation, window, toolset, brought, guards } = request;
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const reader = files && new UploadReader(files, apiRequest, limits);

@@ -1,21 +1,24 @@
 /** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
 
 import { ownInput } from '../../../history/own-input.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
+import { andThen } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { type CreateBody, configurationSchema } from '../../../protocol/responses/schema.ts';
 import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
-export async function resolveHistory(
-  { apiRequest: given, body, guards }: CheckedRequest,
-  settings: PrepareSettings,
-): Promise<RequestWithHistory> {
-  const request = await loadRequestHistory(given, settings);
+export function resolveHistory(checked: CheckedRequest, settings: PrepareSettings): MaybePromise<RequestWithHistory> {
+  return andThen(loadRequestHistory(checked.apiRequest, settings), (request) => withHistory(checked, request));
+}
+
+function withHistory({ body, guards }: CheckedRequest, request: EndpointRequest): RequestWithHistory {
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { history, seed = randomSeed() } = request.context as WithHistory;
   const { input: sent } = request.body as Readonly<Record<string, unknown>>;

@@ -1,18 +1,27 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import { andThen } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
 
 /** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
-export async function resolveTools(request: RequestInWindow, settings: PrepareSettings): Promise<RequestWithTools> {
-  const apiRequest = await injectServerTools(request.apiRequest, settings);
+export function resolveTools(request: RequestInWindow, settings: PrepareSettings): MaybePromise<RequestWithTools> {
+  return andThen(injectServerTools(request.apiRequest, settings), (apiRequest) =>
+    withPlan(request, apiRequest, settings),
+  );
+}
+
+/** `apiRequest` is the request with its tools. */
+function withPlan(request: RequestInWindow, apiRequest: EndpointRequest, settings: PrepareSettings): RequestWithTools {
+  const { conversation } = request;
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { toolset, client = [] } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
-  const { conversation } = request;
   const tools = planTools({ tools: client, additional, choice, conversation }, toolset, noteOf(apiRequest, settings));
   return Object.assign({}, request, { apiRequest, toolset: tools.toolset, tools, brought: [...client, ...additional] });
 }
