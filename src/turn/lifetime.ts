@@ -69,12 +69,13 @@ class BegunTurn implements Lifetime, Running {
   }
 
   readonly leave = (): void => {
+    const { waiting } = this;
+    if (!waiting) return;
+    this.waiting = undefined;
     clearTimeout(this.timer);
     clearTimeout(this.cut);
     this.unlink();
     this.turns.end(this);
-    const { waiting = [] } = this;
-    this.waiting = undefined;
     for (const run of waiting) run();
   };
 

@@ -26,7 +26,9 @@ describe('itemJson', () => {
     fc.assert(
       fc.property(written, ([item, part, logprobs]) => {
         const reported = `[${logProbsText(logprobs)}]`;
-        const write = () => [itemJson(item), partJson(part), reported, listJson([item, item], itemJson)];
+        const texts = new Map();
+        const json = (each: Item) => itemJson(each, texts);
+        const write = () => [json(item), partJson(part, texts), reported, listJson([item, item], json)];
         const expected = [item, part, logprobs, [item, item]].map((each) => JSON.stringify(each));
         expect([write(), write()]).toEqual([expected, expected]);
       }),

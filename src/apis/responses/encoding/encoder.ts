@@ -5,6 +5,7 @@ import type { ErrorBody } from '../../../protocol/errors.ts';
 import type { TurnEvent, WireEvent } from '../../../protocol/events.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../../streams/sse-frames.ts';
 import { encodeBatch } from './fast-path.ts';
+import type { Written } from './item-json.ts';
 import { type EncodeOptions, wireEvent } from './wire-events.ts';
 
 /** The stream's response, and the owner of the tools that the model calls in it. */
@@ -26,6 +27,7 @@ interface Numbered {
 /** Records what its dialect needs from earlier events; takes every event of the response, from the first on. */
 export class Encoder {
   private readonly options: EncoderOptions;
+  private readonly written: Written = new Map();
   private readonly rewrite: ((event: WireEvent) => readonly WireEvent[]) | undefined;
   /** The number of the next event, if the dialect has more or fewer of them. */
   private sequence = 0;
@@ -41,7 +43,7 @@ export class Encoder {
   /** The SSE frames of a batch as one string, for one write. */
   frames(events: readonly TurnEvent[]): string {
     const { dialect } = this.options;
-    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options);
+    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options, this.written);
     return events.map((event) => this.frameOf(event)).join('');
   }
 

@@ -5,11 +5,15 @@ import type { PartType } from '../../../protocol/items.ts';
 import { endedResource } from '../../../protocol/responses/resource.ts';
 import { kindOf } from '../../../protocol/tool-calls/kinds.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse-frames.ts';
-import { itemJson, jsonWith, listJson, partJson } from './item-json.ts';
+import { itemJson, jsonWith, listJson, partJson, type Written } from './item-json.ts';
 import { type EncodeOptions, type Of, partIndexField, partKind, textEventName, wireEvent } from './wire-events.ts';
 
-/** The frames of one batch, as one string for one write. */
-export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions): string {
+/** The frames of one batch, as one string for one write; `written` is what earlier batches of the answer have written. */
+export function encodeBatch(
+  events: readonly TurnEvent[],
+  options: EncodeOptions,
+  written: Written = new Map(),
+): string {
   let text = '';
   let around: DeltaFrame | undefined;
   let started: string | undefined;
@@ -21,25 +25,25 @@ export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions
       // Written once for both: it is the larger part of a short answer's encoding cost.
       started ??= JSON.stringify(options.started);
       text += lifecycle(event.type === 'turn-start' ? 'created' : 'in_progress', event.sequence, started);
-    } else text += encode(event, options);
+    } else text += encode(event, options, written);
   }
   return text;
 }
 
-function encode(event: TurnEvent, options: EncodeOptions): string {
+function encode(event: TurnEvent, options: EncodeOptions, written: Written): string {
   switch (event.type) {
     case 'arguments-delta':
       return argumentsDelta(event);
     case 'turn-end':
-      return turnEnd(event, options) + DONE_FRAME;
+      return turnEnd(event, options, written) + DONE_FRAME;
     case 'item-start':
       return itemFrame('added', event, JSON.stringify(options.presentItem(event.item)));
     case 'item-end':
-      return itemFrame('done', event, itemJson(options.presentItem(event.item)));
+      return itemFrame('done', event, itemJson(options.presentItem(event.item), written));
     case 'part-start':
       return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
-      return partFrame('done', event, partJson(event.part));
+      return partFrame('done', event, partJson(event.part, written));
     case 'text-end':
       return textEnd(event, options);
     case 'heartbeat':
@@ -54,9 +58,9 @@ function plainFrame(event: TurnEvent, options: EncodeOptions): string {
   return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
 }
 
-function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions): string {
+function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions, written: Written): string {
   const response = endedResource(started, event);
-  const output = listJson(event.output, (item) => itemJson(presentItem(item)));
+  const output = listJson(event.output, (item) => itemJson(presentItem(item), written));
   return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
 }
 

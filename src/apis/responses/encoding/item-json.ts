@@ -3,19 +3,27 @@ import { randomUUID } from 'node:crypto';
 import type { Item, Part } from '../../../protocol/items.ts';
 import { logProbsText } from '../../../protocol/json/log-probs.ts';
 
-/** Cached by object, as long as the object exists. Emitted objects are never changed. */
-const texts = new WeakMap<object, string>();
+/**
+ * What has been written of one answer, by object: emitted objects are never changed. No `WeakMap`, of which every collection
+ * of garbage would look through all entries since the last.
+ */
+export type Written = Map<object, string>;
 
 /** The result of `JSON.stringify`; with log probabilities, which are long, this halves the cost of an answer's end. */
-export function itemJson(item: Item): string {
+export function itemJson(item: Item, written: Written): string {
   const parts = item.type === 'message' && Array.isArray(item.content) ? item.content : undefined;
-  return writtenOnce(item, () => (parts ? jsonWith(item, 'content', listJson(parts, partJson)) : JSON.stringify(item)));
+  if (!parts) return writtenOnce(written, item, () => JSON.stringify(item));
+  return writtenOnce(written, item, () => {
+    const content = listJson(parts, (part) => partJson(part, written));
+    return jsonWith(item, 'content', content);
+  });
 }
 
 /** The same for a part. */
-export function partJson(part: Part): string {
-  if (part.type !== 'output_text' || part.logprobs.length === 0) return writtenOnce(part, () => JSON.stringify(part));
-  return writtenOnce(part, () => jsonWith(part, 'logprobs', `[${logProbsText(part.logprobs)}]`));
+export function partJson(part: Part, written: Written): string {
+  const hasLogProbs = part.type === 'output_text' && part.logprobs.length > 0;
+  if (!hasLogProbs) return writtenOnce(written, part, () => JSON.stringify(part));
+  return writtenOnce(written, part, () => jsonWith(part, 'logprobs', `[${logProbsText(part.logprobs)}]`));
 }
 
 /** The JSON of a list, from that of its members. */
@@ -32,10 +40,10 @@ export function jsonWith(fields: object, name: string, json: string): string {
   return JSON.stringify({ ...fields, [name]: PLACE }).replace(WRITTEN_PLACE, () => json);
 }
 
-function writtenOnce(value: object, write: () => string): string {
-  const known = texts.get(value);
+function writtenOnce(written: Written, value: object, write: () => string): string {
+  const known = written.get(value);
   if (known !== undefined) return known;
   const text = write();
-  texts.set(value, text);
+  written.set(value, text);
   return text;
 }
