@@ -16,14 +16,17 @@ function scenario({ about, plan, shortPlan = plan, ask, ...load }) {
   };
 }
 
+/** Rounds of long answers until their code, too, is compiled: some 3,000 of them. */
+const BURSTS = 10;
+
 export const burst = scenario({
   about: '32 clients, 500 deltas each, as fast as they are read',
-  ...{ plan: 'burst:500', shortPlan: 'short:8', connections: 32, turns: 300, events: 500 },
+  ...{ plan: 'burst:500', shortPlan: 'short:8', connections: 32, turns: 300, events: 500, warmUp: BURSTS },
 });
 
 export const padded = scenario({
   about: 'the same with padding of changing length in each delta',
-  ...{ plan: 'padded:500', shortPlan: 'padded:8', connections: 32, turns: 200, events: 500 },
+  ...{ plan: 'padded:500', shortPlan: 'padded:8', connections: 32, turns: 200, events: 500, warmUp: BURSTS },
 });
 
 export const logprobs = scenario({
@@ -35,17 +38,18 @@ export const logprobs = scenario({
     connections: 32,
     turns: 80,
     events: 500,
+    warmUp: BURSTS,
   },
 });
 
 export const short = scenario({
   about: '64 clients, 8 deltas each',
-  ...{ plan: 'short:8', connections: 64, turns: 1500 },
+  ...{ plan: 'short:8', connections: 64, turns: 3000 },
 });
 
 export const json = scenario({
   about: '64 clients, one JSON answer each',
-  ...{ plan: 'json:50', ask: { stream: false }, connections: 64, turns: 1000 },
+  ...{ plan: 'json:50', ask: { stream: false }, connections: 64, turns: 3000 },
 });
 
 export const paced = scenario({
@@ -63,5 +67,6 @@ export const arguments16k = scenario({
     connections: 32,
     turns: 100,
     events: 513,
+    warmUp: BURSTS,
   },
 });

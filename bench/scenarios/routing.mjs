@@ -16,7 +16,7 @@ function scenario({ about, plan, servers = ROUTING_SERVERS, ...load }) {
 
 export const routing = scenario({
   about: '`balanced` beside its only server: 32 clients, 500 deltas each, as fast as they are read',
-  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500 },
+  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500, warmUp: 10 },
 });
 
 export const routingPaced = scenario({
@@ -27,5 +27,5 @@ export const routingPaced = scenario({
 export const options = scenario({
   about: 'the load of burst with nothing, with a guard of the output, and with an inspector',
   servers: OPTION_SERVERS,
-  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500 },
+  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500, warmUp: 10 },
 });

@@ -138,8 +138,10 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 
   take(): void {
     this.isWaiting = false;
-    if (this.unread.length > 0) this.onBytes();
+    const hasArrived = this.unread.length > 0;
     if (this.consumer) this.goOn();
+    // Many an answer is over with its first bytes, and need not be watched any more.
+    if (hasArrived && !this.isOver) this.onBytes();
   }
 
   beQuiet(): void {
