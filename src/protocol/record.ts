@@ -34,7 +34,7 @@ export function isPromise<Value>(answer: Value | Promise<Value>): answer is Prom
 
 /**
  * Calls `next` with the value, at once if it is no promise. Most steps of most requests wait for nothing, and each promise
- * that is made all the same takes longer than many of the steps (docs/decisions/promises.md).
+ * that is made all the same takes longer than many of the steps (docs/decisions/plain-calls.md).
  */
 export function andThen<Value, Next>(
   value: Value | Promise<Value>,

@@ -1,4 +1,5 @@
 /** How long a turn lives. */
+import { jest } from '@jest/globals';
 import { activity } from '../../src/ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
@@ -27,5 +28,17 @@ describe('a turn', () => {
     client.abort(new Error('The client left.'));
     first?.leave();
     expect([first?.signal.aborted, second?.signal.aborted]).toEqual([true, false]);
+  });
+
+  it('[P-10] is over once, however often it is left, and makes no error of that', () => {
+    const turns = activity({ ...DEFAULT_LIMITS, concurrentTurns: 2 });
+    const [first] = [1, 2].map(() => beginTurn(requestWith(new AbortController().signal), 1000, turns));
+    const over = jest.fn();
+    first?.whenOver(over);
+    first?.leave();
+    const made = jest.spyOn(globalThis, 'Error');
+    first?.leave();
+    expect([over.mock.calls.length, turns.running, made.mock.calls.length]).toEqual([1, 1, 0]);
+    made.mockRestore();
   });
 });

@@ -1,0 +1,61 @@
+/** Streams without promises where there is nothing to wait for. */
+import { closeThen, mapped, Stage } from '../../src/streams/pull-stream.ts';
+
+class Closing extends Stage<string> {
+  private readonly how: () => unknown;
+
+  constructor(how: () => unknown) {
+    super();
+    this.how = how;
+  }
+
+  pull() {}
+
+  close() {
+    return this.how();
+  }
+}
+
+/** What is called when a stream is closed that closes so: at once, and after a while. */
+async function calledOf(how: () => unknown): Promise<readonly [readonly string[], readonly string[]]> {
+  const called: string[] = [];
+  const stream = mapped(new Closing(how), { map: (chunk) => chunk, closed: () => called.push('closed') });
+  closeThen(
+    stream,
+    () => called.push('next'),
+    (error) => called.push(String(error)),
+  );
+  const atOnce = [...called];
+  await new Promise(setImmediate);
+  return [atOnce, called];
+}
+
+describe('closeThen', () => {
+  it('calls at once where there is nothing to wait for, through every stage', async () => {
+    expect(await calledOf(() => undefined)).toEqual([
+      ['closed', 'next'],
+      ['closed', 'next'],
+    ]);
+  });
+
+  it('waits for what takes time', async () => {
+    expect(await calledOf(() => Promise.resolve())).toEqual([['closed'], ['closed', 'next']]);
+  });
+
+  it.each([
+    ['throws', () => fail()],
+    ['rejects', () => Promise.reject(new Error('no'))],
+  ])('reports a stream whose closing %s', async (_, how) => {
+    const [, called] = await calledOf(how);
+    expect(called).toEqual(['closed', 'Error: no']);
+  });
+
+  it('is what `return` of a stream does', async () => {
+    await expect(new Closing(() => undefined).return()).resolves.toEqual({ done: true, value: undefined });
+    await expect(new Closing(fail).return()).rejects.toThrow('no');
+  });
+});
+
+function fail(): never {
+  throw new Error('no');
+}
