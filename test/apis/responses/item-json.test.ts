@@ -31,6 +31,7 @@ describe('itemJson', () => {
         const write = () => [json(item), partJson(part, texts), reported, listJson([item, item], json)];
         const expected = [item, part, logprobs, [item, item]].map((each) => JSON.stringify(each));
         expect([write(), write()]).toEqual([expected, expected]);
+        expect([itemJson(item, undefined), partJson(part, undefined)]).toEqual(expected.slice(0, 2));
       }),
     );
   });

@@ -42,8 +42,12 @@ export class Encoder {
 
   /** The SSE frames of a batch as one string, for one write. */
   frames(events: readonly TurnEvent[]): string {
+    return this.framesWith(events, this.written);
+  }
+
+  private framesWith(events: readonly TurnEvent[], written?: Written): string {
     const { dialect } = this.options;
-    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options, this.written);
+    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options, written);
     return events.map((event) => this.frameOf(event)).join('');
   }
 
@@ -52,10 +56,10 @@ export class Encoder {
     return this.rewrite !== undefined;
   }
 
-  /** The frames of one event that follow the number `after`. */
+  /** The frames of one event that follow the number `after`. Of many readers of one response, none keeps what it was sent. */
   read(event: TurnEvent, after: number): string {
     this.hasEnded ||= event.type === 'turn-end';
-    if (!this.rewrite) return this.frames([event]);
+    if (!this.rewrite) return this.framesWith([event]);
     const isSeen = this.sequence <= after;
     return isSeen && this.isSilent(event) ? '' : this.frameOf(event, after);
   }

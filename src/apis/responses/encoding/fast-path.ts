@@ -8,12 +8,8 @@ import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse
 import { itemJson, jsonWith, listJson, partJson, type Written } from './item-json.ts';
 import { type EncodeOptions, type Of, partIndexField, partKind, textEventName, wireEvent } from './wire-events.ts';
 
-/** The frames of one batch, as one string for one write; `written` is what earlier batches of the answer have written. */
-export function encodeBatch(
-  events: readonly TurnEvent[],
-  options: EncodeOptions,
-  written: Written = new Map(),
-): string {
+/** The frames of one batch, as one string for one write; `written` is what earlier batches of the answer have written, if it is kept. */
+export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions, written?: Written): string {
   let text = '';
   let around: DeltaFrame | undefined;
   let started: string | undefined;
@@ -30,7 +26,7 @@ export function encodeBatch(
   return text;
 }
 
-function encode(event: TurnEvent, options: EncodeOptions, written: Written): string {
+function encode(event: TurnEvent, options: EncodeOptions, written: Written | undefined): string {
   switch (event.type) {
     case 'arguments-delta':
       return argumentsDelta(event);
@@ -58,7 +54,7 @@ function plainFrame(event: TurnEvent, options: EncodeOptions): string {
   return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
 }
 
-function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions, written: Written): string {
+function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions, written: Written | undefined): string {
   const response = endedResource(started, event);
   const output = listJson(event.output, (item) => itemJson(presentItem(item), written));
   return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));

@@ -10,7 +10,7 @@ import { logProbsText } from '../../../protocol/json/log-probs.ts';
 export type Written = Map<object, string>;
 
 /** The result of `JSON.stringify`; with log probabilities, which are long, this halves the cost of an answer's end. */
-export function itemJson(item: Item, written: Written): string {
+export function itemJson(item: Item, written: Written | undefined): string {
   const parts = item.type === 'message' && Array.isArray(item.content) ? item.content : undefined;
   if (!parts) return writtenOnce(written, item, () => JSON.stringify(item));
   return writtenOnce(written, item, () => {
@@ -20,7 +20,7 @@ export function itemJson(item: Item, written: Written): string {
 }
 
 /** The same for a part. */
-export function partJson(part: Part, written: Written): string {
+export function partJson(part: Part, written: Written | undefined): string {
   const hasLogProbs = part.type === 'output_text' && part.logprobs.length > 0;
   if (!hasLogProbs) return writtenOnce(written, part, () => JSON.stringify(part));
   return writtenOnce(written, part, () => jsonWith(part, 'logprobs', `[${logProbsText(part.logprobs)}]`));
@@ -40,10 +40,10 @@ export function jsonWith(fields: object, name: string, json: string): string {
   return JSON.stringify({ ...fields, [name]: PLACE }).replace(WRITTEN_PLACE, () => json);
 }
 
-function writtenOnce(written: Written, value: object, write: () => string): string {
-  const known = written.get(value);
+function writtenOnce(written: Written | undefined, value: object, write: () => string): string {
+  const known = written?.get(value);
   if (known !== undefined) return known;
   const text = write();
-  written.set(value, text);
+  written?.set(value, text);
   return text;
 }
