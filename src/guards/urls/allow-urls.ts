@@ -4,7 +4,7 @@ import { EgressError } from '../../egress/egress-error.ts';
 import { type EgressPolicy, type EgressSettings, egressSettings } from '../../egress/policy.ts';
 import type { Guard, GuardDirection, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
-import { isPromise } from '../../protocol/record.ts';
+import { andThen } from '../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { scanWhole } from '../shared/scan-whole.ts';
 
@@ -41,8 +41,7 @@ export function allowUrls(policy: EgressPolicy, options: GuardSettingsOptions = 
     onFailure,
     scan,
     inspect({ text, direction, signal }) {
-      const found = scanWhole(text, scan, signal);
-      return isPromise(found) ? found.then((findings) => verdictOn(findings, direction)) : verdictOn(found, direction);
+      return andThen(scanWhole(text, scan, signal), (findings) => verdictOn(findings, direction));
     },
   };
 }

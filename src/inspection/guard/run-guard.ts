@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { isPromise, isRecord } from '../../protocol/record.ts';
+import { andThen, isPromise, isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { checkFindings, difference, type Edit } from './edits.ts';
 import { GuardBlocked, type GuardContext, type GuardedPlace, guardFailed, reportFindings } from './guard-context.ts';
@@ -18,10 +18,7 @@ export function editsOf(
   at: GuardedPlace,
   context: GuardContext,
 ): MaybePromise<readonly Edit[]> {
-  const found = findingsOf(guard, text, at, context);
-  return isPromise(found)
-    ? found.then((findings) => applied(guard, text, findings, at, context))
-    : applied(guard, text, found, at, context);
+  return andThen(findingsOf(guard, text, at, context), (found) => applied(guard, text, found, at, context));
 }
 
 /** What the guard finds in a text, before its mode is applied. Throws `GuardBlocked`, and `guard_failed`. */

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Guard, GuardFinding } from '../../ports/guard.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { isPromise } from '../../protocol/record.ts';
+import { andThen } from '../../protocol/record.ts';
 import { characterStart, type Edit, edited } from '../guard/edits.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
 import { applied, findingsOf, scanned } from '../guard/run-guard.ts';
@@ -194,13 +194,11 @@ class ObservingStage implements TextStage {
   }
 
   write(text: string): MaybePromise<string> {
-    const out = this.watched.write(text);
-    return isPromise(out) ? out.then(() => text) : text;
+    return andThen(this.watched.write(text), () => text);
   }
 
   end(): MaybePromise<string> {
-    const out = this.watched.end();
-    return isPromise(out) ? out.then(() => '') : '';
+    return andThen(this.watched.end(), () => '');
   }
 
   placeOf(index: number): number {

@@ -116,7 +116,7 @@ class Turns implements Activity {
   }
 
   end(turn: Running): void {
-    if (!this.turns.remove(turn)) return this.leave(turn, isOver);
+    if (!this.turns.remove(turn)) return this.leave(turn, new Error('The turn is over.'));
     if (this.countsTenants) this.count(turn.tenant, -1);
     if (this.queue.size === 0) return;
     this.queue.wake(turn.tenant);
@@ -125,7 +125,7 @@ class Turns implements Activity {
 
   async drain({ timeoutMs = DRAIN_MS, server }: DrainOptions = {}): Promise<void> {
     this.draining = true;
-    for (const { turn } of this.queue) this.leave(turn, drainError);
+    for (const { turn } of this.queue) this.leave(turn, drainError());
     await this.untilIdle(Date.now() + timeoutMs, server);
     for (const turn of this.turns.all()) turn.abort(drainError());
     await this.untilIdle(Date.now() + GRACE_MS, server);
@@ -152,8 +152,8 @@ class Turns implements Activity {
     // A tenant may have as many as it leaves free, so that others always find room.
     if (this.queue.sizeOf(turn.tenant) >= queuedTurns - this.queue.size) throw this.tooMany();
     turn.signal.throwIfAborted();
-    const expire = turn.isPatient ? undefined : () => this.leave(turn, this.tooMany);
-    const waiting = new WaitingTurn(turn, () => this.leave(turn, () => turn.signal.reason), expire, queueTimeoutMs);
+    const expire = turn.isPatient ? undefined : () => this.leave(turn, this.tooMany());
+    const waiting = new WaitingTurn(turn, () => this.leave(turn, turn.signal.reason), expire, queueTimeoutMs);
     this.queue.add(waiting);
     this.queued.set(turn, waiting);
     const place = new Promise<void>((resolve, reject) => Object.assign(waiting, { resolve, reject }));
@@ -173,22 +173,22 @@ class Turns implements Activity {
     }
   }
 
-  /** Takes a turn out of the queue, if it waits there. */
-  private leave(turn: Running, reasonOf: () => unknown): void {
+  /** Takes a turn out of the queue. */
+  private leave(turn: Running, reason: unknown): void {
     const waiting = this.queued.get(turn);
     if (!waiting) return;
     this.queued.delete(turn);
     this.queue.remove(waiting);
     waiting.unwatch();
-    waiting.reject(reasonOf());
+    waiting.reject(reason);
   }
 
-  private readonly tooMany = (): ApiError => {
+  private tooMany(): ApiError {
     const { queuedTurns, queueTimeoutMs } = this.limits;
     // By then everybody who waits now has left the queue.
     const headers = queuedTurns > 0 ? { 'retry-after': String(Math.ceil(queueTimeoutMs / 1000)) } : {};
     return new ApiError('too_many_streams', 'Too many concurrent responses. Try again later.', { headers });
-  };
+  }
 
   private async untilIdle(deadline: number, server: DrainOptions['server']): Promise<void> {
     while (this.turns.size > 0 && Date.now() < deadline) {
@@ -196,10 +196,6 @@ class Turns implements Activity {
       await sleep(IDLE_CHECK_MS);
     }
   }
-}
-
-function isOver(): Error {
-  return new Error('The turn is over.');
 }
 
 function drainError(): ApiError {
