@@ -26,8 +26,16 @@ export async function cpuSecondsOf(run: () => Promise<unknown>): Promise<number>
   return (user + system) / 1e6;
 }
 
-/** Asserts that eight times the size takes no more than three times its share of CPU: quadratic time would be 64 times as much. */
+/**
+ * Asserts that eight times the size takes no more than three times its share of CPU: quadratic time would be 64 times as much.
+ * The least of up to three tries counts, since one may pay for collecting the garbage of the tests before it.
+ */
 export async function expectProportion(size: number, run: (size: number) => Promise<unknown>): Promise<void> {
   const few = await cpuSecondsOf(() => run(size / 8));
-  expect(await cpuSecondsOf(() => run(size))).toBeLessThan(24 * Math.max(few, 0.05));
+  const enough = 24 * Math.max(few, 0.05);
+  let least = await cpuSecondsOf(() => run(size));
+  for (let tries = 1; tries < 3 && least >= enough; tries += 1) {
+    least = Math.min(least, await cpuSecondsOf(() => run(size)));
+  }
+  expect(least).toBeLessThan(enough);
 }
