@@ -1,4 +1,5 @@
 /** The memory of a memory store: values on shelves under one limit of bytes; the oldest are dropped first. */
+import { Line, type Linked } from '../../ports/endpoints/line.ts';
 
 /** The size of a value, and its expiry. */
 interface Terms {
@@ -25,12 +26,6 @@ interface Room {
   /** Adds a shelf for at most so many values. */
   shelf<Value>(maxValues?: number): Shelf<Value>;
   clear(): void;
-}
-
-interface Kept<Value> extends Terms {
-  readonly value: Value;
-  /** The number of changes before it; shows which of two shelves has the oldest value. */
-  readonly rank: number;
 }
 
 /** Creates an empty room. It runs no timer: expired values are dropped on access or on a put. */
@@ -84,17 +79,39 @@ class MemoryRoom implements Room {
   }
 
   makeRoom(): void {
-    for (const shelf of this.shelves) shelf.trim();
+    const time = this.now();
+    for (const shelf of this.shelves) shelf.trim(time);
     while (this.bytes > this.maxBytes) oldestOf(this.shelves)?.dropOldest();
+  }
+}
+
+/** A value on a shelf. */
+class Kept<Value> implements Linked<Kept<Value>> {
+  readonly key: string;
+  readonly value: Value;
+  readonly bytes: number;
+  readonly expiresAt: number;
+  /** The number of changes before it; shows which of two shelves has the oldest value. */
+  readonly rank: number;
+  line: object | undefined;
+  before: Kept<Value> | undefined;
+  after: Kept<Value> | undefined;
+
+  constructor(key: string, value: Value, { bytes, expiresAt }: Terms, rank: number) {
+    this.key = key;
+    this.value = value;
+    this.bytes = bytes;
+    this.expiresAt = expiresAt;
+    this.rank = rank;
   }
 }
 
 class MemoryShelf<Value> implements Shelf<Value> {
   private readonly room: MemoryRoom;
   private readonly maxValues: number;
-  // A Map keeps insertion order, so its first entry is the oldest.
   private readonly values = new Map<string, Kept<Value>>();
-  private readonly oldest = frontOf(this.values);
+  /** Oldest first. */
+  private order = new Line<Kept<Value>>();
 
   constructor(room: MemoryRoom, maxValues: number) {
     this.room = room;
@@ -102,73 +119,64 @@ class MemoryShelf<Value> implements Shelf<Value> {
   }
 
   get size(): number {
-    return this.values.size;
+    return this.order.size;
   }
 
   find(key: string): Value | undefined {
     const found = this.values.get(key);
-    if (found && found.expiresAt > this.room.now()) return found.value;
-    this.remove(key);
+    if (!found) return undefined;
+    if (found.expiresAt > this.room.now()) return found.value;
+    this.remove(found);
     return undefined;
   }
 
   keep(key: string, value: Value, terms: Terms): void {
     this.room.checkFits(terms);
-    this.remove(key);
-    this.values.set(key, { value, rank: this.room.add(terms.bytes), ...terms });
+    const earlier = this.values.get(key);
+    if (earlier) this.remove(earlier);
+    const kept = new Kept(key, value, terms, this.room.add(terms.bytes));
+    this.values.set(key, kept);
+    this.order.add(kept);
     this.room.makeRoom();
   }
 
   drop(key: string): boolean {
-    return this.find(key) !== undefined && this.remove(key);
+    const found = this.values.get(key);
+    if (!found) return false;
+    this.remove(found);
+    return found.expiresAt > this.room.now();
   }
 
   clear(): void {
     this.values.clear();
+    this.order = new Line();
   }
 
   /** Drops values that expired or exceed the limits, from the oldest end. */
-  trim(): void {
-    const time = this.room.now();
-    for (let front = this.oldest(); front; front = this.oldest()) {
-      const [key, { expiresAt }] = front;
-      if (expiresAt > time && this.values.size <= this.maxValues) return;
-      this.remove(key);
+  trim(time: number): void {
+    const { order, maxValues } = this;
+    for (let oldest = order.first; oldest; oldest = order.first) {
+      if (oldest.expiresAt > time && order.size <= maxValues) return;
+      this.remove(oldest);
     }
   }
 
   dropOldest(): void {
-    this.remove(this.oldest()?.[0] ?? '');
+    if (this.order.first) this.remove(this.order.first);
   }
 
   oldestRank(): number {
-    return this.oldest()?.[1].rank ?? Number.POSITIVE_INFINITY;
+    return this.order.first?.rank ?? Number.POSITIVE_INFINITY;
   }
 
-  private remove(key: string): boolean {
-    this.room.remove(this.values.get(key)?.bytes ?? 0);
-    return this.values.delete(key);
+  private remove(kept: Kept<Value>): void {
+    this.room.remove(kept.bytes);
+    this.values.delete(kept.key);
+    this.order.remove(kept);
   }
 }
 
 /** The shelf whose oldest value has gone unchanged for the longest. */
 function oldestOf(shelves: readonly MemoryShelf<unknown>[]): MemoryShelf<unknown> | undefined {
   return shelves.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0];
-}
-
-/**
- * Returns the oldest entry of a map repeatedly. It keeps its iterator: a new one has to pass all deleted entries
- * at the front, which in a full store nearly doubles the cost of a put.
- */
-function frontOf<Value>(values: ReadonlyMap<string, Value>): () => readonly [string, Value] | undefined {
-  let order = values.entries();
-  let front = order.next();
-  return () => {
-    while (values.size > 0 && (front.done || values.get(front.value[0]) !== front.value[1])) {
-      // An iterator that has reached the end stays there.
-      if (front.done) order = values.entries();
-      front = order.next();
-    }
-    return values.size > 0 ? front.value : undefined;
-  };
 }
