@@ -31,8 +31,8 @@ export async function rounds(bench, round, { warmUp = WARM_UP, share = 1 } = {})
 /** Sends these requests until the server's code is compiled. */
 export async function warmUpServer(bench, server, bodies) {
   const end = performance.now() + LONGEST_WARM_UP_MS;
-  for (let sent = 0; sent < bench.scaled(COMPILED_AFTER) && performance.now() < end; sent += COMPILED_WITH.turns)
-    await bench.load(server, 'ask', { ...COMPILED_WITH, bodies });
+  for (let left = bench.scaled(COMPILED_AFTER); left > 0 && performance.now() < end; left -= COMPILED_WITH.turns)
+    await bench.load(server, 'ask', { ...COMPILED_WITH, turns: Math.min(left, COMPILED_WITH.turns), bodies });
 }
 
 const COLUMNS = {

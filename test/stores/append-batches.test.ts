@@ -68,6 +68,21 @@ describe('appends to the logs of many responses', () => {
     expect(await next).toBe(true);
   });
 
+  it('are written one by one if the database refuses a value, so that only its own append fails', async () => {
+    const refusal = Object.assign(new Error('refused'), { code: '23514' });
+    const sizes: number[] = [];
+    const batches = new AppendBatches(async (appends) => {
+      sizes.push(appends.length);
+      if (appends.some(({ key }) => key.id === 'resp_1')) throw refusal;
+      return new Set(appends.keys());
+    });
+    const answers = [0, 1, 2].map((index) => batches.append(keyOf(index), append).catch(String));
+    expect([await Promise.all(answers), sizes]).toEqual([
+      [true, 'Error: refused', true],
+      [3, 1, 1, 1],
+    ]);
+  });
+
   it('do not wait for statements that never answer, and count none of them twice if they do', async () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     const { batches, open } = statements();

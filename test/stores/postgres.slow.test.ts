@@ -185,6 +185,25 @@ describePostgres('[X-06] postgresStore', () => {
       ]);
     });
 
+    it('fails, of appends that share a statement, only the one with a value that the database refuses', async () => {
+      const { requested, pool: watched } = watching(pool);
+      const tablePrefix = freshPrefix();
+      const { events } = postgresStore({ pool: watched, tablePrefix });
+      const keys = ['a', 'b', 'c'].map((id) => ({ scope: 's', id }));
+      for (const key of keys) await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      await pool.query(`ALTER TABLE ${tablePrefix}event_logs ADD CHECK (state <> 'of b')`);
+      requested.length = 0;
+      const append = (key: ResponseKey) =>
+        Promise.resolve(events.append(key, { epoch: 1, from: 0, events: ['{}'], state: `of ${key.id}` }));
+      const answers = await Promise.all(keys.map((key) => append(key).catch(() => 'failed')));
+      const heads = await events.heads(keys);
+      expect([answers, heads.map((head) => head?.next)]).toEqual([
+        [true, 'failed', true],
+        [1, 0, 1],
+      ]);
+      expect(requested.length).toBe(1 + keys.length + 1);
+    });
+
     it('reads of an event log of 20,000 rows only those of the page, and of 1,000 logs only their rows', async () => {
       const { requested, pool: watched } = watching(pool);
       const tablePrefix = freshPrefix();

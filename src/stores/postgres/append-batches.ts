@@ -1,6 +1,7 @@
 /** Collects appends to the logs of many responses into one statement: a disk commits less often than many responses append. */
 import type { LogAppend } from '../../ports/background/event-log.ts';
 import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 /** The statements that run at the same time; what comes meanwhile goes into the next ones. */
 const MOST_AT_ONCE = 2;
@@ -58,13 +59,18 @@ export class AppendBatches {
 
   private async send(batch: readonly Waiting[]): Promise<void> {
     const leave = this.enter();
+    await this.writeAll(batch);
+    leave();
+  }
+
+  /** A value that the database refuses fails its own append: the others of its statement are then written one by one. */
+  private async writeAll(batch: readonly Waiting[]): Promise<void> {
     try {
       const written = await this.write(batch);
       for (const [index, { resolve }] of batch.entries()) resolve(written.has(index));
     } catch (error) {
-      for (const { reject } of batch) reject(error);
-    } finally {
-      leave();
+      if (batch.length > 1 && refusesValue(error)) for (const each of batch) await this.writeAll([each]);
+      else for (const { reject } of batch) reject(error);
     }
   }
 
@@ -95,4 +101,11 @@ export class AppendBatches {
     }
     return places.size;
   }
+}
+
+/** Classes of SQLSTATE: data exceptions, broken constraints and exceeded limits. */
+const VALUE_ERRORS = ['22', '23', '54'];
+
+function refusesValue(error: unknown): boolean {
+  return isRecord(error) && VALUE_ERRORS.includes(String(error.code).slice(0, 2));
 }
