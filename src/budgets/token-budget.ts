@@ -9,6 +9,7 @@ import { inTime } from '../ports/host/in-time.ts';
 import { checkOptions, isFunction, isObject, milliseconds, oneOf } from '../ports/host/options-check.ts';
 import type { MaybePromise } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
@@ -141,7 +142,6 @@ const KINDS: Readonly<Record<Kind, string>> = {
 const PER_DOLLAR = 1_000_000;
 /** The most points of one charge: what an integer of PostgreSQL holds. */
 const MOST_POINTS = 2 ** 31 - 1;
-const MODEL_CHARACTERS = 128;
 const MOST_REPORT_DAYS = 3660;
 
 /** What is left of one limit. */
@@ -227,7 +227,7 @@ class TenantBudgets {
       const charge = Math.min(points[kind], MOST_POINTS);
       if (charge > 0) this.settle(() => limiter.penalty(keyOf(kind, tenant), charge));
     }
-    const name = model.slice(0, MODEL_CHARACTERS);
+    const name = reportedModel(model);
     const row = { tenant, model: name, day: dayOf(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
     this.settle(() => this.ledger.add(row));
   }

@@ -8,6 +8,7 @@ import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
+import { reportedModel } from '../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { context, SpanKind } from './api.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
@@ -82,11 +83,14 @@ interface RequestFacts {
 }
 
 function factsOfModelRequest({ model, maxOutputTokens, temperature, topP }: ModelRequest): RequestFacts {
-  return { model, settings: settingsOf(maxOutputTokens, temperature, topP) };
+  return { model: reportedModel(model), settings: settingsOf(maxOutputTokens, temperature, topP) };
 }
 
 function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
-  return { model: String(model), settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p) };
+  return {
+    model: reportedModel(String(model)),
+    settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p),
+  };
 }
 
 function settingsOf(maxTokens: unknown, temperature: unknown, topP: unknown): Attributes {

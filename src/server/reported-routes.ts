@@ -2,6 +2,7 @@
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { stopwatch } from '../ports/step.ts';
+import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import { announcer } from './announce.ts';
 import type { CoreSettings } from './options.ts';
@@ -43,9 +44,6 @@ export function reported(
   };
 }
 
-/** Characters of a model's name, which is whatever the client wrote. */
-const MODEL_CHARACTERS = 128;
-
 /** The step that begins a request; its body has not been checked yet. */
 export function receivedStep({ requestId, body }: Pick<EndpointRequest, 'requestId' | 'body'>, endpoint: string) {
   const { model, stream } = isRecord(body) ? body : {};
@@ -53,7 +51,7 @@ export function receivedStep({ requestId, body }: Pick<EndpointRequest, 'request
     name: 'request received',
     requestId,
     endpoint,
-    model: typeof model === 'string' ? model.slice(0, MODEL_CHARACTERS) : undefined,
+    model: typeof model === 'string' ? reportedModel(model) : undefined,
     stream: stream === true,
   } as const;
 }

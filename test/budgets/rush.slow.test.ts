@@ -145,6 +145,19 @@ it('[P-11] tenants without number are forgotten, those that were not seen for lo
   );
 }, 60_000);
 
+it('[P-11] of a model’s name of a megabyte only its beginning is kept', async () => {
+  const budget = tokenBudget({ limits: { requests: { points: 1, duration: 86_400 } } });
+  const before = heapUsed();
+  for (let index = 0; index < 100; index += 1) {
+    const turn = await budget.admit(`tenant-${index}`);
+    turn.count({ model: JSON.parse(JSON.stringify('m'.repeat(1_000_000) + index)), usage: NO_USAGE });
+    turn.end?.();
+  }
+  const megabytes = (heapUsed() - before) / 2 ** 20;
+  const [row] = await budget.report({ tenant: 'tenant-99' });
+  expect([row?.model.length, megabytes < 20]).toEqual([128, true]);
+});
+
 function heapUsed(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

@@ -202,6 +202,24 @@ describe('tracedUpstream', () => {
     expect(spans()).toEqual([{ name: 'chat m', failed: false, attributes }]);
   });
 
+  it('[X-09] names a model by 128 characters at most, since exporters keep what clients write', async () => {
+    fake.reply({ body: HELLO }, { body: HELLO });
+    app = await startApp({ options: { upstream: traced() } });
+    const own = { upstream: traced(), store: memoryStore() };
+    const routers = express().use('/v1', responsesRouter(own), chatCompletionsRouter(own));
+    app.server.removeAllListeners('request').on('request', routers);
+    for (const api of ['responses', 'chat/completions'])
+      await ask(api, {
+        model: 'm'.repeat(1000),
+        input: 'Hi',
+        messages: [{ role: 'user', content: 'Hi' }],
+        stream: true,
+      });
+    const names = spans().map(({ name, attributes }) => [name, attributes['gen_ai.request.model']]);
+    const name = 'm'.repeat(128);
+    expect(names).toEqual([`chat ${name}`, `chat ${name}`].map((span) => [span, name]));
+  });
+
   it('[X-09] records what the model server refused, by its code', async () => {
     fake.reply({ status: 429, body: '{"error":{"message":"secret","code":"rate_limit_exceeded"}}' });
     app = await startApp({ options: { upstream: traced() } });

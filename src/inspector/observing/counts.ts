@@ -1,6 +1,7 @@
 /** Counts the calls of upstreams and tools since the process began. */
 import type { ToolCallInfo } from '../../ports/hooks.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { beginningOf } from '../../protocol/printable.ts';
 import type { RecordedError } from '../recording/entries.ts';
 import type { EndedCall } from './observed-upstream.ts';
 
@@ -130,5 +131,5 @@ function addCall(count: Count, duration: number, error: RecordedError | undefine
   count.lastAt = Date.now();
   if (!error) return;
   count.failures += 1;
-  count.lastError = { code: error.code, message: error.message.slice(0, LONGEST_MESSAGE), at: count.lastAt };
+  count.lastError = { code: error.code, message: beginningOf(error.message, LONGEST_MESSAGE), at: count.lastAt };
 }

@@ -1,11 +1,11 @@
 /** Records the requests of the observed routers, by their hooks and upstreams. */
-
 import type { Hooks, ObservedTurn, ReceiveEvents, ResponseInfo } from '../../ports/hooks.ts';
 import { warnOfError } from '../../ports/host/error-warning.ts';
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApiError } from '../../protocol/errors.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
+import { beginningOf } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { BlockPool } from '../recording/kept-bytes.ts';
 import { type ItemSettings, takeEvents } from '../recording/live-items.ts';
@@ -187,5 +187,5 @@ const LONGEST_ID = 128;
 function idIn(body: unknown, field: string): string | undefined {
   const value = isRecord(body) ? body[field] : undefined;
   const id = isRecord(value) ? value.id : value;
-  return typeof id === 'string' ? id.slice(0, LONGEST_ID) : undefined;
+  return typeof id === 'string' ? beginningOf(id, LONGEST_ID) : undefined;
 }

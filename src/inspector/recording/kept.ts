@@ -1,4 +1,5 @@
 /** Turns values into bounded JSON text without secrets, which the inspector keeps. */
+import { beginningOf } from '../../protocol/printable.ts';
 import { SECRET_NAME } from '../../protocol/secrets/mask.ts';
 import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 
@@ -80,10 +81,9 @@ function charactersInFields(fields: Readonly<Record<string, unknown>>, limit: nu
   return sum;
 }
 
-/** The beginning of a text, in a string of its own: a slice would keep the whole text in memory. */
+/** The beginning of a text. */
 export function keptText(text: string, limit: number): Kept {
-  if (text.length <= limit) return { text, cut: 0 };
-  return { text: Buffer.from(text.slice(0, limit)).toString(), cut: text.length - limit };
+  return { text: beginningOf(text, limit), cut: Math.max(text.length - limit, 0) };
 }
 
 /** Text as it may be shown: in JSON, fields with secret names are masked; in other text, whatever looks like a key. */

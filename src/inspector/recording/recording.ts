@@ -1,6 +1,7 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
 import type { ObservedTurn, RequestInfo } from '../../ports/hooks.ts';
 import type { Usage } from '../../protocol/events.ts';
+import { beginningOf, reportedModel } from '../../protocol/printable.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
 import { preview } from './request-text.ts';
@@ -65,7 +66,7 @@ export class Recording {
     const { requestId, responseId, scope, model, stream, background } = info;
     this.number = number;
     // Without the other fields of a turn, of which the body is large.
-    this.info = { requestId, responseId, scope, model, stream, background };
+    this.info = { requestId, responseId, scope, model: reportedModel(model), stream, background };
     this.signal = signal;
     this.room = holder.room;
     this.holder = holder;
@@ -123,7 +124,7 @@ export class Recording {
   }
 
   mark(kind: Mark['kind'], text = ''): void {
-    this.add(this.marks, { kind, at: this.elapsed(), text: text.slice(0, LONGEST_TEXT) });
+    this.add(this.marks, { kind, at: this.elapsed(), text: beginningOf(text, LONGEST_TEXT) });
   }
 
   /** Whether the call is kept. */
@@ -133,12 +134,12 @@ export class Recording {
 
   addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
     const end = this.elapsed();
-    const message = error?.slice(0, LONGEST_TEXT);
+    const message = error && beginningOf(error, LONGEST_TEXT);
     this.add(this.tools, { server, name, start: Math.max(end - durationMs, 0), end, error: message });
   }
 
   fail(error: RecordedError): void {
-    this.error = { ...error, message: error.message.slice(0, LONGEST_TEXT) };
+    this.error = { ...error, message: beginningOf(error.message, LONGEST_TEXT) };
     this.changed(this.error.message.length * BYTES_PER_CHARACTER);
   }
 

@@ -1,4 +1,5 @@
 /** The kept part of a request's body: redacted items, and the beginning of the user's last message. */
+import { beginningOf } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { withoutKeys } from '../../protocol/secrets/scrub.ts';
 
@@ -61,8 +62,7 @@ function decisionOf(item: unknown): string {
 
 /** The beginning of a text on one line, without what looks like a key. */
 export function preview(text: string): string {
-  const line = text.slice(0, LONGEST_PREVIEW).replace(/\s+/g, ' ').trim();
-  return withoutKeys(Buffer.from(line).toString());
+  return withoutKeys(beginningOf(text, LONGEST_PREVIEW).replace(/\s+/g, ' ').trim());
 }
 
 /** The text of an item or a message: its content, its output, or the parts of either. */
