@@ -79,6 +79,8 @@ export interface ModelRequest {
   readonly reasoningEffort?: string;
   /** How the model summarises its reasoning, such as `auto`. */
   readonly reasoningSummary?: string;
+  /** Whether Anthropic's models summarise their thoughts. */
+  readonly thinkingDisplay?: 'summarized' | 'omitted' | undefined;
   /** The maximum number of tokens that the model may write, reasoning included. */
   readonly maxOutputTokens?: number;
   /** The randomness of the sampling; from 0 to 2 at most servers. */

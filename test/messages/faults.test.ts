@@ -153,6 +153,16 @@ const FAULTS: readonly (readonly [name: string, body: JsonObject | string, messa
     '`max_tokens` must be greater than `thinking.budget_tokens`',
   ],
   ['unknown thinking', { thinking: { type: 'deep' } }, "thinking: Input tag 'deep'"],
+  [
+    'an unknown display of it',
+    { thinking: { type: 'adaptive', display: 'all' } },
+    "thinking.adaptive.display: Input should be 'summarized', 'omitted' or 'updates'",
+  ],
+  [
+    'a display of it that is true',
+    { max_tokens: 2048, thinking: { type: 'enabled', budget_tokens: 1024, display: true } },
+    "thinking.enabled.display: Input should be 'summarized', 'omitted' or 'updates'",
+  ],
   ['tools as an object', { tools: {} }, 'tools: Input should be a valid list'],
   ['a tool as text', { tools: ['look'] }, 'tools.0: Input should be a valid dictionary'],
   ['a tool without schema', tool({ input_schema: GONE }), 'tools.0.custom.input_schema: Field required'],

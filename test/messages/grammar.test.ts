@@ -14,13 +14,14 @@ const RUNS = { numRuns: 300 };
 const VISIBLE = ['message', 'reasoning', 'function_call'];
 const SERVERS = ['mcp_call', 'web_search_call', 'code_interpreter_call'];
 
-function factsWith(shown: readonly string[]): MessageFacts {
+function factsWith(shown: readonly string[], omits = false): MessageFacts {
   return {
     id: 'msg_1',
     model: 'm',
     stopSequences: new Set(),
     isShown: ({ type }) => shown.includes(type),
     sealHidden: (output) => (output.some(({ type }) => type === 'mcp_call') ? 'sealed' : undefined),
+    sealThought: omits ? ({ summary, content }) => JSON.stringify([summary, content]) : undefined,
   };
 }
 
@@ -50,8 +51,8 @@ const sets = fc.constantFrom(VISIBLE, [...VISIBLE, ...SERVERS]);
 
 it('[X-12] holds for any turn, and holds what the JSON answer holds', () => {
   fc.assert(
-    fc.property(anyPlan, inputs, sets, (plan, given, shown) => {
-      const facts = factsWith(shown);
+    fc.property(anyPlan, inputs, sets, fc.boolean(), (plan, given, shown, omits) => {
+      const facts = factsWith(shown, omits);
       const events = turnOf(plan, given);
       const message = messageOf(encoded(events, facts));
       const end = endOf(events);

@@ -12,16 +12,24 @@ import { seedOf } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { mapped } from '../../streams/pull-stream.ts';
+import { withHeartbeats } from '../../streams/heartbeats.ts';
+import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
 import { endOf, runTurn } from '../../turn/run-turn.ts';
-import { MessagesEncoder } from './encoder.ts';
-import { sealHidden } from './hidden-items.ts';
+import { frameOf, MessagesEncoder, PING } from './encoder.ts';
+import { sealHidden, sealThought } from './hidden-items.ts';
 import { type MessageFacts, wholeMessage } from './message.ts';
 import { passThrough } from './pass-through.ts';
-import { holdsOwnBlocks, inItems, type RequestWithTools, withOwnSettings, withTools } from './prepare.ts';
+import {
+  holdsOwnBlocks,
+  inItems,
+  type RequestWithTools,
+  thinkingDisplay,
+  withOwnSettings,
+  withTools,
+} from './prepare.ts';
 import { isServerCall } from './server-calls.ts';
 import type { MessagesSettings } from './settings.ts';
 
@@ -61,14 +69,23 @@ async function answer(
   const { info, turn } = await settings.pipeline.prepareTurn(inItems(prepared, settings), life, settings.upstream);
   notify(settings.hooks, 'onRequest', info);
   const facts = factsOf(prepared, settings, info.responseId);
-  const batches = runTurn({ ...turn, takeRequest: () => withOwnSettings(turn.takeRequest(), body) });
+  const takeRequest = () => withOwnSettings(turn.takeRequest(), body);
+  // Of a thought that is not shown nothing is sent, so its idle time is that of the frames.
+  const idleMs = facts.sealThought && turn.heartbeatMs;
+  const batches = runTurn({ ...turn, takeRequest, heartbeatMs: idleMs ? undefined : turn.heartbeatMs });
   if (!info.stream) return jsonReply(wholeMessage(await lastEvent(batches), facts));
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.
     return anthropicError(errorOf(error), request.requestId) as { readonly type: string };
   });
   const events = withFirst(await batches.next(), batches);
-  return streamReply(mapped(events, { map: (batch) => encoder.frames(batch) || undefined }));
+  const frames = mapped(events, { map: (batch) => encoder.frames(batch) || undefined });
+  return streamReply(withPings(frames, idleMs));
+}
+
+/** A ping for every idle interval, in milliseconds; undefined for none. */
+function withPings(frames: PullStream<string>, idleMs: number | undefined): PullStream<string> {
+  return mapped(withHeartbeats(frames, idleMs), { map: (sent) => (typeof sent === 'string' ? sent : frameOf(PING)) });
 }
 
 function factsOf(
@@ -89,6 +106,8 @@ function factsOf(
     stopSequences: new Set((body.stop_sequences ?? []) as readonly string[]),
     isShown,
     sealHidden: (output) => sealHidden(output, (item) => isHidden(item) && !isShown(item), stateSealer, request.scope),
+    sealThought:
+      thinkingDisplay(body) === 'omitted' ? (item) => sealThought(item, stateSealer, request.scope) : undefined,
   };
 }
 

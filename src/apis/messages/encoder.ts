@@ -112,8 +112,15 @@ export class MessagesEncoder {
       if (this.open !== 'text') this.start({ type: 'text', text: '' });
       return this.delta({ type: 'text_delta', text });
     }
+    this.think(text);
+  }
+
+  /** A thought that is not shown has one empty delta, as at Anthropic. */
+  private think(text: string): void {
+    const isOmitted = this.facts.sealThought !== undefined;
     if (this.open !== 'thinking') this.start({ type: 'thinking', thinking: '', signature: '' });
-    this.delta({ type: 'thinking_delta', thinking: text });
+    else if (isOmitted) return;
+    this.delta({ type: 'thinking_delta', thinking: isOmitted ? '' : text });
   }
 
   private cite(cited: JsonObject | undefined): void {
@@ -128,7 +135,10 @@ export class MessagesEncoder {
     for (const block of serverBlocks(item)) this.whole(block);
   }
 
-  private sign({ encrypted_content: sealed }: ReasoningItem): void {
+  private sign(item: ReasoningItem): void {
+    const { sealThought } = this.facts;
+    if (sealThought) this.think('');
+    const sealed = sealThought?.(item) ?? item.encrypted_content;
     if (this.open === 'thinking') this.delta({ type: 'signature_delta', signature: sealed ?? '' });
     else if (sealed !== undefined) this.whole({ type: 'redacted_thinking', data: sealed });
   }

@@ -1,7 +1,7 @@
-/** Carries hidden calls of the server's own tools in a `redacted_thinking` block, which clients send back as it is. */
+/** Carries hidden items in blocks that clients send back as they are: calls of the server's own tools, and thoughts. */
 
 import type { Sealer } from '../../ports/sealer.ts';
-import type { OutputItem } from '../../protocol/items.ts';
+import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** An item, and the client's tool call that it comes before, if one does. */
@@ -35,6 +35,15 @@ export function sealHidden(
     else if (isHidden(item)) hidden.push({ item, ...next });
   }
   return hidden.length > 0 ? sealer.seal(hidden.toReversed(), boundTo(scope)) : undefined;
+}
+
+/** The signature of a thought whose text the client does not want. */
+export function sealThought(
+  { type, summary, content, encrypted_content }: ReasoningItem,
+  sealer: Sealer,
+  scope: string,
+): string {
+  return sealer.seal([{ item: { type, summary, content, encrypted_content } }], boundTo(scope));
 }
 
 /** The items; undefined if the data is something else. */

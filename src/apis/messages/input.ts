@@ -9,7 +9,7 @@ import { serverCallItem } from './server-calls.ts';
 
 /** What reading the messages needs besides them. */
 export interface InputContext {
-  /** The items that a `redacted_thinking` block of this server carries; undefined for any other. */
+  /** The items that the data or signature of a block of this server carries; undefined for any other. */
   readonly openHidden: (data: string) => readonly HiddenItem[] | undefined;
   /** The `encrypted_content` of an item with this state of Anthropic's; undefined if this model server cannot read it. */
   readonly sealForeign: (state: unknown) => string | undefined;
@@ -143,8 +143,10 @@ class AssistantReader {
     this.parts.push({ type: 'output_text', text, annotations: [], logprobs: [] });
   }
 
-  /** A thought that no server can read again is kept as its text. */
+  /** A thought that no server can read again is kept as its text; one that was not shown is in its signature. */
   private thought(text: string, signature: string, { type }: Block): void {
+    const omitted = type === 'thinking' ? this.context.openHidden(signature) : undefined;
+    if (omitted) return void this.items.push(...omitted.map(({ item }) => item));
     const state = type === 'thinking' ? { type, thinking: text, signature } : { type, data: signature };
     const sealed = signature.startsWith(SEALED) ? signature : this.context.sealForeign(state);
     if (text === '' && sealed === undefined) return;

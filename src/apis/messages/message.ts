@@ -1,7 +1,7 @@
 /** A whole message: the content, the reason of its end and the tokens that a turn's end makes. */
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
-import type { OutputItem, Part } from '../../protocol/items.ts';
+import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import type { Block } from './request/schema.ts';
@@ -17,6 +17,8 @@ export interface MessageFacts {
   readonly isShown: (item: OutputItem) => boolean;
   /** The data of a block with what it is not shown, for the request in which it answers its own calls. */
   readonly sealHidden: (output: readonly OutputItem[]) => string | undefined;
+  /** The signature that carries a thought; undefined where the client is shown its text. */
+  readonly sealThought: ((item: ReasoningItem) => string) | undefined;
 }
 
 /** The message before its first content. */
@@ -37,7 +39,7 @@ const NO_TOKENS = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_
 
 /** The message of a turn that did not fail. */
 export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
-  const blocks = end.output.filter(facts.isShown).flatMap(blocksOf);
+  const blocks = end.output.filter(facts.isShown).flatMap((item) => blocksOf(item, facts));
   const hidden = hiddenBlock(end, facts);
   return {
     ...emptyMessage(facts),
@@ -112,11 +114,12 @@ function webRequests(shown: readonly OutputItem[]): JsonObject {
   return { server_tool_use: { web_search_requests: searches, web_fetch_requests: looks.length - searches } };
 }
 
-function blocksOf(item: OutputItem): readonly Block[] {
+function blocksOf(item: OutputItem, { sealThought }: MessageFacts): readonly Block[] {
   switch (item.type) {
     case 'message':
       return item.content.flatMap(textBlock);
     case 'reasoning':
+      if (sealThought) return [{ type: 'thinking', thinking: '', signature: sealThought(item) }];
       return thinkingBlocks([...item.summary, ...(item.content ?? [])], item.encrypted_content);
     case 'function_call':
       return [{ type: 'tool_use', id: item.call_id, name: item.name, input: objectIn(item.arguments) ?? {} }];

@@ -109,7 +109,17 @@ function present(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** Settings that the Responses API lacks: fewer tokens than it allows, the sequences that end the answer, and `top_k`. */
+/** How thoughts are shown, if the client says it. */
+export function thinkingDisplay({ thinking }: MessagesBody): ModelRequest['thinkingDisplay'] {
+  const { display } = isRecord(thinking) ? thinking : {};
+  if (!display) return undefined;
+  return display === 'summarized' ? display : 'omitted';
+}
+
+/**
+ * Settings that the Responses API lacks: fewer tokens than it allows, the sequences that end the answer, `top_k`, and
+ * how thoughts are shown.
+ */
 export function withOwnSettings(request: ModelRequest, body: MessagesBody): ModelRequest {
   const { max_tokens: maxOutputTokens, stop_sequences: stop, top_k: topK } = body;
   return {
@@ -118,6 +128,7 @@ export function withOwnSettings(request: ModelRequest, body: MessagesBody): Mode
     // The casts: both have been checked.
     ...(Array.isArray(stop) && stop.length > 0 ? { stopSequences: stop as readonly string[] } : {}),
     ...(typeof topK === 'number' ? { topK } : {}),
+    thinkingDisplay: thinkingDisplay(body),
   };
 }
 

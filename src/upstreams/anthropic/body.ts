@@ -72,7 +72,7 @@ function thinkingField(
   { budget, effort, off }: ThinkingPlan,
   request: ModelRequest,
   { messages }: Conversation,
-  { thinkingDisplay: display }: BodySettings,
+  { thinkingDisplay }: BodySettings,
   drop: (setting: string) => void,
 ): JsonObject | undefined {
   if (off) return { type: 'disabled' };
@@ -85,6 +85,7 @@ function thinkingField(
     drop('thinking in the middle of a turn that began without it');
     return undefined;
   }
+  const display = request.thinkingDisplay ?? thinkingDisplay;
   const shown = display ? { display } : {};
   return budget === undefined ? { type: 'adaptive', ...shown } : { type: 'enabled', budget_tokens: budget, ...shown };
 }

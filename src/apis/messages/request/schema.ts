@@ -135,6 +135,9 @@ const content = textOr(listOfBlocks(block));
 
 const mcpServers = optional(listOfBlocks(fields({ name: aName, url: aName, authorization_token: optional(aString) })));
 
+/** `updates` is `omitted` here: the reports between calls that it would show are written by Anthropic's models alone. */
+const display = { display: optional(oneOf('summarized', 'omitted', 'updates')) };
+
 /** The fields besides the messages and tools. */
 const BODY: Readonly<Record<string, Check>> = {
   system: optional(textOr(listOfBlocks(tagged({ text: textField })))),
@@ -145,8 +148,10 @@ const BODY: Readonly<Record<string, Check>> = {
   metadata: optional(fields({ user_id: optional(aString) })),
   thinking: optional(
     tagged({
-      enabled: fields({ budget_tokens: integerFrom(1024) }),
-      ...anyOf('disabled', 'adaptive', 'between_tools'),
+      enabled: fields({ budget_tokens: integerFrom(1024), ...display }),
+      adaptive: fields(display),
+      between_tools: fields(display),
+      disabled: fields(display),
     }),
   ),
   output_config: optional(fields({ effort: optional(aString), format: optional(outputFormat()) })),
