@@ -99,12 +99,15 @@ class Iterated<Chunk> extends Stage<Chunk> {
     this.iterator = iterator;
   }
 
-  pull(consumer: Consumer<Chunk>): void {
-    const handOn = (result: IteratorResult<Chunk>) => (result.done ? consumer.onEnd() : consumer.onChunk(result.value));
-    this.iterator
-      .next()
-      .then(handOn)
-      .catch((error) => consumer.onError(error));
+  /** As `for await` does, it takes an iterator of the host's that throws at once, or returns no promise. */
+  async pull(consumer: Consumer<Chunk>): Promise<void> {
+    try {
+      const { done, value } = await this.iterator.next();
+      if (done) consumer.onEnd();
+      else consumer.onChunk(value);
+    } catch (error) {
+      consumer.onError(error);
+    }
   }
 
   close() {

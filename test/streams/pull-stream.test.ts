@@ -1,5 +1,6 @@
 /** Streams without promises where there is nothing to wait for. */
-import { closeThen, mapped, Stage } from '../../src/streams/pull-stream.ts';
+import { jest } from '@jest/globals';
+import { closeThen, mapped, pullStreamOf, Stage } from '../../src/streams/pull-stream.ts';
 
 class Closing extends Stage<string> {
   private readonly how: () => unknown;
@@ -53,6 +54,26 @@ describe('closeThen', () => {
   it('is what `return` of a stream does', async () => {
     await expect(new Closing(() => undefined).return()).resolves.toEqual({ done: true, value: undefined });
     await expect(new Closing(fail).return()).rejects.toThrow('no');
+  });
+});
+
+describe('an iterator of the host', () => {
+  const streamOf = (next: () => unknown) =>
+    // The cast: the iterator breaks its type.
+    pullStreamOf({ [Symbol.asyncIterator]: () => ({ next }) as unknown as AsyncIterator<string> });
+
+  it('fails its stream where it throws at once', async () => {
+    const onError = jest.fn();
+    streamOf(fail).pull({ onChunk: fail, onEnd: fail, onError });
+    await new Promise(setImmediate);
+    expect(onError.mock.calls).toEqual([[new Error('no')]]);
+  });
+
+  it('may return its pieces without promises', async () => {
+    const pieces = ['a', 'b'].values();
+    const read: string[] = [];
+    for await (const piece of streamOf(() => pieces.next())) read.push(piece);
+    expect(read).toEqual(['a', 'b']);
   });
 });
 
