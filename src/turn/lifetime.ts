@@ -85,9 +85,9 @@ class BegunTurn implements Lifetime, Running {
   };
 
   expire(): void {
-    this.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
-    // A client that does not read never receives the error, and would occupy its place for ever.
+    // A client that does not read never receives the error, and would occupy its place for ever. Set first: the abort may end the turn at once.
     this.cut = setTimeout(() => this.disconnect?.(), GRACE_MS).unref();
+    this.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
   }
 
   private begin(): Promise<void> | undefined {

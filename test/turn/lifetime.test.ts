@@ -41,4 +41,15 @@ describe('a turn', () => {
     expect([over.mock.calls.length, turns.running, made.mock.calls.length]).toEqual([1, 1, 0]);
     made.mockRestore();
   });
+
+  it('closes no connection after it, where its time limit ends it at once', () => {
+    jest.useFakeTimers();
+    const disconnect = jest.fn();
+    const request = { ...requestWith(new AbortController().signal), disconnect };
+    const { signal, leave } = beginTurn(request, 1000, activity(DEFAULT_LIMITS));
+    signal.addEventListener('abort', leave);
+    jest.advanceTimersByTime(10_000);
+    expect([signal.aborted, disconnect.mock.calls.length]).toEqual([true, 0]);
+    jest.useRealTimers();
+  });
 });
