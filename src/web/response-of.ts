@@ -12,7 +12,13 @@ interface Client {
 /** Creates the response. If the host cancels the body, the client has left. */
 export function responseOf({ status, headers, body, bytes }: Reply, client: Client): Response {
   const content = bytes ?? body;
-  return new Response(typeof content === 'string' ? content : streamOf(content, client), { status, headers });
+  try {
+    return new Response(typeof content === 'string' ? content : streamOf(content, client), { status, headers });
+  } catch (error) {
+    // Such as a header that is not valid: nobody will read the content.
+    client.left.abort(error);
+    throw error;
+  }
 }
 
 type Piece = string | Uint8Array;

@@ -176,6 +176,14 @@ describe('toWebHandler', () => {
     expect(() => toWebHandler(options)).toThrow(new RegExp(`^${message.replace(/[()[\].?]/g, '\\$&')}`));
   });
 
+  it('[X-03] Web handler ends an answer whose headers are not valid', async () => {
+    const admit = async () => ({ headers: { 'x-tenant': 'Zo\u2603' }, count() {} });
+    const budget = { admit, resume: () => ({ headers: {}, count() {} }) };
+    const handler = handlerOf({ budget, limits: { concurrentTurns: 1, queuedTurns: 0 } });
+    await expect(handler(post('/responses'))).rejects.toThrow('ByteString');
+    await expect(handler(post('/responses'))).rejects.toThrow('ByteString');
+  });
+
   it('[X-03] Web handler works without options', () => {
     const { OPENAI_BASE_URL } = process.env;
     process.env.OPENAI_BASE_URL = 'http://127.0.0.1:1/v1';
