@@ -132,12 +132,7 @@ export async function replay(
   const run = background.runs.find(stored) ?? (await keptElsewhere(stored, background, readerOf));
   const after = startingAfter(request.query.starting_after);
   const following = followers.begin(request, stored.id);
-  try {
-    return replayOf(run, request, { after, following, settings, parts });
-  } catch (error) {
-    following.leave();
-    throw error;
-  }
+  return replayOf(run, request, { after, following, settings, parts });
 }
 
 /** Creates a reader of the events of a stored response. */
@@ -158,17 +153,29 @@ async function keptElsewhere(stored: StoredResponse, { log }: BackgroundRuns, re
   throw notKept();
 }
 
-function replayOf(
+/** How the events are read, and by whom. */
+interface ReplayReading {
+  readonly after: number;
+  readonly following: Lifetime;
+  readonly settings: BackgroundEndpointSettings;
+  readonly parts: BackgroundParts;
+}
+
+/** The stream ends the following; where there is none, this does. */
+function replayOf(run: Replayed, request: EndpointRequest, reading: ReplayReading): Reply {
+  try {
+    return eventsOf(run, request, reading);
+  } catch (error) {
+    reading.following.leave();
+    throw error;
+  }
+}
+
+function eventsOf(
   { key, recording, isLogged, readerFor }: Replayed,
   request: EndpointRequest,
-  reading: {
-    readonly after: number;
-    readonly following: Lifetime;
-    readonly settings: BackgroundEndpointSettings;
-    readonly parts: BackgroundParts;
-  },
+  { after, following, settings, parts }: ReplayReading,
 ): Reply {
-  const { after, following, settings, parts } = reading;
   const reader = readerFor(request);
   const heartbeatMs = heartbeatOf(request, settings).intervalMs;
   const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });

@@ -28,7 +28,12 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
     return;
   }
-  res.writeHead(status, headers);
+  try {
+    res.writeHead(status, headers);
+  } catch (error) {
+    await closeUnread(body);
+    throw error;
+  }
   try {
     await written(res, pullStreamOf(body));
   } catch (error) {

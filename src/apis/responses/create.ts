@@ -80,12 +80,10 @@ async function live(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
 ): Promise<LiveResponse> {
+  // First, since the host's choice of a dialect may throw: nobody would close the turn.
+  const encoder = new Encoder(encoding(prepared, request, settings));
   const batches = runTurn(prepared.turn);
-  return {
-    id: prepared.info.responseId,
-    events: withFirst(await batches.next(), batches),
-    encoder: new Encoder(encoding(prepared, request, settings)),
-  };
+  return { id: prepared.info.responseId, events: withFirst(await batches.next(), batches), encoder };
 }
 
 function encoding(

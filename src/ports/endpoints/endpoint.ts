@@ -58,13 +58,22 @@ function errorReplyIn(
 function finished(reply: Reply | JsonReply, request: EndpointRequest, settings: EndpointSettings): Reply {
   const envelope = settings.envelopeOf?.(request);
   if (envelope) return withRequestId(written(reply), request, envelope.idHeader);
-  return withRequestId(written(inDialect(reply, settings.dialectOf(request.request))), request);
+  // The events of a stream are in it already, and would never end if the host's function threw.
+  return withRequestId('json' in reply ? written(inDialect(reply, dialectIn(request, settings))) : reply, request);
 }
 
-/** Encodes JSON in the dialect; the events of a stream have been encoded in it already. */
-function inDialect(reply: Reply | JsonReply, { resource, errorBody }: Dialect): Reply | JsonReply {
-  if (!('json' in reply) || !isRecord(reply.json)) return reply;
+function dialectIn({ request }: EndpointRequest, { dialectOf }: EndpointSettings): Dialect {
+  try {
+    return dialectOf(request);
+  } catch (error) {
+    throw ownError(error);
+  }
+}
+
+/** Encodes JSON in the dialect. */
+function inDialect(reply: JsonReply, { resource, errorBody }: Dialect): JsonReply {
   const { json } = reply;
+  if (!isRecord(json)) return reply;
   // A failed response has an error of its own.
   if (json.object === 'response') return resource ? { ...reply, json: resource(json) } : reply;
   // The cast: every error answer is in the envelope.
