@@ -1,9 +1,11 @@
-/** Functions and objects of the host that fail where an answer has begun. */
+/** Functions and objects of the host that fail where an answer has begun, or that answer in unusual forms. */
 import { jest } from '@jest/globals';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import {
   chatCompletionsRouter,
+  type Guard,
   memoryStore,
+  type ResponseStore,
   type RouterOptions,
   responsesRouter,
   type Upstream,
@@ -83,5 +85,30 @@ describe('an answer that cannot be given', () => {
       next();
     };
     expect(await asked({}, { before })).toEqual({ status: 500, text: '', errors: ['no'], inFlight: 0 });
+  });
+});
+
+/** Not a promise, but what `await` takes for one. */
+function later<Value>(value: Value): Promise<Value> {
+  const then = (resolve: (value: Value) => void) => void setImmediate(resolve, value);
+  // The cast: some clients of databases return such objects in the place of promises.
+  return { then } as unknown as Promise<Value>;
+}
+
+describe('objects that only have `then`', () => {
+  it('may be verdicts of guards', async () => {
+    const guard: Guard = { name: 'slow', mode: 'enforce', inspect: () => later({ action: 'pass' }) };
+    expect((await asked({ guards: { input: [guard] } })).text).toContain('response.completed');
+  });
+
+  it('may be answers of stores', async () => {
+    const { get, put, delete: remove } = memoryStore();
+    const store: ResponseStore = {
+      name: 'slow',
+      get: (key) => later(get(key)) as ReturnType<ResponseStore['get']>,
+      put: (response) => later(put(response)) as ReturnType<ResponseStore['put']>,
+      delete: (key) => later(remove(key)) as ReturnType<ResponseStore['delete']>,
+    };
+    expect((await asked({ store })).text).toContain('response.completed');
   });
 });

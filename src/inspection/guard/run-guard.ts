@@ -114,7 +114,7 @@ async function withinTime(
     clearTimeout(timer);
     left.removeEventListener('abort', follow);
     // A result after the time limit is ignored.
-    verdict.catch(() => {});
+    Promise.resolve(verdict).catch(() => {});
   }
 }
 

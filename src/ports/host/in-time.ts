@@ -16,6 +16,9 @@ export function inTime<Value>(
   if (!isPromise(answer)) return answer;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(late())), timeoutMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    // The host's promise may be one that only has `then`.
+    Promise.resolve(answer)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
   });
 }
