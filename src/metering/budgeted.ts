@@ -1,5 +1,5 @@
 /** Takes a request from its tenant's budget, and counts the model calls that it makes. */
-import type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
+import { type Budget, type BudgetedTurn, guardedTurn, type ModelCallUsage } from '../ports/budget.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { shareOf } from '../ports/scope.ts';
 import type { MaybePromise } from '../ports/store.ts';
@@ -65,7 +65,8 @@ async function counting<Settings extends BudgetSettings>(
   const { budget, upstream, countTokens } = settings;
   const tenant = shareOf(scope);
   const needed = budget && !taken.has(budget) ? budget : undefined;
-  const own = await (isResumed ? needed?.resume(tenant) : admitted(needed, tenant, taken));
+  const admittance = await (isResumed ? needed?.resume(tenant) : admitted(needed, tenant, taken));
+  const own = admittance && guardedTurn(admittance);
   const turns = new CountedTurns(own ? [...taken.values(), own] : [...taken.values()]);
   life.whenOver(() => turns.over());
   const counted = { upstream: metered(upstream, turns, countTokens), isMetered: true };

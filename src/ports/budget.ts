@@ -1,5 +1,6 @@
 /** The port to the budgets of tenants: a request is counted before the model is called, and each model call when it ends. */
 import type { Usage } from '../protocol/events.ts';
+import { guarded } from './hooks.ts';
 
 /** What one call of a model used. */
 export interface ModelCallUsage {
@@ -29,4 +30,13 @@ export interface Budget {
   admit(tenant: string): Promise<BudgetedTurn>;
   /** A turn whose request was taken before, such as one that another process began. */
   resume(tenant: string): BudgetedTurn;
+}
+
+/** The same turn where nobody could catch what it throws: it becomes a process warning. */
+export function guardedTurn(turn: BudgetedTurn): BudgetedTurn {
+  return {
+    headers: turn.headers,
+    count: (call) => guarded('budget.count', () => turn.count(call)),
+    end: () => guarded('budget.end', () => turn.end?.()),
+  };
 }

@@ -1,4 +1,5 @@
 /** Which budgets a request is taken from, and which of them count its model calls. */
+import { jest } from '@jest/globals';
 import { budgeted } from '../../src/metering/budgeted.ts';
 import type { Budget, BudgetedTurn } from '../../src/ports/budget.ts';
 import type { TurnContext } from '../../src/ports/turn-context.ts';
@@ -148,4 +149,24 @@ it('[C-28] a request that the router’s own budget refuses is over for those of
   const refused = budgeted({ scope: 'a', context }, { upstream, countTokens, budget: full }, life());
   await expect(refused).rejects.toThrow('Full.');
   expect(before.asked).toEqual(['end x']);
+});
+
+it('[C-28] a budget of the host’s whose turns throw is a warning, and ends neither the answer nor the process', async () => {
+  const failing = () => {
+    throw new Error('The counter is broken.');
+  };
+  const broken: BudgetedTurn = { headers: {}, count: failing, end: failing };
+  const budget: Budget = { admit: async () => broken, resume: () => broken };
+  const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const turn = life();
+  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, turn);
+  await call(settings);
+  turn.end();
+  await new Promise(setImmediate);
+  const warnings = warned.mock.calls.map(([warning]) => String(warning));
+  warned.mockRestore();
+  expect(warnings).toEqual([
+    expect.stringContaining('budget.count threw: Error: The counter is broken.'),
+    expect.stringContaining('budget.end threw: Error: The counter is broken.'),
+  ]);
 });
