@@ -120,3 +120,13 @@ describe('the answer as it is shown', () => {
     },
   );
 });
+
+describe('the request as it is shown', () => {
+  it('[X-10] has no secret in it where it is cut', () => {
+    const { ring, recording, call } = recorded({ limit: 200 });
+    call.sent(JSON.stringify({ password: 'hunter2-hunter2', input: 'x'.repeat(1000) }));
+    const [view] = responseView(ring, recording, new URLSearchParams()).callList;
+    expect(view?.request.text).toMatch(/^\{"password":"\*\*\*","input":"x+… \(\d+ more characters\)"\}$/);
+    expect(view?.request.cut).toBeGreaterThan(800);
+  });
+});

@@ -1,4 +1,5 @@
 /** One call of a model as the inspector keeps it: its attempts, its times, and the text that went over the wire. */
+import { objectIn } from '../../protocol/json/json-text.ts';
 import type { Attempt, ModelCall, RecordedError } from './entries.ts';
 import { type Kept, NOTHING_KEPT } from './kept.ts';
 import { type BlockPool, KeptBytes } from './kept-bytes.ts';
@@ -49,8 +50,11 @@ export class ModelCallRecord implements ModelCall {
   }
 
   sent(body: string): void {
+    const { recording, limit } = this;
+    // The secrets in JSON that is cut could not be found by their names.
+    const json = body.length > Math.min(limit, recording.room) ? objectIn(body) : undefined;
     // A second request, such as one without a refused field, replaces the first.
-    this.request = this.recording.keepText(body, this.limit);
+    this.request = json ? recording.keepJson(json, limit) : recording.keepText(body, limit);
     this.isWire = true;
   }
 
