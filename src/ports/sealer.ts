@@ -1,6 +1,7 @@
 /** Seals JSON values that leave this server and come back, so that only it can read them, and only in their own context. */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import { types } from 'node:util';
+import { wellFormed } from '../protocol/printable.ts';
 
 /** Seals and opens values for one purpose. */
 export interface Sealer {
@@ -65,7 +66,9 @@ const LIST = Buffer.from([0xff]);
 
 function boundBytes(bound: readonly string[]): Buffer {
   const [only = '', ...others] = bound;
-  return others.length === 0 ? Buffer.from(only) : Buffer.concat([LIST, Buffer.from(JSON.stringify(bound))]);
+  // JSON preserves lone surrogates, which UTF-8 does not.
+  if (others.length === 0 && only === wellFormed(only)) return Buffer.from(only);
+  return Buffer.concat([LIST, Buffer.from(JSON.stringify(bound))]);
 }
 
 let own: Uint8Array | undefined;

@@ -30,6 +30,9 @@ describe('sealer', () => {
       ['a"', 'b'],
       ['a","b'],
       ['b', 'a'],
+      ['\ud800'],
+      ['\ud801'],
+      ['\ufffd'],
       [],
     ];
     const opened = odd.map((mine) => odd.map((yours) => open(seal(1, mine), yours) === 1));
