@@ -115,8 +115,8 @@ function cleaner(settings: ScrubSettings, sent: Sent): Cleaner {
       const read = text.slice(0, READ_CHARACTERS);
       // The whole address first: its query is masked by itself, too.
       const masked = forHost(places.reduce((rest, place) => rest.replaceAll(place, '***'), read));
-      const whole = read.length < text.length ? masked.slice(0, -LONGEST_SPELLING * longest) : masked;
-      return whole.slice(0, SHOWN_CHARACTERS);
+      const cut = read.length < text.length ? LONGEST_SPELLING * longest : 0;
+      return masked.slice(0, Math.max(masked.length - cut, 0)).slice(0, SHOWN_CHARACTERS);
     },
   };
 }
