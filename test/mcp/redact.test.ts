@@ -30,6 +30,21 @@ describe('redactor', () => {
     });
   });
 
+  it.each([
+    ['JSON of PHP', 'ab\\/cd+ef==ghij'],
+    ['a path, by Python', 'ab/cd%2Bef%3D%3Dghij'],
+    ['a path, in lower case', 'ab/cd%2bef%3d%3dghij'],
+  ])('[A-35] masks a key in base64 inside %s', (_, text) => {
+    expect(masked({ env: { API_KEY: 'ab/cd+ef==ghij' } }, `<${text}>`, 'content')).toBe('<***>');
+  });
+
+  it('[A-35] masks a password whose punctuation is encoded', () => {
+    const confidential = { env: { PASSWORD: "it's (not) a*b!" } };
+    const form = 'it%27s+%28not%29+a%2Ab%21';
+    for (const text of [form, form.replaceAll('+', '%20'), form.toLowerCase()])
+      expect(masked(confidential, `<${text}>`, 'content')).toBe('<***>');
+  });
+
   it('[A-35] masks each line of a key', () => {
     const confidential = { env: { PRIVATE_KEY: '-----BEGIN-----\nAAAABBBBCCCC\n' } };
     expect(masked(confidential, 'read AAAABBBBCCCC', 'content')).toBe('read ***');

@@ -14,18 +14,27 @@ export function masker(secrets: readonly string[], shortest: number): (text: str
 /** The encodings in which a peer may repeat a secret: unchanged, line by line, inside JSON, inside a URL, in base64. */
 function spellings(secret: string): readonly string[] {
   const trimmed = secret.trim();
-  const inURL = encodeURIComponent(wellFormed(trimmed));
   const bytes = Buffer.from(trimmed);
+  const inJSON = JSON.stringify(trimmed).slice(1, -1);
+  const inURL = urlSpellings(trimmed);
   return [
     trimmed,
     ...trimmed.split(/\r?\n/),
-    JSON.stringify(trimmed).slice(1, -1),
-    inURL,
-    inURL.replace(/%../g, (code) => code.toLowerCase()),
-    inURL.replaceAll('%20', '+'),
+    inJSON,
+    // As PHP writes it.
+    inJSON.replaceAll('/', '\\/'),
+    ...inURL,
+    ...inURL.map((text) => text.replace(/%../g, (code) => code.toLowerCase())),
     bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ];
+}
+
+/** As JavaScript and RFC 3986 have it; also in a form, and in a path. */
+function urlSpellings(secret: string): readonly string[] {
+  const plain = encodeURIComponent(wellFormed(secret));
+  const strict = plain.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+  return [plain, strict].flatMap((text) => [text, text.replaceAll('%20', '+'), text.replaceAll('%2F', '/')]);
 }
 
 /** A header's value; for `Bearer x`, the `x`; for `Basic x`, the pair and the password in it. */
