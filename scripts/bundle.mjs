@@ -23,6 +23,8 @@ export async function bundle(folder, entries) {
     // In Jest's CommonJS `import()` fails.
     dynamicImportInCjs: false,
     hoistTransitiveImports: false,
+    // The names by which these files import from each other.
+    minifyInternalExports: true,
   });
   await bundled.close();
   removeCode(folder);
