@@ -72,7 +72,10 @@ export class BackgroundRuns {
   async begin({ request, prepared, stopping, isForeground }: NewRun): Promise<BegunRun> {
     const { stored } = prepared;
     if (this.log) await this.beginLog(this.log, request, stored);
-    const kept = untilEnded(keptTurn(stored, prepared.keptStart), this.settings.limits.durationMs);
+    const kept = untilEnded(
+      keptTurn(stored, { resource: prepared.keptStart, output: [] }),
+      this.settings.limits.durationMs,
+    );
     await fromStore(() => this.settings.store.put(kept));
     const forget = isForeground ? () => this.forget(stored) : undefined;
     const run = new BackgroundRun(

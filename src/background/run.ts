@@ -10,7 +10,7 @@ import { ApiError, type ErrorBody, toApiError } from '../protocol/errors.ts';
 import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
-import { endedResource } from '../protocol/responses/resource.ts';
+import { endedFields } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
 import type { TurnState } from '../turn/state.ts';
 import type { EventReader, Recording } from './recording.ts';
@@ -186,7 +186,7 @@ export class BackgroundRun implements Run {
   private async keepFailure(end: TurnEnd): Promise<void> {
     // What is stored must be in the log, where another process may have to end it.
     if (this.parts.keeper.isShared) await this.confirm();
-    await this.kept(this.keepEnd(endedResource(this.parts.prepared.keptStart, end)));
+    await this.kept(this.keepEnd(end));
   }
 
   /** Resolves when everything so far is kept. Throws if the response is no longer this process's. */
@@ -224,10 +224,9 @@ export class BackgroundRun implements Run {
 
   /** Ends it as failed unless it was ended, deleted or taken over elsewhere: its log alone was lost, which nobody else would see. */
   private async endLost(): Promise<void> {
-    const { keptStart } = this.parts.prepared;
     const { body: error } = new ApiError('server_error', 'The response was stopped, because its events were lost.');
     try {
-      await this.keepEnd(endedResource(keptStart, this.failedEnd(error)));
+      await this.keepEnd(this.failedEnd(error));
     } catch (failure) {
       if (!(failure instanceof TurnOverruled)) this.leaveUnkept(failure);
     }
@@ -250,9 +249,10 @@ export class BackgroundRun implements Run {
     notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
   }
 
-  private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
+  private keepEnd(end: TurnEnd): Promise<void> {
     const { prepared, keeper } = this.parts;
     const onStoreError = keeper.goesOnElsewhere ? 'fail' : 'continue';
+    const ended = { resource: endedFields(prepared.keptStart, end), output: end.output };
     return keepEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
   }
 

@@ -20,7 +20,7 @@ import {
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
-import { keptResource } from '../protocol/responses/resource.ts';
+import { keptFields } from '../protocol/responses/resource.ts';
 import { failureIn, type StoredError } from '../protocol/responses/response-error.ts';
 import type { ResumedResponse } from '../turn/checkpoint.ts';
 import { failedEnd, storedEnd } from '../turn/late-end.ts';
@@ -188,7 +188,9 @@ export class RunWorker implements BackgroundWorker {
     const events = failedEnd(kept, body);
     // The cast: it is the last of them.
     const last = events.at(-1) as TurnEnd;
-    const end = ({ resource, output: _, ...turn }: StoredResponse) => keptTurn(turn, keptResource(resource, last));
+    const { output } = last;
+    const end = ({ resource, output: _, ...turn }: StoredResponse) =>
+      keptTurn(turn, { resource: keptFields(resource, last), output });
     const { isEnded } = await endRunning(store, owned, end, owned.version);
     if (isEnded) await this.appendEnd(log, owned, kept, events);
     return 'ended';

@@ -16,16 +16,17 @@ import type { Item } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { appendItems } from './conversation.ts';
 
+/** A turn as it is stored, except for its end. */
+type StoredTurn = Omit<StoredResponse, 'output' | 'resource'>;
+
+/** The end of a turn as it is stored: the resource has no `output`. */
+type StoredEnd = Pick<StoredResponse, 'output' | 'resource'>;
+
 /**
  * Stores the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or
  * is only reported, as the host configured.
  */
-export function keepTurn(
-  turn: Omit<StoredResponse, 'output' | 'resource'>,
-  ended: JsonObject,
-  settings: KeepSettings,
-  requestId: string,
-): Promise<void> {
+export function keepTurn(turn: StoredTurn, ended: StoredEnd, settings: KeepSettings, requestId: string): Promise<void> {
   return keep(keptTurn(turn, ended), settings, requestId);
 }
 
@@ -39,8 +40,8 @@ export class TurnOverruled extends Error {
  * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
  */
 export async function keepEnd(
-  turn: Omit<StoredResponse, 'output' | 'resource'>,
-  ended: JsonObject,
+  turn: StoredTurn,
+  ended: StoredEnd,
   { store, ...settings }: KeepSettings,
   requestId: string,
 ): Promise<void> {
@@ -90,9 +91,8 @@ export async function endRunning(
 }
 
 /** The turn as it is stored, with its final resource. */
-export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: JsonObject): StoredResponse {
-  const { output, ...resource } = ended;
-  return untilForgotten({ output: output as readonly Item[], resource, ...turn });
+export function keptTurn(turn: StoredTurn, { resource, output }: StoredEnd): StoredResponse {
+  return untilForgotten({ output, resource, ...turn });
 }
 
 /** How long a background response with `store: false` can be retrieved after its end, in milliseconds; the same as OpenAI's. */

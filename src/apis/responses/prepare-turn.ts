@@ -26,7 +26,7 @@ import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
-import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
+import { keptFields, startedFields } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { conversationImages } from '../../tools/conversation-images.ts';
@@ -54,7 +54,7 @@ export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: JsonObject;
-  /** The same as it is stored. */
+  /** The same as it is stored, without its `output`. */
   readonly keptStart: JsonObject;
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
@@ -178,8 +178,9 @@ function describe(prepared: PreparedRequest, { resumed, isLogged = false }: Turn
   const { scope, requestId } = apiRequest;
   const id = responseId(seed);
   const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
-  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
-  const keptStart = isLogged ? { ...started, logged: { include: body.include ?? null } } : started;
+  const fields = startedFields({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const started = { ...fields, output: [] };
+  const keptStart = isLogged ? { ...fields, logged: { include: body.include ?? null } } : fields;
   const continued = history.previous ? { previousId: history.previous.id } : {};
   const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
   const background = body.background === true;
@@ -290,7 +291,7 @@ function keeper(
     if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
     if (!isKept) return;
     try {
-      await keepResponse(turn, keptResource(started, end), settings, requestId);
+      await keepResponse(turn, { resource: keptFields(started, end), output: end.output }, settings, requestId);
     } catch (error) {
       if (error instanceof TurnOverruled) await withdraw(end.output, key, added, settings);
       throw error;

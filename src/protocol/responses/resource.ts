@@ -20,7 +20,12 @@ interface ResourceStart {
 }
 
 /** The resource in `response.created`: everything except how the turn will end. */
-export function startedResource({ id, createdAt, body, tools }: ResourceStart): JsonObject {
+export function startedResource(start: ResourceStart): JsonObject {
+  return { ...startedFields(start), output: [] };
+}
+
+/** The same as it is stored: without its `output`, which is stored beside it. */
+export function startedFields({ id, createdAt, body, tools }: ResourceStart): JsonObject {
   return {
     id,
     object: 'response',
@@ -34,7 +39,6 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     model: body.model,
-    output: [],
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
@@ -65,6 +69,11 @@ export function endedResource(
   end: TurnEnd,
   presentItem: PresentItem = (item) => item,
 ): JsonObject {
+  return { ...endedFields(started, end), output: end.output.map(presentItem) };
+}
+
+/** The same without its `output`, if the started one has none. */
+export function endedFields(started: JsonObject, end: TurnEnd): JsonObject {
   const { model, serviceTier } = end.upstream ?? {};
   return {
     ...started,
@@ -74,17 +83,16 @@ export function endedResource(
     status: end.status,
     error: end.error && responseError(end.error),
     incomplete_details: end.reason && { reason: end.reason },
-    output: end.output.map(presentItem),
     usage: end.usage,
   };
 }
 
 /**
- * The resource as it is stored: the model that answered may have another name than the requested one, and a
- * continuation requests the latter again.
+ * The resource as it is stored, without its `output`: the model that answered may have another name than the requested
+ * one, and a continuation requests the latter again.
  */
-export function keptResource(started: JsonObject, end: TurnEnd): JsonObject {
-  const ended = endedResource(started, end);
+export function keptFields(started: JsonObject, end: TurnEnd): JsonObject {
+  const ended = endedFields(started, end);
   const { model, service_tier } = started;
   const isAsRequested = ended.model === model && ended.service_tier === service_tier;
   return isAsRequested ? ended : { ...ended, requested: { model, service_tier } };

@@ -2,7 +2,7 @@
 
 import type { TurnEnd, TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
-import { endedResource } from '../../../protocol/responses/resource.ts';
+import { endedFields } from '../../../protocol/responses/resource.ts';
 import { kindOf } from '../../../protocol/tool-calls/kinds.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse-frames.ts';
 import { itemJson, jsonWith, listJson, partJson, type Written } from './item-json.ts';
@@ -55,7 +55,7 @@ function plainFrame(event: TurnEvent, options: EncodeOptions): string {
 }
 
 function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions, written: Written | undefined): string {
-  const response = endedResource(started, event);
+  const response = endedFields(started, event);
   const output = listJson(event.output, (item) => itemJson(presentItem(item), written));
   return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
 }
