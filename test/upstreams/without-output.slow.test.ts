@@ -2,6 +2,7 @@
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+import { expectProportion } from '../support/cpu-time.ts';
 
 const LONG = 'x'.repeat(64 * 1024);
 const MIB = 1024 * 1024;
@@ -59,6 +60,21 @@ describe('a Messages stream that goes on without saying anything', () => {
     const decoder = messagesDecoder(({ message }) => void notes.push(message));
     for (let index = 0; index < 1000; index += 1) decoder.take(begun(0, { type: `kind ${index} ${LONG}` }), []);
     expect([notes.length <= 100, notes.every(({ length }) => length < 200)]).toEqual([true, true]);
+  });
+});
+
+it('[F-14] counts of ever new names are passed on only up to some thousand characters, in time in proportion', async () => {
+  await expectProportion(8000, async (size) => {
+    const decoder = messagesDecoder(() => {});
+    let events: ModelEvent[] = [];
+    for (let index = 0; index < size; index += 1) {
+      events = [];
+      decoder.take({ type: 'message_delta', usage: { output_tokens: index, [`x${index}`]: 1 } }, events);
+    }
+    const [event] = events;
+    if (event?.type !== 'usage') throw new Error('There is no usage.');
+    expect(event.usage.output_tokens).toBe(size - 1);
+    expect(JSON.stringify(event.reported).length).toBeLessThan(8192);
   });
 });
 

@@ -8,7 +8,7 @@ import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts'
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
-import { type ModelEvent, NO_USAGE } from '../../protocol/events.ts';
+import { type ModelEvent, NO_USAGE, type Usage } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type Reply, streamReply } from '../../protocol/reply.ts';
@@ -51,7 +51,7 @@ class Passage {
   private readonly info: RequestInfo;
   private readonly began = Date.now();
   private readonly usage = usageReader();
-  private readonly counted: ModelEvent[] = [];
+  private counted: Usage = NO_USAGE;
   private ended = false;
   /** The name of the server that answers, of several. */
   private server: string | undefined = undefined;
@@ -80,7 +80,7 @@ class Passage {
     const message = jsonIn(body);
     const error = isRecord(message) ? errorInBody(message) : undefined;
     if (error) throw error;
-    if (isRecord(message)) this.usage.take(message.usage, this.counted);
+    this.count(message);
     this.end('completed');
     life.leave();
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
@@ -152,7 +152,9 @@ class Passage {
 
   private count(event: unknown): void {
     const { message, usage } = isRecord(event) ? event : {};
-    this.usage.take(isRecord(message) ? message.usage : usage, this.counted);
+    const events: ModelEvent[] = [];
+    this.usage.take(isRecord(message) ? message.usage : usage, events);
+    for (const each of events) if (each.type === 'usage') this.counted = each.usage;
   }
 
   private failure(error: unknown): string {
@@ -170,11 +172,9 @@ class Passage {
   }
 
   private end(status: 'completed' | 'failed'): void {
-    const last = this.counted.at(-1);
-    const usage = last?.type === 'usage' ? last.usage : NO_USAGE;
     const durationMs = Date.now() - this.began;
     const named = this.server === undefined ? {} : { server: this.server };
-    notify(this.settings.hooks, 'onResponse', { status, usage, durationMs, ...named, ...this.info });
+    notify(this.settings.hooks, 'onResponse', { status, usage: this.counted, durationMs, ...named, ...this.info });
   }
 }
 

@@ -1,5 +1,6 @@
 /** Completes the token counts that the Messages API reports. */
 
+import { weightOf } from '../chat-completions/own-fields.ts';
 import type { ModelEvent } from '../events.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
@@ -13,6 +14,9 @@ interface UsageReader {
   readonly output: number;
 }
 
+/** Characters of a report as it is passed on; real ones have some hundred. */
+const MOST_REPORTED = 4096;
+
 /** The last reported value of each count is kept, because a later report may omit some. */
 export function usageReader(): UsageReader {
   const earlier = new Map<string, number>();
@@ -22,7 +26,9 @@ export function usageReader(): UsageReader {
   return {
     take(usage, events) {
       if (!isRecord(usage)) return;
-      reported = { ...reported, ...usage };
+      const all = { ...reported, ...usage };
+      // Without a bound, a server that names another field in each event would fill the memory.
+      if ((weightOf(all) ?? MOST_REPORTED) < MOST_REPORTED) reported = all;
       for (const [name, value] of entriesOf(usage)) counts.set(name, value);
       if (counts.size > 0) events.push({ ...usageEvent(count), reported });
     },
