@@ -57,7 +57,7 @@ function callAwaitingApproval(
 
 function openCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
   const name = delta.name ?? '';
-  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
+  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta, name);
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
   return makeNewest(draft, showCall(draft, delta.call, name, delta.id));
@@ -66,12 +66,12 @@ function openCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaiti
 function holdCall(
   draft: Draft,
   owner: ToolOwner,
-  { call, name = '', arguments: text }: CallDelta,
+  { call, id = '', name = '', arguments: text }: CallDelta,
 ): ToolCallAwaitingApproval {
   const bytes = Buffer.byteLength(text);
   const awaiting: ToolCallAwaitingApproval = { toolCallIndex: call, owner, arguments: text, bytes };
   draft.awaitingApproval = draft.awaitingApproval.with(call, awaiting);
-  draft.bytes += Buffer.byteLength(name) + bytes;
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id) + bytes;
   countItem(draft);
   return awaiting;
 }
@@ -107,9 +107,9 @@ function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
 }
 
 /** `allowed_tools` is a hard limit: a call outside it is never shown, whatever the model does. */
-function dropCall(draft: Draft, call: number, name: string): undefined {
+function dropCall(draft: Draft, { call, id = '' }: CallDelta, name: string): undefined {
   draft.dropped = draft.dropped.with(call, true);
-  draft.bytes += Buffer.byteLength(name);
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id);
   countItem(draft);
   draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
 }

@@ -3,6 +3,7 @@
 import type { Limits } from '../../ports/limits.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { weightOf } from '../../protocol/chat-completions/own-fields.ts';
 import type { SeeEntry } from '../../protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
@@ -73,7 +74,11 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
   const callFields = new Map<number, JsonObject>();
   const seeEntry: SeeEntry = ({ call }, entry) => {
     const fields = fieldsOfCall(entry);
-    if (fields) callFields.set(call, { ...callFields.get(call), ...fields });
+    if (!fields) return;
+    // Not by spreading, which takes quadratic time if a server adds them one by one.
+    callFields.set(call, Object.assign(callFields.get(call) ?? {}, fields));
+    // At once: a call may wait for its name or arguments for ever.
+    completion.bytes += weightOf(fields) ?? 0;
   };
   return {
     completion,

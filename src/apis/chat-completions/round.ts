@@ -1,7 +1,6 @@
 /** One model call of a completion: passed on and recorded as it arrives, within its limits, until it calls a server-run tool. */
 import { bytesOfItem } from '../../ports/limits.ts';
 import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
-import { weightOf } from '../../protocol/chat-completions/own-fields.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -179,8 +178,7 @@ function noteFields(round: Round, { delta, message }: JsonObject): void {
   for (const [number, fields] of round.callFields) {
     const call = round.callNumbers.get(number);
     if (!call) continue;
-    call.extra = { ...call.extra, ...fields };
-    round.completion.bytes += weightOf(fields) ?? 0;
+    call.extra = Object.assign(call.extra ?? {}, fields);
     round.callFields.delete(number);
   }
 }
@@ -218,7 +216,7 @@ function callOf(round: Round, event: CallDelta): WrittenCall {
   const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '', bytes: 0 };
   round.calls.push(call);
   round.callIds.add(call.id);
-  round.completion.bytes += bytesOfItem(round.calls.length);
+  round.completion.bytes += bytesOfItem(round.calls.length) + Buffer.byteLength(call.id);
   round.callNumbers.set(event.call, call);
   round.rewriting ||= call.owned;
   return call;

@@ -3,7 +3,9 @@
 import { type Completion, newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData, takeWhole } from '../../../src/apis/chat-completions/round.ts';
 import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
+import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import { wholeText } from '../../../src/protocol/grown-text.ts';
+import { expectProportion } from '../../support/cpu-time.ts';
 import { RULES } from './rules.ts';
 
 let completion: Completion;
@@ -193,5 +195,30 @@ describe('what is refused', () => {
     );
     const more = () => take(calls([0, undefined, 'x']));
     expect(more).toThrow("The model wrote more than this server's limit for the arguments of a tool call.");
+  });
+
+  it.each<[string, object, object]>([
+    ['ids of calls', {}, { index: 1, id: 'x'.repeat(1000), function: { name: 'theirs', arguments: '{}' } }],
+    ['fields of a call without arguments', { index: 0, function: { name: 'ours' } }, { index: 0, x: 'x'.repeat(1000) }],
+    ['fields of a call without a name', {}, { index: 0, x: 'x'.repeat(1000) }],
+  ])('[P-14] is more than may be written, in %s', (_, before, entry) => {
+    take(calls([2, 'ours', '{}']), chunk({ tool_calls: [before] }));
+    expect(() => take(chunk({ tool_calls: [entry] }))).toThrow("The model wrote more than this server's limit");
+  });
+
+  it.each<[string, unknown]>([
+    ['text', 'x'.repeat(1000)],
+    ['a list', ['x'.repeat(1000)]],
+  ])('[P-14] is more than may be written, in a second field of reasoning: %s', (_, reasoning) => {
+    expect(() => take(chunk({ reasoning_content: 'Hm', reasoning }))).toThrow('more than');
+  });
+
+  it('[P-14] is no field of a call by itself: many of them are taken in proportion', async () => {
+    await expectProportion(16_000, async (size) => {
+      const many = newRound(completion, { ...RULES, limits: DEFAULT_LIMITS });
+      takeData(many, calls([0, 'theirs']));
+      for (let index = 0; index < size; index += 1)
+        takeData(many, chunk({ tool_calls: [{ index: 0, [`x${index}`]: 1 }] }));
+    });
   });
 });

@@ -5,8 +5,8 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
-/** Text, which the limit on output counts already. */
-const WORDS: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text', 'refusal']);
+/** Reasoning; the limit on output counts the first text of a delta already, as it does a refusal. */
+const THOUGHTS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** The fields of one message, whose deltas come one after another. */
 export class MessageFields {
@@ -16,12 +16,14 @@ export class MessageFields {
   /** Takes a delta, or the whole message; returns the approximate number of characters that are not text. */
   take(message: JsonObject, isWhole: boolean): number {
     let weight = 0;
+    const thought = THOUGHTS.find((name) => message[name]);
     for (const [name, value] of Object.entries(message)) {
       const isContent = name === 'content' && !Array.isArray(value);
       if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isNothing(value))) continue;
       const more = weightOf(value);
       if (more === undefined) continue;
-      if (!WORDS.has(name)) weight += more;
+      const isCounted = typeof value === 'string' && (name === thought || name === 'refusal');
+      if (!isCounted) weight += more;
       this.join(name, value, isWhole);
     }
     return weight;
