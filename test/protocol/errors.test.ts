@@ -24,3 +24,7 @@ it.each(['toString', 'constructor', '__proto__', 'hasOwnProperty', ''])(
     ]);
   },
 );
+
+it('[P-14] a code of a model server is cut to 128 characters, since errors are counted by it while the process lives', () => {
+  expect(errorInBody({ error: { message: 'No.', code: 'c'.repeat(1000) } })?.code).toBe('c'.repeat(128));
+});

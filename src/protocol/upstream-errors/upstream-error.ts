@@ -1,6 +1,7 @@
 /** Converts a model server's errors, of any shape, into errors that the client may see. */
 
 import { ApiError, type ApiErrorOptions } from '../errors.ts';
+import { beginningOf } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 
@@ -110,9 +111,12 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   504: 'upstream_timeout',
 };
 
+/** Codes are kept to count errors, unlike their messages. */
+const LONGEST_CODE = 128;
+
 function codeOf({ code }: JsonObject, status: number): string {
   // A code that only repeats the status adds no information.
-  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
+  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return beginningOf(code, LONGEST_CODE);
   return CODE_OF_STATUS[status] ?? 'upstream_error';
 }
 
