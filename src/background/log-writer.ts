@@ -62,9 +62,9 @@ export class LogWriter {
   private next: number;
   private state: LoggedState;
   private deadline: number;
-  /** The batches that may be written, and those that wait for the end of a call. */
+  /** The batches that may be written, and the events that wait for the end of a call. */
   private ready: Batch[] = [];
-  private held: Batch[] = [];
+  private held: NumberedEvent[] = [];
   private readonly openCalls = new Set<number>();
   /** Whether events may be written without a checkpoint: one is written, or about to be. */
   private canSplit: boolean;
@@ -101,9 +101,9 @@ export class LogWriter {
     const before = isHeld ? events.slice(0, Math.max(torn, 0)) : [];
     // Clients need not wait for the call to read what stands before it; the last checkpoint is near enough.
     if (before.length > 0) this.ready.push({ events: before, checkpoint: undefined });
-    this.held.push({ events: events.slice(before.length), checkpoint: state && checkpointOf(state) });
+    for (const event of events.slice(before.length)) this.held.push(event);
     if (isHeld && before.length === 0) return;
-    if (!isHeld) this.ready.push(...this.held.splice(0));
+    if (!isHeld) this.ready.push({ events: this.held.splice(0), checkpoint: state && checkpointOf(state) });
     if (!isHeld && state) this.canSplit = true;
     this.writing ??= this.write();
     if (this.characters > MOST_CHARACTERS) await this.flush();
