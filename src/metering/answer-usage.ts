@@ -2,6 +2,7 @@
 import { usageReader } from '../protocol/anthropic/usage.ts';
 import { costIn, readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
+import { type GrownText, grow, wholeText } from '../protocol/grown-text.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
@@ -19,18 +20,22 @@ export class AnswerUsage {
   usage: Usage | undefined;
   /** In dollars. */
   cost: number | undefined;
-  /** What the model has written, escaped as in JSON. */
-  text = '';
+  readonly written: GrownText = { text: '', tail: '' };
   /** Whether the model has finished its answer. */
   isFinished = false;
   /** Anthropic reports it in parts. */
   private readonly parts = usageReader();
 
+  /** What the model has written, escaped as in JSON. */
+  get text(): string {
+    return wholeText(this.written);
+  }
+
   /** Reads the data of one event, or a whole answer. */
   take(data: string, isWhole: boolean): void {
     this.isFinished ||= isWhole || FINISHED.test(data);
     if (HAS_USAGE.test(data)) this.read(data);
-    this.text += stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data);
+    grow(this.written, stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
   }
 
   private read(data: string): void {

@@ -2,6 +2,7 @@
 import type { BudgetedTurn } from '../ports/budget.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
 import { type ModelEvent, NO_USAGE, type Usage } from '../protocol/events.ts';
+import { grow } from '../protocol/grown-text.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { AnswerUsage } from './answer-usage.ts';
 
@@ -45,8 +46,8 @@ export class CallMeter {
       if (event.type === 'usage') Object.assign(this.answer, { usage: event.usage, cost: event.cost });
       else if (event.type === 'finish') this.answer.isFinished = true;
       else if (event.type === 'model-info') this.server = event.server ?? this.server;
-      else if ('text' in event) this.answer.text += event.text;
-      else if (event.type === 'tool-call-delta') this.answer.text += event.arguments;
+      else if ('text' in event) grow(this.answer.written, event.text);
+      else if (event.type === 'tool-call-delta') grow(this.answer.written, event.arguments);
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
+import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
@@ -17,7 +18,7 @@ interface Call {
   /** The arguments that wait until the call is emitted. */
   arguments: string;
   /** The arguments that have not been searched for their end. */
-  unread: string;
+  unread: GrownText;
   end: ObjectEnd | undefined;
   emitted: boolean;
   /** The chunk that last changed it. */
@@ -101,7 +102,7 @@ class CallReader implements ToolCalls {
   private callOf(entry: Entry): Call {
     const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
     if (known && !startsAnother(known, entry, this.chunk)) return known;
-    const nothing = { id: '', name: '', arguments: '', unread: '', end: undefined, emitted: false };
+    const nothing = { id: '', name: '', arguments: '', unread: { text: '', tail: '' }, end: undefined, emitted: false };
     const call: Call = { call: this.count++, ...nothing, chunk: this.chunk };
     this.last = call;
     if (entry.index !== undefined) this.atIndex.set(entry.index, call);
@@ -129,8 +130,8 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
 /** Each character is read once, and only if an upstream repeats names: most never do. */
 function isWhole(call: Call): boolean {
   call.end ??= objectEnd();
-  call.end.take(call.unread);
-  call.unread = '';
+  call.end.take(wholeText(call.unread));
+  call.unread = { text: '', tail: '' };
   return call.end.isReached();
 }
 
@@ -142,7 +143,7 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
     if (entry.name !== call.name) call.name += entry.name;
   }
   if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by a name that is too long');
-  call.unread += entry.arguments;
+  grow(call.unread, entry.arguments);
   if (entry.arguments !== '') emit(call, entry.arguments, events);
 }
 
