@@ -180,8 +180,11 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   }
 
   private hold(bytes: Buffer): void {
-    this.line.push(bytes);
     this.lineBytes += bytes.length;
+    let piece = bytes;
+    // A line of single bytes would take a hundred times its length.
+    while ((this.line.at(-1)?.length ?? Infinity) <= piece.length) piece = joined([this.line.pop() as Buffer, piece]);
+    this.line.push(piece);
     if (this.lineBytes > this.eventBytes + FRAMING) this.fail(eventTooLarge());
   }
 

@@ -1,8 +1,11 @@
 /** What is kept of text that comes in small pieces: not much more than the text. */
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AnswerUsage } from '../../src/metering/answer-usage.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
+import type { ByteReader } from '../../src/streams/bytes.ts';
+import { openInbox } from '../../src/streams/sse-reader.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
@@ -41,4 +44,24 @@ it('[P-14] two megabytes of text in metered events of 300 bytes, of which nothin
     return answer;
   });
   expect(written).toBeLessThan(8);
+});
+
+it('[P-14] a line of an event stream that comes byte by byte', async () => {
+  let read: (bytes: Buffer) => void = () => {};
+  const readBy = (reader: ByteReader) => {
+    read = (bytes) => reader.bytes(bytes);
+  };
+  const inbox = openInbox(
+    { readBy, pause() {}, resume() {}, close() {} },
+    { eventBytes: 2 ** 20, quietMs: 60_000, onBytes() {} },
+  );
+  inbox.pull({ onChunk() {}, onEnd() {}, onError() {} });
+  const before = heapUsed();
+  for (let index = 0; index < 100_000; index += 1) {
+    read(Buffer.from('x'));
+    await setImmediate();
+  }
+  const megabytes = (heapUsed() - before) / 2 ** 20;
+  inbox.close();
+  expect(megabytes).toBeLessThan(4);
 });
