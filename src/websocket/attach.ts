@@ -16,6 +16,7 @@ import {
   type WebSocketSettings,
   webSocketSettings,
 } from './options.ts';
+import { Room } from './room.ts';
 import { admit, pathOf, writeReply } from './upgrade.ts';
 import { WebSocketServer } from './ws.ts';
 
@@ -55,7 +56,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   // The cast: the host states what it makes of an upgrade request, as in `authorize`.
   const settings = webSocketSettings(options as WebSocketOptions);
   const { core, path, pingMs } = settings;
-  const turns = activity(core.limits);
+  const shared = { turns: activity(core.limits), room: new Room(settings.memoryBytes) };
   const connections = new Set<Connection>();
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
@@ -78,7 +79,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
     acceptor.handleUpgrade(request, socket, head, (accepted) => {
       socket.off('error', ignore);
       announce();
-      const connection = serveConnection(accepted, { request, scope: admitted }, settings, turns);
+      const connection = serveConnection(accepted, { request, scope: admitted }, settings, shared);
       connections.add(connection);
       connection.closed.then(() => connections.delete(connection));
     });
@@ -96,7 +97,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   async function drain(drainOptions?: DrainOptions): Promise<void> {
     draining = true;
     for (const connection of connections) connection.retire();
-    await turns.drain(drainOptions);
+    await shared.turns.drain(drainOptions);
     await allClosed(connections);
     for (const socket of waiting) socket.destroy();
     clearInterval(pings);

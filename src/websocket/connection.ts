@@ -9,6 +9,7 @@ import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
 import type { WebSocketSettings } from './options.ts';
 import { outletOf } from './outlet.ts';
+import type { Room } from './room.ts';
 import { Steering, type SteerMessage } from './steering.ts';
 
 const MIB = 1024 * 1024;
@@ -31,6 +32,12 @@ export interface Connection {
   terminate(): void;
 }
 
+/** What the connections of a server share. */
+interface Shared {
+  readonly turns: Activity;
+  readonly room: Room;
+}
+
 /** The tenant of the connection. */
 interface Caller {
   readonly request: IncomingMessage;
@@ -42,9 +49,9 @@ export function serveConnection(
   socket: WebSocket,
   caller: Caller,
   settings: WebSocketSettings,
-  turns: Activity,
+  shared: Shared,
 ): Connection {
-  return new ServedConnection(socket, caller, settings, turns);
+  return new ServedConnection(socket, caller, settings, shared);
 }
 
 class ServedConnection implements Connection {
@@ -61,9 +68,10 @@ class ServedConnection implements Connection {
     socket: WebSocket,
     caller: Caller,
     { core, connectionMs, maxLanes, maxQueued }: WebSocketSettings,
-    turns: Activity,
+    { turns, room }: Shared,
   ) {
-    const memory = connectionMemory(core.store, { ...MEMORY, onStoreError: core.onStoreError });
+    const { onStoreError } = core;
+    const memory = connectionMemory(core.store, { ...MEMORY, onStoreError, room, scope: caller.scope });
     const steering = new Steering(core.limits.bodyBytes);
     const here = {
       memory,
@@ -109,6 +117,7 @@ class ServedConnection implements Connection {
       this.socket.once('close', () => {
         clearTimeout(this.timer);
         this.lanes.clear();
+        this.client.memory.close();
         this.left.abort(new Error('The client left.'));
         resolve();
       });

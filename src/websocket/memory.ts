@@ -9,6 +9,7 @@ import {
   TooManyBytes,
 } from '../ports/store.ts';
 import { isResponseId } from '../protocol/ids.ts';
+import type { Room } from './room.ts';
 
 /** The limits of one connection's memory; the bytes are those of JSON. */
 export interface MemorySettings {
@@ -18,6 +19,9 @@ export interface MemorySettings {
   readonly turns: number;
   /** The bytes of all of them, with everything before them. */
   readonly bytes: number;
+  /** What all connections may hold. */
+  readonly room: Room;
+  readonly scope: string;
 }
 
 /** The memory of one connection, in front of the host's store. It belongs to one scope. */
@@ -26,6 +30,8 @@ export interface ConnectionMemory {
   turn(): TurnMemory;
   /** Makes the response impossible to continue from here. Turns that already continue it keep its content. */
   forget(id: unknown): void;
+  /** Forgets everything, and what turns that still run will add. */
+  close(): void;
 }
 
 /** The memory as one turn sees it. */
@@ -47,13 +53,29 @@ interface Remembered {
 export function connectionMemory(host: ResponseStore, settings: MemorySettings): ConnectionMemory {
   // A Map keeps insertion order, so its first entry is the oldest.
   const newest = new Map<string, Remembered>();
+  const { scope, room } = settings;
+  const member = { scope, forgetOldest: () => forget(newest.keys().next().value) };
+  let isClosed = false;
 
   function remember(stored: StoredResponse, before: Remembered | undefined): void {
+    if (isClosed) return;
     newest.set(stored.id, { stored, before, bytes: Buffer.byteLength(JSON.stringify(stored)) });
     for (const id of newest.keys()) {
-      if (newest.size <= settings.turns && bytesOf(newest.values()) <= settings.bytes) return;
+      if (newest.size <= settings.turns && bytesOf(newest.values()) <= settings.bytes) break;
       newest.delete(id);
     }
+    room.hold(member, bytesOf(newest.values()));
+    room.makeRoom();
+  }
+
+  function forget(id: unknown): void {
+    if (newest.delete(String(id))) room.hold(member, bytesOf(newest.values()));
+  }
+
+  function close(): void {
+    isClosed = true;
+    newest.clear();
+    room.hold(member, 0);
   }
 
   function turn(): TurnMemory {
@@ -86,7 +108,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
     };
   }
 
-  return { turn, forget: (id) => void newest.delete(String(id)) };
+  return { turn, forget, close };
 }
 
 /** Why it failed; undefined if it did not. */

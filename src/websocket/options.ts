@@ -36,6 +36,8 @@ export interface WebSocketOptions<Req extends IncomingMessage = IncomingMessage>
   readonly maxLanes?: number | undefined;
   /** How many requests of a connection may wait for their turn. Default: 32. */
   readonly maxQueued?: number | undefined;
+  /** Bytes of JSON that all connections together remember of their responses. Default: 256 MiB. */
+  readonly memoryBytes?: number | undefined;
 }
 
 /** The part of Node's HTTP and HTTPS servers that is needed. */
@@ -61,6 +63,7 @@ export interface WebSocketSettings {
   readonly pingMs: number;
   readonly maxLanes: number;
   readonly maxQueued: number;
+  readonly memoryBytes: number;
 }
 
 const OWNER = 'attachResponsesWebSocket';
@@ -68,7 +71,7 @@ const OWNER = 'attachResponsesWebSocket';
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function webSocketSettings(options: WebSocketOptions): WebSocketSettings {
   checkOptions(OWNER, options, { ...coreChecks, ...checks });
-  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, ...core } = options;
+  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes, ...core } = options;
   return {
     core: coreSettings(OWNER, core),
     path: path ?? '/v1/responses',
@@ -78,6 +81,7 @@ export function webSocketSettings(options: WebSocketOptions): WebSocketSettings 
     pingMs: pingMs ?? 30_000,
     maxLanes: maxLanes ?? 8,
     maxQueued: maxQueued ?? 32,
+    memoryBytes: memoryBytes ?? 256 * 1024 * 1024,
   };
 }
 
@@ -97,6 +101,7 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   pingMs: anyMilliseconds,
   maxLanes: positiveInteger,
   maxQueued: positiveInteger,
+  memoryBytes: positiveInteger,
 };
 
 /** Any page may open a WebSocket to any server, and browsers send no preflight request as they do for JSON. */

@@ -1,10 +1,12 @@
 /** What a connection remembers by itself, in front of the host's store. */
 import { type MemoryStore, memoryStore, type StoredResponse } from '../../src/index.ts';
 import { connectionMemory, type MemorySettings } from '../../src/websocket/memory.ts';
+import { Room } from '../../src/websocket/room.ts';
 import { finalOf, outcomeOf, startSocketApp } from './support.ts';
 
 const SCOPE = 'me';
-const LARGE = { turns: 10, bytes: 1_000_000, onStoreError: 'fail' } as const;
+const room = new Room(1_000_000);
+const LARGE = { turns: 10, bytes: 1_000_000, onStoreError: 'fail', scope: SCOPE, room } as const;
 
 function turn(
   id: string,
@@ -137,6 +139,56 @@ describe('the memory of a connection', () => {
     const failure = await Promise.resolve(view.store.put(turn('one', { store: true }))).catch(String);
     const found = await memory.turn().store.get({ scope: SCOPE, id: 'one' });
     expect([failure, view.kept, found?.id]).toEqual(['Error: disk full', kept, kept ? 'one' : undefined]);
+  });
+});
+
+describe('the memory of all connections', () => {
+  const bytes = Buffer.byteLength(JSON.stringify(turn('a1')));
+
+  /** A connection of this tenant that remembers so many turns. */
+  async function connection(room: Room, scope: string, turns: number) {
+    const memory = connectionMemory(memoryStore(), { ...LARGE, scope, room });
+    const keep = (number: number) => memory.turn().store.put(turn(`${scope}${number}`));
+    for (let number = 1; number <= turns; number += 1) await keep(number);
+    const known = async () => {
+      const ids = [1, 2, 3, 4].map((number) => `${scope}${number}`);
+      const found = await Promise.all(ids.map((id) => memory.turn().store.get({ scope, id })));
+      return ids.filter((_, index) => found[index]);
+    };
+    return { memory, keep, known };
+  }
+
+  it('[S-15] [P-11] is bounded: the largest connection of the tenant that holds most forgets its oldest turns', async () => {
+    const room = new Room(6 * bytes);
+    const other = await connection(room, 'b', 2);
+    const [small, large] = [await connection(room, 'a', 1), await connection(room, 'a', 3)];
+    const fits = [await other.known(), await small.known(), await large.known()];
+    await small.keep(2);
+    await small.keep(3);
+    expect(fits).toEqual([['b1', 'b2'], ['a1'], ['a1', 'a2', 'a3']]);
+    expect([await other.known(), await small.known(), await large.known()]).toEqual([
+      ['b1', 'b2'],
+      ['a2', 'a3'],
+      ['a2', 'a3'],
+    ]);
+  });
+
+  it('[S-15] [P-11] has room again when a connection is closed, whose running turn then is not kept', async () => {
+    const room = new Room(3 * bytes);
+    const gone = await connection(room, 'a', 3);
+    gone.memory.close();
+    await gone.keep(4);
+    const next = await connection(room, 'b', 3);
+    expect([await gone.known(), await next.known()]).toEqual([[], ['b1', 'b2', 'b3']]);
+  });
+
+  it('[S-15] [P-11] is what the option allows', async () => {
+    const app = await startSocketApp({ memoryBytes: 10 });
+    const talk = await app.connect();
+    const { id } = finalOf(await talk.ask({ store: false }));
+    const next = await talk.ask({ store: false, previous_response_id: id });
+    await app.close();
+    expect(outcomeOf(next)).toBe('previous_response_not_found');
   });
 });
 

@@ -23,6 +23,7 @@ describe('attachResponsesWebSocket', () => {
     ],
     [{ maxLanes: 0.5 }, 'attachResponsesWebSocket: maxLanes must be a positive whole number, got 0.5'],
     [{ maxQueued: 0 }, 'attachResponsesWebSocket: maxQueued must be a positive whole number, got 0'],
+    [{ memoryBytes: 0.5 }, 'attachResponsesWebSocket: memoryBytes must be a positive whole number, got 0.5'],
     [{ reasoning: 'loud' }, /^attachResponsesWebSocket: reasoning must be one of .*, got 'loud'$/],
     [{ limits: { bodyBytes: -1 } }, 'attachResponsesWebSocket: limits: bodyBytes must be a positive number, got -1'],
   ])('[S-15] refuses %j', (options, message) => {
@@ -44,7 +45,18 @@ describe('attachResponsesWebSocket', () => {
   });
 
   it('[S-15] takes undefined for every option as omitted', async () => {
-    const names = ['path', 'authorize', 'scope', 'connectionMs', 'pingMs', 'maxLanes', 'maxQueued', 'limits', 'tools'];
+    const names = [
+      'path',
+      'authorize',
+      'scope',
+      'connectionMs',
+      'pingMs',
+      'maxLanes',
+      'maxQueued',
+      'memoryBytes',
+      'limits',
+      'tools',
+    ];
     const server = createServer();
     const omitted = Object.fromEntries(names.map((name) => [name, undefined]));
     const { close } = attachResponsesWebSocket(server, { ...BASE, ...omitted });

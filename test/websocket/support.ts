@@ -43,7 +43,7 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
   const errors: string[] = [];
   const hooks = { onError: ({ code }: { readonly code: string }) => void errors.push(code) };
   const shared = { upstream, store: memoryStore(), hooks };
-  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, ...core } = options;
+  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, memoryBytes, ...core } = options;
   const app = await startApp({ options: { ...shared, ...core } });
   const attached = attachResponsesWebSocket(app.server, { ...shared, ...options });
   const socketUrl = `${app.url.replace('http', 'ws')}/responses`;
