@@ -269,7 +269,7 @@ describeDrivers((open) => {
         store.get(kept),
         store.conversations.get(KEY),
         valueIn(database, 'SELECT version FROM open_responses_schema'),
-      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 6]);
+      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 7]);
     }),
   );
 
@@ -306,7 +306,7 @@ describeDrivers((open) => {
         'CREATE TABLE open_responses_schema (version INTEGER); INSERT INTO open_responses_schema VALUES (9)',
       );
       const store = sqliteStore({ database });
-      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 6');
+      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 7');
       expect(() => store.setup()).toThrow(error);
       expect(() => store.get(KEY)).toThrow(error);
       expect(valueIn(database, 'SELECT count(*) FROM sqlite_master')).toBe(1);

@@ -24,6 +24,21 @@ describe('memoryVectors', () => {
     expect(index.putStore(aStore(), 'create')).toBe(true);
   });
 
+  it('[X-14] has room again for the chunks of what has expired', async () => {
+    let time = 2000;
+    const index = memoryVectors({ maxChunks: 1, now: () => time });
+    const [old, store] = [aStore({ expiresAfterMs: 60_000 }), aStore()];
+    await filled(index, old, [aFile(old)]);
+    await filled(index, store, [aFile(store)]);
+    const chunk = { text: 'ab', embedding: vector(1, 2) };
+    const [first, second] = [await claimed(index), await claimed(index)];
+    expect(index.addChunks(first, 0, [chunk])).toBe(true);
+    expect(() => index.addChunks(second, 0, [chunk])).toThrow('maxChunks is 1');
+    time += 60_000;
+    expect(index.addChunks(second, 0, [chunk])).toBe(true);
+    expect(index.endClaim(first, { status: 'completed' })).toBe(false);
+  });
+
   it('[X-14] refuses options that it does not know', () => {
     expect(() => memoryVectors({ maxFiles: 0 })).toThrow('memoryVectors: maxFiles must be a positive whole number');
   });

@@ -7,7 +7,7 @@ import { fromIndex } from '../../vectors/from-index.ts';
 import type { VectorStores } from '../../vectors/vector-stores.ts';
 import type { WantedFile } from './bodies.ts';
 import type { VectorStoreLimits } from './limits.ts';
-import { storeNotFound } from './store-in.ts';
+import { storeOver } from './store-in.ts';
 
 /** Files that are known, for one vector store. */
 export interface NewFiles {
@@ -64,7 +64,7 @@ export class StoreFiles {
   async store({ store, files, batch }: NewFiles): Promise<void> {
     const { index } = this.vectorStores;
     await this.checkRoom(store, files);
-    if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeNotFound(store.id);
+    if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeOver(store);
     this.vectorStores.indexAdded(files.length);
     await this.vectorStores.touch(store);
   }

@@ -16,7 +16,7 @@ import { readBatch, readNewStore, readQueries, readStoreChange } from './bodies.
 import { FileEndpoints } from './file-endpoints.ts';
 import { expiryMs, foundResource, listResource, storeResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
-import { storeIn, storeNotFound } from './store-in.ts';
+import { storeIn, storeNotFound, storeOver } from './store-in.ts';
 
 /** The routes over these settings. */
 export function vectorStoreRoutes(settings: VectorStoresApiSettings): readonly Route[] {
@@ -112,7 +112,8 @@ class StoreEndpoints {
   async update(request: EndpointRequest): Promise<JsonReply> {
     const { vectorStores, limits } = this.settings;
     const change = readStoreChange(request.body, limits);
-    const { expiresAfterMs, ...store } = await storeIn(request, vectorStores.index);
+    const old = await storeIn(request, vectorStores.index);
+    const { expiresAfterMs, ...store } = old;
     const kept = expiresAfterMs === undefined ? {} : { expiresAfterMs };
     const changed: StoredVectorStore = {
       ...store,
@@ -121,7 +122,7 @@ class StoreEndpoints {
       lastActiveAt: Date.now(),
       ...(change.expires_after === undefined ? kept : expiryMs(change.expires_after)),
     };
-    if (!(await fromIndex(() => vectorStores.index.putStore(changed, 'replace')))) throw storeNotFound(store.id);
+    if (!(await fromIndex(() => vectorStores.index.putStore(changed, 'replace')))) throw storeOver(old);
     return this.answer(changed);
   }
 

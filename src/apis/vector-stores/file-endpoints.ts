@@ -8,12 +8,13 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
 import { removeGone } from '../../vectors/remove-gone.ts';
+import { isStoreExpired } from '../../vectors/vector-stores.ts';
 import { StoreFiles } from './add-files.ts';
 import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
 import { contentReply } from './content-reply.ts';
 import { batchResource, fileResource, listResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
-import { batchIn, fileIn, fileNotInStore, keptFileIn, storeIn } from './store-in.ts';
+import { batchIn, fileIn, fileNotInStore, keptFileIn, storeIn, storeOver } from './store-in.ts';
 
 /** SDKs that wait for a file ask again after this time. */
 const POLL_HEADERS = { 'openai-poll-after-ms': '500' };
@@ -66,7 +67,11 @@ export class FileEndpoints {
   }
 
   async content(request: EndpointRequest): Promise<Reply | JsonReply> {
-    return contentReply(await keptFileIn(request, this.settings.vectorStores), this.index);
+    const file = await keptFileIn(request, this.settings.vectorStores);
+    const store = await storeIn(request, this.index);
+    // Its texts may be gone.
+    if (isStoreExpired(store, Date.now())) throw storeOver(store);
+    return contentReply(file, this.index);
   }
 
   async addBatch(request: EndpointRequest): Promise<JsonReply> {

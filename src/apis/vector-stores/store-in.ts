@@ -12,7 +12,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
 import { removeGone } from '../../vectors/remove-gone.ts';
-import type { VectorStores } from '../../vectors/vector-stores.ts';
+import { isStoreExpired, type VectorStores } from '../../vectors/vector-stores.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {
@@ -54,6 +54,13 @@ export async function batchIn(request: EndpointRequest, index: VectorIndex): Pro
 /** No vector store of the tenant has the id. */
 export function storeNotFound(id: unknown, param = 'vector_store_id'): ApiError {
   return new ApiError('vector_store_not_found', `No such vector store: ${quotedId(id)}.`, { param });
+}
+
+/** The vector store takes no change: it has expired, or was deleted meanwhile. */
+export function storeOver(store: StoredVectorStore): ApiError {
+  if (!isStoreExpired(store, Date.now())) return storeNotFound(store.id);
+  const message = `The vector store ${quotedId(store.id)} has expired: add its files to a new one.`;
+  return new ApiError('invalid_value', message, { param: 'vector_store_id' });
 }
 
 /** No file in the vector store has the id. */

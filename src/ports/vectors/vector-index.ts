@@ -186,13 +186,14 @@ export interface VectorBatch extends VectorFileKey {
 
 /**
  * Keeps vector stores. A method that fails rejects. Objects of another tenant are missing for every method; a vector store
- * that has expired is there, but has no chunks. Several processes may share one index.
+ * that has expired is there with its files, but has no chunks: later calls of `putStore` and `addChunks` for any vector store remove
+ * them, some at a time, and cancel its files in progress. Several processes may share one index.
  */
 export interface VectorIndex {
   /** A short name for messages, such as `sqlite`. */
   readonly name: string;
 
-  /** Stores a new vector store, or replaces the name, notes, expiry and last activity of one. Returns false if there is none to replace. */
+  /** Stores a new vector store, or replaces the name, notes, expiry and last activity of one. Returns false if there is none to replace, or if it has expired. */
   putStore(store: StoredVectorStore, mode: 'create' | 'replace'): MaybePromise<boolean>;
   /** Undefined if it is missing. */
   getStore(key: ResponseKey): MaybePromise<StoredVectorStore | undefined>;
@@ -207,7 +208,7 @@ export interface VectorIndex {
 
   /**
    * Adds files to be indexed, all or none; one that is there already is indexed anew, and its old chunks are found no more. A batch
-   * is stored with its files. False: there is no such vector store.
+   * is stored with its files. False: there is no such vector store, or it has expired.
    */
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): MaybePromise<boolean>;
   /** Undefined if it is missing. */

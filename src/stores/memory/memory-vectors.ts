@@ -18,7 +18,7 @@ import {
   type VectorIndex,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { hasExpired } from '../shared/searched-stores.ts';
+import { expiryOf, hasExpired } from '../shared/searched-stores.ts';
 import { pageOf } from '../shared/vector-page.ts';
 import { dimensionsOf, type KeptStore, type KeptVectorFile, keptChunk, matchingOf, nearestOf } from './kept-vectors.ts';
 
@@ -63,6 +63,8 @@ class MemoryVectors implements VectorIndex {
   private readonly used = { maxFiles: 0, maxChunks: 0, maxBytes: 0 };
   /** Counts over all files: a file that is added again must not get an epoch that it had before. */
   private claims = 0;
+  /** No vector store with chunks expires before. */
+  private nextExpiry = Number.POSITIVE_INFINITY;
 
   constructor({ now = Date.now, ...limits }: MemoryVectorsOptions) {
     this.limits = {
@@ -75,14 +77,19 @@ class MemoryVectors implements VectorIndex {
   }
 
   putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
+    this.sweep();
     const kept = this.find(store);
     if (mode === 'replace') {
-      if (kept) kept.store = { ...store, createdAt: kept.store.createdAt };
-      return kept !== undefined;
+      if (!kept || this.isOver(kept)) return false;
+      kept.store = { ...store, createdAt: kept.store.createdAt };
+      this.watch(kept);
+      return true;
     }
     if (kept) throw new Error('memoryVectors: the vector store exists already');
     if (this.stores.size >= this.limits.maxStores) throw noRoom('maxStores', this.limits.maxStores);
-    this.stores.set(nameOf(store), { store: { ...store }, files: new Map(), batches: new Map() });
+    const made: KeptStore = { store: { ...store }, files: new Map(), batches: new Map() };
+    this.stores.set(nameOf(store), made);
+    this.watch(made);
     return true;
   }
 
@@ -117,7 +124,7 @@ class MemoryVectors implements VectorIndex {
 
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): boolean {
     const kept = this.find(store);
-    if (!kept) return false;
+    if (!kept || this.isOver(kept)) return false;
     const added = new Set(files.map(({ id }) => id).filter((id) => !kept.files.has(id)));
     this.takeRoom({ maxFiles: added.size, maxChunks: 0, maxBytes: 0 });
     if (batch) kept.batches.set(batch.id, { ...batch });
@@ -163,10 +170,7 @@ class MemoryVectors implements VectorIndex {
   cancelBatch(key: VectorFileKey): void {
     for (const kept of this.storeOf(key)?.files.values() ?? []) {
       if (kept.file.batch !== key.id || kept.file.status !== 'in_progress') continue;
-      this.takeRoom({ maxFiles: 0, maxChunks: -kept.chunks.length, maxBytes: -kept.file.bytes });
-      kept.chunks.length = 0;
-      kept.file = { ...kept.file, bytes: 0 };
-      this.end(kept, { status: 'cancelled' });
+      this.empty(kept);
     }
   }
 
@@ -195,6 +199,7 @@ class MemoryVectors implements VectorIndex {
   }
 
   addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): boolean {
+    this.sweep();
     const kept = this.claimed(claim);
     const store = this.storeOf(claim.file);
     if (!kept || !store) return false;
@@ -247,11 +252,36 @@ class MemoryVectors implements VectorIndex {
 
   /** The vector stores that exist and have not expired. */
   private searched({ scope, stores }: ChunkQuery): readonly KeptStore[] {
-    const now = this.now();
     return [...new Set(stores)].flatMap((id) => {
       const kept = this.find({ scope, id });
-      return kept && !hasExpired(kept.store, now) ? [kept] : [];
+      return kept && !this.isOver(kept) ? [kept] : [];
     });
+  }
+
+  private isOver({ store }: KeptStore): boolean {
+    return hasExpired(store, this.now());
+  }
+
+  private watch({ store }: KeptStore): void {
+    this.nextExpiry = Math.min(this.nextExpiry, expiryOf(store));
+  }
+
+  /** Empties the vector stores that have expired; looks at them only if one may have. */
+  private sweep(): void {
+    if (this.now() < this.nextExpiry) return;
+    this.nextExpiry = Number.POSITIVE_INFINITY;
+    for (const kept of this.stores.values()) {
+      if (this.isOver(kept)) for (const file of kept.files.values()) this.empty(file);
+      else this.watch(kept);
+    }
+  }
+
+  /** Removes its chunks; indexing it is cancelled. */
+  private empty(kept: KeptVectorFile): void {
+    this.takeRoom({ maxFiles: 0, maxChunks: -kept.chunks.length, maxBytes: -kept.file.bytes });
+    kept.chunks.length = 0;
+    kept.file = { ...kept.file, bytes: 0 };
+    if (kept.file.status === 'in_progress') this.end(kept, { status: 'cancelled' });
   }
 
   private wait(store: KeptStore, kept: KeptVectorFile): void {

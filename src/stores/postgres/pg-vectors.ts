@@ -22,6 +22,7 @@ import {
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
 import { bytesOf, keepable, searchedWords, wordsOf } from '../shared/chunk-texts.ts';
+import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
 import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
 import { digestOf } from '../shared/store-parts.ts';
 import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
@@ -77,9 +78,11 @@ class PgVectors implements VectorIndex {
   }
 
   async putStore(store: StoredVectorStore, mode: 'create' | 'replace'): Promise<boolean> {
-    const created = [orderOf(store.id), store.createdAt];
-    const values = [...keyOf(store), ...(mode === 'create' ? created : []), JSON.stringify(store)];
-    return (await this.rows(this.sql[mode], ...values)).length > 0;
+    const body = JSON.stringify(store);
+    const values = mode === 'create' ? [orderOf(store.id), store.createdAt, body] : [body, this.now()];
+    const isPut = (await this.rows(this.sql[mode], ...keyOf(store), ...values)).length > 0;
+    await this.sweep();
+    return isPut;
   }
 
   async getStore(key: ResponseKey): Promise<StoredVectorStore | undefined> {
@@ -98,12 +101,9 @@ class PgVectors implements VectorIndex {
   }
 
   async countFiles(store: ResponseKey, batch?: string): Promise<FileCounts> {
-    const counts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, bytes: 0 };
-    for (const row of await this.rows(this.sql.countFiles, ...keyOf(store), optionalDigest(batch))) {
-      counts[statusOf(row)] = Number(row.files);
-      counts.bytes += Number(row.bytes);
-    }
-    return counts;
+    const rows = await this.rows(this.sql.countFiles, ...keyOf(store), optionalDigest(batch));
+    // The cast: the statement names these columns.
+    return countsFrom(rows as unknown as readonly StatusRow[]);
   }
 
   async countStores(scope: string): Promise<number> {
@@ -112,7 +112,7 @@ class PgVectors implements VectorIndex {
 
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): Promise<boolean> {
     return this.change(async (client) => {
-      const number = fieldOf(await rowsOf(client, this.sql.lockStore, ...keyOf(store)), 'number');
+      const number = fieldOf(await rowsOf(client, this.sql.lockLiving, ...keyOf(store), this.now()), 'number');
       if (number === undefined) return false;
       if (batch) await rowsOf(client, this.sql.addBatch, number, digestOf(batch.id), JSON.stringify(batch));
       const added = new Map(files.map((file) => [file.id, file]));
@@ -184,6 +184,7 @@ class PgVectors implements VectorIndex {
   async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
     // Returned and thrown later: an error within the transaction closes its connection.
     const outcome = await this.change((client) => this.storeChunks(client, claim, from, chunks));
+    await this.sweep();
     if (outcome instanceof DimensionMismatch) throw outcome;
     return outcome;
   }
@@ -247,6 +248,20 @@ class PgVectors implements VectorIndex {
     const bytes = chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0) - freed;
     await rowsOf(client, this.sql.addedChunks, file.number, from + chunks.length, bytes);
     return true;
+  }
+
+  /** Removes some chunks of the vector store that expired first. A failure waits for the next write: this one is done. */
+  private async sweep(): Promise<void> {
+    const now = this.now();
+    const { length } = await this.rows(this.sql.expired, now).catch(() => []);
+    if (length > 0) await this.change((client) => this.removeExpired(client, now)).catch(() => {});
+  }
+
+  private async removeExpired(client: PostgresQueries, now: number): Promise<void> {
+    // Skips what another process empties.
+    const number = fieldOf(await rowsOf(client, `${this.sql.expired} FOR UPDATE SKIP LOCKED`, now), 'number');
+    // A statement of its own, which sees the chunks that a claim stored before the lock.
+    if (number !== undefined) await rowsOf(client, this.sql.endStore, number);
   }
 
   private async searched({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {

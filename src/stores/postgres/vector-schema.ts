@@ -71,6 +71,12 @@ const MIGRATIONS: readonly ((tables: VectorTables) => string)[] = [
     );
     CREATE INDEX ${chunks}_of_store ON ${chunks} (store);
     CREATE INDEX ${chunks}_words ON ${chunks} USING gin (words)`,
+  // `ended` is 1 while the chunks of an expired vector store are removed, and then 2. The JSON is not parsed, since PostgreSQL refuses
+  // NULs in it; in a text quotes are escaped, and the keys of `metadata` have texts as values.
+  ({ stores }) => `
+    ALTER TABLE ${stores} ADD COLUMN ended smallint NOT NULL DEFAULT 0, ADD COLUMN expires_at bigint GENERATED ALWAYS AS (
+      substring(body from '"lastActiveAt":([0-9]+)')::bigint + substring(body from '"expiresAfterMs":([0-9]+)')::bigint) STORED;
+    CREATE INDEX ${stores}_expiry ON ${stores} (expires_at) WHERE ended < 2`,
 ];
 
 /** Creates or upgrades the tables; throws if the database has no extension `vector`. */

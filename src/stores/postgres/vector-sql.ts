@@ -6,14 +6,29 @@ export function vectorStatements(tables: VectorTables) {
   return { ...storeStatements(tables), ...fileStatements(tables), ...claimStatements(tables) };
 }
 
-function storeStatements({ stores, batches, files }: VectorTables) {
+/** One call removes so many chunks of an expired vector store, more than one write adds. */
+const EXPIRED_CHUNKS = 2000;
+
+function storeStatements({ stores, batches, files, chunks }: VectorTables) {
+  const isLiving = (now: string) => `scope = $1 AND id = $2 AND ended = 0 AND coalesce(expires_at > ${now}, true)`;
   const hasChunks = `EXISTS (SELECT 1 FROM ${files} f WHERE f.store = s.number AND f.chunks > 0)`;
   const columns = `s.number, s.created_at, s.place, s.body, CASE WHEN ${hasChunks} THEN s.dimensions END AS dimensions`;
   return {
     create: `INSERT INTO ${stores} (scope, id, place, created_at, body) VALUES ($1, $2, $3, $4, $5) RETURNING number`,
-    replace: `UPDATE ${stores} SET body = $3 WHERE scope = $1 AND id = $2 RETURNING number`,
+    replace: `UPDATE ${stores} SET body = $3 WHERE ${isLiving('$4')} RETURNING number`,
     store: `SELECT ${columns} FROM ${stores} s WHERE scope = $1 AND id = $2`,
     lockStore: `SELECT ${columns} FROM ${stores} s WHERE scope = $1 AND id = $2 FOR UPDATE OF s`,
+    lockLiving: `SELECT number FROM ${stores} WHERE ${isLiving('$3')} FOR UPDATE`,
+    expired: `SELECT number FROM ${stores} WHERE ended < 2 AND expires_at <= $1 ORDER BY expires_at LIMIT 1`,
+    endStore: `
+      WITH ended AS (
+        UPDATE ${files} SET chunks = 0, bytes = 0, status = CASE status WHEN 'in_progress' THEN 'cancelled' ELSE status END
+        WHERE store = $1 AND (chunks > 0 OR status = 'in_progress')),
+      removed AS (
+        DELETE FROM ${chunks} WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM ${chunks} WHERE store = $1 LIMIT ${EXPIRED_CHUNKS})) RETURNING 1)
+      UPDATE ${stores} SET ended = CASE WHEN (SELECT count(*) FROM removed) < ${EXPIRED_CHUNKS} THEN 2 ELSE 1 END
+      WHERE number = $1`,
     stores: `SELECT ${columns} FROM ${stores} s WHERE scope = $1 AND id = ANY ($2::bytea[])`,
     listStores: `SELECT body FROM ${stores} WHERE scope = $1`,
     countStores: `SELECT count(*) AS count FROM ${stores} WHERE scope = $1`,
@@ -27,30 +42,30 @@ function storeStatements({ stores, batches, files }: VectorTables) {
 }
 
 function fileStatements({ stores, files, chunks }: VectorTables) {
-  const isFile = (scope: string) =>
-    `store = (SELECT number FROM ${stores} WHERE scope = ${scope} AND id = $2) AND id = $3`;
+  const ofStore = `store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2)`;
+  const isFile = `${ofStore} AND id = $3`;
   return {
     removeFiles: `DELETE FROM ${files} WHERE store = $1 AND id = ANY ($2::bytea[])`,
     addFile: `
       INSERT INTO ${files} (scope, store, id, place, batch, created_at, attributes, notes, body)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    file: `SELECT * FROM ${files} WHERE ${isFile('$1')}`,
-    lockFile: `SELECT * FROM ${files} WHERE ${isFile('$1')} AND status = 'in_progress' AND epoch = $4 FOR UPDATE`,
+    file: `SELECT * FROM ${files} WHERE ${isFile}`,
+    lockFile: `SELECT * FROM ${files} WHERE ${isFile} AND status = 'in_progress' AND epoch = $4 FOR UPDATE`,
     listFiles: `
       SELECT * FROM ${files} WHERE store = $1 AND ($2::text IS NULL OR status = $2) AND ($3::bytea IS NULL OR batch = $3)`,
-    setAttributes: `UPDATE ${files} SET attributes = $4, notes = $5 WHERE ${isFile('$1')} RETURNING *`,
-    deleteFile: `DELETE FROM ${files} WHERE ${isFile('$1')} RETURNING number`,
+    setAttributes: `UPDATE ${files} SET attributes = $4, notes = $5 WHERE ${isFile} RETURNING *`,
+    deleteFile: `DELETE FROM ${files} WHERE ${isFile} RETURNING number`,
     cancelBatch: `
       UPDATE ${files} SET status = 'cancelled', chunks = 0, bytes = 0
-      WHERE store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2) AND batch = $3 AND status = 'in_progress'
+      WHERE ${ofStore} AND batch = $3 AND status = 'in_progress'
       RETURNING number`,
     emptyFiles: `DELETE FROM ${chunks} WHERE file = ANY ($1::bigint[])`,
     countFiles: `
       SELECT status, count(*) AS files, sum(bytes) AS bytes FROM ${files}
-      WHERE store = (SELECT number FROM ${stores} WHERE scope = $1 AND id = $2) AND ($3::bytea IS NULL OR batch = $3)
+      WHERE ${ofStore} AND ($3::bytea IS NULL OR batch = $3)
       GROUP BY status`,
     chunkTexts: `
-      SELECT text FROM ${chunks} WHERE file = (SELECT number FROM ${files} WHERE ${isFile('$1')}) AND place >= $4
+      SELECT text FROM ${chunks} WHERE file = (SELECT number FROM ${files} WHERE ${isFile}) AND place >= $4
       ORDER BY place LIMIT $5`,
     addChunks: `
       INSERT INTO ${chunks} (file, store, place, text, embedding, words)

@@ -9,7 +9,7 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
 import { columnsOf } from './responses.ts';
 
 interface ConversationRow {
@@ -155,32 +155,24 @@ class PreparedConversations implements SqliteConversations {
 function prepare(database: SqliteDatabase) {
   const table = 'open_responses_conversations';
   const items = 'open_responses_items';
-  return {
-    find: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`),
-    expired: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`),
-    upsert: database.prepare(
-      `INSERT INTO ${table} (scope, id, expires_at, body) VALUES (?, ?, ?, ?)
+  return prepared(database, {
+    find: `SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`,
+    expired: `SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`,
+    upsert: `INSERT INTO ${table} (scope, id, expires_at, body) VALUES (?, ?, ?, ?)
        ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, body = excluded.body`,
-    ),
-    prolong: database.prepare(`UPDATE ${table} SET expires_at = ?, bytes = ? WHERE number = ?`),
-    remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
-    add: database.prepare(`INSERT INTO ${items} (conversation, id, body) VALUES (?, ?, ?)`),
-    items: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? ORDER BY place`),
-    item: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
-    place: database.prepare(`SELECT place FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
-    pageUp: database.prepare(
-      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place LIMIT ?`,
-    ),
-    pageDown: database.prepare(
-      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place DESC LIMIT ?`,
-    ),
-    shrink: database.prepare(
-      `UPDATE ${table} SET bytes = bytes - (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
+    prolong: `UPDATE ${table} SET expires_at = ?, bytes = ? WHERE number = ?`,
+    remove: `DELETE FROM ${table} WHERE number = ?`,
+    add: `INSERT INTO ${items} (conversation, id, body) VALUES (?, ?, ?)`,
+    items: `SELECT body FROM ${items} WHERE conversation = ? ORDER BY place`,
+    item: `SELECT body FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`,
+    place: `SELECT place FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`,
+    pageUp: `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place LIMIT ?`,
+    pageDown: `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place DESC LIMIT ?`,
+    shrink: `UPDATE ${table} SET bytes = bytes - (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
          FROM ${items} WHERE conversation = ? AND id = ?) WHERE number = ?`,
-    ),
-    removeItem: database.prepare(`DELETE FROM ${items} WHERE conversation = ? AND id = ?`),
-    removeItems: database.prepare(`DELETE FROM ${items} WHERE conversation = ?`),
-  };
+    removeItem: `DELETE FROM ${items} WHERE conversation = ? AND id = ?`,
+    removeItems: `DELETE FROM ${items} WHERE conversation = ?`,
+  });
 }
 
 /** Null for an item that has no id. */

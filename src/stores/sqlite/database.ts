@@ -1,5 +1,5 @@
 /** The driver methods that the SQLite store needs (those that node:sqlite, better-sqlite3 and libsql share), and its tables. */
-
+import type { OptionCheck } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The values of a statement: JSON as text, times, and the bytes of files. */
@@ -21,11 +21,11 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement;
 }
 
-/** Whether the value looks like a connection. */
-export function isSqliteDatabase(value: unknown): boolean {
+/** Checks the option `database`. */
+export const isSqliteDatabase: OptionCheck = (value) =>
   // Their methods are inherited, and may be those of an async driver, which `checkAnswered` detects.
-  return isRecord(value) && typeof value.exec === 'function' && typeof value.prepare === 'function';
-}
+  (isRecord(value) && typeof value.exec === 'function' && typeof value.prepare === 'function') ||
+  'a connection with exec() and prepare()';
 
 /** Throws for a driver such as `sqlite3`, whose methods have the same names and return their results later. */
 function checkAnswered(rows: unknown): void {
@@ -59,6 +59,16 @@ function rollBack(database: SqliteDatabase): void {
 export function rowsOf<Row>(statement: SqliteStatement, ...values: SqliteValue[]): readonly Row[] {
   // The cast: the statement's own text names its columns. `all` instead of `get`, which may leave it half read.
   return statement.all(...values) as Row[];
+}
+
+/** Compiles the statements, by name. */
+export function prepared<Name extends string>(
+  database: SqliteDatabase,
+  texts: Readonly<Record<Name, string>>,
+): Readonly<Record<Name, SqliteStatement>> {
+  const statements = Object.entries<string>(texts).map(([name, text]) => [name, database.prepare(text)]);
+  // The cast: it has the names of the texts.
+  return Object.fromEntries(statements) as Record<Name, SqliteStatement>;
 }
 
 /** Whether the statement changed any row. */
@@ -133,6 +143,11 @@ const MIGRATIONS = [
    CREATE TABLE open_responses_vector_embeddings (chunk INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
    CREATE TABLE open_responses_vector_claims (last INTEGER NOT NULL);
    INSERT INTO open_responses_vector_claims (last) VALUES (0);`,
+  // 'ended' is 1 while the chunks of an expired vector store are removed, and then 2.
+  `ALTER TABLE open_responses_vector_stores ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE open_responses_vector_stores ADD COLUMN expires_at INTEGER
+     AS (json_extract(body, '$.lastActiveAt') + json_extract(body, '$.expiresAfterMs'));
+   CREATE INDEX open_responses_vector_stores_expiry ON open_responses_vector_stores (expires_at) WHERE ended < 2;`,
 ] as const;
 
 /** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */

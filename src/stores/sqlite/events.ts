@@ -2,7 +2,7 @@
 import type { ClaimedLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
 import { columnsOf } from './responses.ts';
 
 /** Integers, which a connection may return as `bigint`. */
@@ -122,25 +122,18 @@ function prepare(database: SqliteDatabase) {
   const events = 'open_responses_events';
   const head = 'number, epoch, next, ended';
   const living = 'scope = ? AND id = ? AND expires_at > ?';
-  return {
-    find: database.prepare(`SELECT ${head} FROM ${table} WHERE ${living}`),
-    expired: database.prepare(`SELECT ${head} FROM ${table} WHERE expires_at <= ? LIMIT 1`),
-    insert: database.prepare(
-      `INSERT INTO ${table} (scope, id, expires_at, epoch, next, ended, state) VALUES (?, ?, ?, ?, 0, 0, '""')`,
-    ),
-    update: database.prepare(
-      `UPDATE ${table} SET next = ?, state = ?, ended = ?, expires_at = coalesce(?, expires_at) WHERE number = ?`,
-    ),
-    claim: database.prepare(`UPDATE ${table} SET epoch = ? WHERE number = ? AND epoch < ?`),
-    claimed: database.prepare(
-      `SELECT body AS request, state FROM ${table} JOIN ${events} ON log = number AND place = ${REQUEST} WHERE number = ?`,
-    ),
-    end: database.prepare(`UPDATE ${table} SET epoch = ?, ended = 1, expires_at = ? WHERE ${living} AND epoch < ?`),
-    remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
-    add: database.prepare(`INSERT INTO ${events} (log, place, bytes, body) VALUES (?, ?, ?, ?)`),
+  return prepared(database, {
+    find: `SELECT ${head} FROM ${table} WHERE ${living}`,
+    expired: `SELECT ${head} FROM ${table} WHERE expires_at <= ? LIMIT 1`,
+    insert: `INSERT INTO ${table} (scope, id, expires_at, epoch, next, ended, state) VALUES (?, ?, ?, ?, 0, 0, '""')`,
+    update: `UPDATE ${table} SET next = ?, state = ?, ended = ?, expires_at = coalesce(?, expires_at) WHERE number = ?`,
+    claim: `UPDATE ${table} SET epoch = ? WHERE number = ? AND epoch < ?`,
+    claimed: `SELECT body AS request, state FROM ${table} JOIN ${events} ON log = number AND place = ${REQUEST} WHERE number = ?`,
+    end: `UPDATE ${table} SET epoch = ?, ended = 1, expires_at = ? WHERE ${living} AND epoch < ?`,
+    remove: `DELETE FROM ${table} WHERE number = ?`,
+    add: `INSERT INTO ${events} (log, place, bytes, body) VALUES (?, ?, ?, ?)`,
     // Event by event, which ends where the page is full; one statement, so that all of it is one snapshot.
-    read: database.prepare(
-      `WITH RECURSIVE head AS (SELECT ${head} FROM ${table} WHERE ${living}),
+    read: `WITH RECURSIVE head AS (SELECT ${head} FROM ${table} WHERE ${living}),
        page (place, bytes, body) AS (
          SELECT own.place, own.bytes, own.body FROM head JOIN ${events} AS own ON own.log = head.number AND own.place = ?
          UNION ALL
@@ -148,9 +141,8 @@ function prepare(database: SqliteDatabase) {
          FROM page CROSS JOIN head JOIN ${events} AS own ON own.log = head.number AND own.place = page.place + 1
          WHERE page.bytes + own.bytes <= ?)
        SELECT epoch, next, ended, body FROM head LEFT JOIN page ORDER BY place`,
-    ),
-    removeEvents: database.prepare(`DELETE FROM ${events} WHERE log = ?`),
-  };
+    removeEvents: `DELETE FROM ${events} WHERE log = ?`,
+  });
 }
 
 function headFrom({ epoch, next, ended }: HeadRow): LogHead {

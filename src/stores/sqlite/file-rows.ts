@@ -1,7 +1,7 @@
 /** Uploaded files in SQLite: one row for each, and one for each piece of its bytes. */
 import type { FilePage, FilePageQuery, FileUsage, StoredFile } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
 import { columnsOf } from './responses.ts';
 
 interface NumberRow {
@@ -110,33 +110,25 @@ function prepare(database: SqliteDatabase) {
     WHERE scope = ? AND ${isThere} AND (? IS NULL OR purpose = ?)
       AND (? IS NULL OR (created_at, id) ${beyond} (?, ?))
     ORDER BY created_at ${order}, id ${order} LIMIT ?`;
-  return {
-    begin: database.prepare(
-      `INSERT INTO ${table} (scope, id, state, touched_at, created_at, bytes) VALUES (?, ?, 'open', ?, ?, 0)
+  return prepared(database, {
+    begin: `INSERT INTO ${table} (scope, id, state, touched_at, created_at, bytes) VALUES (?, ?, 'open', ?, ?, 0)
        RETURNING number`,
-    ),
-    touch: database.prepare(`UPDATE ${table} SET touched_at = ? WHERE number = ? AND state = 'open'`),
-    addPiece: database.prepare(`INSERT INTO ${pieces} (file, place, data) VALUES (?, ?, ?)`),
-    finish: database.prepare(
-      `UPDATE ${table} SET created_at = ?, expires_at = ?, purpose = ?, bytes = ?, body = ?, touched_at = ?,
+    touch: `UPDATE ${table} SET touched_at = ? WHERE number = ? AND state = 'open'`,
+    addPiece: `INSERT INTO ${pieces} (file, place, data) VALUES (?, ?, ?)`,
+    finish: `UPDATE ${table} SET created_at = ?, expires_at = ?, purpose = ?, bytes = ?, body = ?, touched_at = ?,
          state = 'whole' WHERE number = ? AND state = 'open'`,
-    ),
-    find: database.prepare(`SELECT number, body FROM ${table} WHERE scope = ? AND id = ? AND ${isThere}`),
-    piece: database.prepare(`SELECT data FROM ${pieces} WHERE file = ? AND place = ?`),
-    pageUp: database.prepare(page('ASC', '>')),
-    pageDown: database.prepare(page('DESC', '<')),
-    usage: database.prepare(
-      `SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM ${table} WHERE scope = ? AND ${isThere}`,
-    ),
-    hide: database.prepare(`UPDATE ${table} SET state = 'gone', touched_at = ? WHERE number = ? AND state <> 'gone'`),
-    removePieces: database.prepare(
-      `DELETE FROM ${pieces} WHERE file = ? AND place IN
+    find: `SELECT number, body FROM ${table} WHERE scope = ? AND id = ? AND ${isThere}`,
+    piece: `SELECT data FROM ${pieces} WHERE file = ? AND place = ?`,
+    pageUp: page('ASC', '>'),
+    pageDown: page('DESC', '<'),
+    usage: `SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM ${table} WHERE scope = ? AND ${isThere}`,
+    hide: `UPDATE ${table} SET state = 'gone', touched_at = ? WHERE number = ? AND state <> 'gone'`,
+    removePieces: `DELETE FROM ${pieces} WHERE file = ? AND place IN
          (SELECT place FROM ${pieces} WHERE file = ? ORDER BY place LIMIT ?)`,
-    ),
-    remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
-    expired: database.prepare(`SELECT number FROM ${table} WHERE expires_at <= ? LIMIT 8`),
-    unfinished: database.prepare(`SELECT number FROM ${table} WHERE state <> 'whole' AND touched_at <= ? LIMIT 8`),
-  };
+    remove: `DELETE FROM ${table} WHERE number = ?`,
+    expired: `SELECT number FROM ${table} WHERE expires_at <= ? LIMIT 8`,
+    unfinished: `SELECT number FROM ${table} WHERE state <> 'whole' AND touched_at <= ? LIMIT 8`,
+  });
 }
 
 function fileFrom({ body }: FileRow): StoredFile {

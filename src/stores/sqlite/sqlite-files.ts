@@ -43,7 +43,7 @@ export interface SqliteFilesOptions {
  */
 export function sqliteFiles(options: SqliteFilesOptions): FileStore {
   checkOptions('sqliteFiles', options, {
-    database: (value) => isSqliteDatabase(value) || 'a connection with exec() and prepare()',
+    database: isSqliteDatabase,
     staleMs: milliseconds,
     now: isFunction,
   });

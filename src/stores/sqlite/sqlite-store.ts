@@ -53,7 +53,7 @@ interface Tables {
  */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   checkOptions('sqliteStore', options, {
-    database: (value) => isSqliteDatabase(value) || 'a connection with exec() and prepare()',
+    database: isSqliteDatabase,
     ttlMs: positiveInteger,
     now: (value) => typeof value === 'function' || 'a function',
   });

@@ -38,13 +38,16 @@ export interface SqliteVectorsOptions {
 /** The most bytes of embeddings that are compared before other requests run; they take some milliseconds. */
 const BYTES_AT_ONCE = 6 * 1024 * 1024;
 
+/** How often some chunks of expired vector stores are removed after a write. */
+const EXPIRED_STEPS = 16;
+
 /**
  * Compares the query with every embedding of the searched vector stores, in slices between which other requests run, so results are
  * exact. Needs the package `sqlite-vec`. Throws a `TypeError` for a bad option.
  */
 export function sqliteVectors(options: SqliteVectorsOptions): VectorIndex {
   checkOptions('sqliteVectors', options, {
-    database: (value) => isSqliteDatabase(value) || 'a connection with exec() and prepare()',
+    database: isSqliteDatabase,
     now: isFunction,
   });
   if (options.database === undefined) throw new TypeError('sqliteVectors: database is missing, got undefined');
@@ -67,11 +70,13 @@ class SqliteVectors implements VectorIndex {
     this.now = now;
   }
 
-  putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
-    return this.change(({ rows }) => {
-      const old = rows.store(store)?.store;
-      return rows.putStore(mode === 'replace' && old ? { ...store, createdAt: old.createdAt } : store, mode);
+  async putStore(store: StoredVectorStore, mode: 'create' | 'replace'): Promise<boolean> {
+    const isPut = this.change(({ rows }) => {
+      const old = mode === 'replace' ? rows.store(store)?.store : undefined;
+      return rows.putStore(old ? { ...store, createdAt: old.createdAt } : store, mode, this.now());
     });
+    await this.sweepExpired();
+    return isPut;
   }
 
   getStore(key: ResponseKey): StoredVectorStore | undefined {
@@ -102,10 +107,10 @@ class SqliteVectors implements VectorIndex {
 
   async addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): Promise<boolean> {
     const isAdded = this.change(({ rows }) => {
-      const found = rows.store(store);
-      if (!found) return false;
-      if (batch) rows.addBatch(found.number, batch);
-      for (const file of files) rows.addFile(found.number, file);
+      const number = rows.living(store, this.now());
+      if (number === undefined) return false;
+      if (batch) rows.addBatch(number, batch);
+      for (const file of files) rows.addFile(number, file);
       return true;
     });
     await this.sweep();
@@ -144,10 +149,7 @@ class SqliteVectors implements VectorIndex {
 
   async cancelBatch({ scope, store, id }: VectorFileKey): Promise<void> {
     const cancelled = this.change(({ rows }) => rows.cancelBatch(this.numberOf({ scope, id: store }), id));
-    for (const number of cancelled) {
-      await this.purge(number);
-      this.change(({ rows }) => rows.emptied(number));
-    }
+    for (const number of cancelled) await this.purge(number);
   }
 
   chunkTexts(key: VectorFileKey, from: number, limit: number): readonly string[] {
@@ -165,8 +167,8 @@ class SqliteVectors implements VectorIndex {
     return this.ofClaim(claim, (number, { rows }) => rows.extend(number, until));
   }
 
-  addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): boolean {
-    return this.ofClaim(claim, (number, { rows, chunks }) => {
+  async addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): Promise<boolean> {
+    const isAdded = this.ofClaim(claim, (number, { rows, chunks }) => {
       const { scope, store } = claim.file;
       // The cast: a claimed file exists, and so does its vector store.
       const found = rows.store({ scope, id: store }) as FoundStore;
@@ -175,6 +177,8 @@ class SqliteVectors implements VectorIndex {
       if (dimensions !== undefined) rows.setDimensions(found.number, dimensions);
       rows.addedChunks(number, from + added.length, chunks.replace(found.number, number, from, added));
     });
+    await this.sweepExpired();
+    return isAdded;
   }
 
   endClaim(claim: IndexingClaim, end: IndexingEnd): boolean {
@@ -248,9 +252,24 @@ class SqliteVectors implements VectorIndex {
     }
   }
 
+  /** Removes some chunks of vector stores that have expired, more than one write adds. Other requests run in between. */
+  private async sweepExpired(): Promise<void> {
+    // Looks without a lock first: there is rarely one.
+    for (let step = 0; step < EXPIRED_STEPS && this.tables.rows.expired(this.now()) !== undefined; step += 1) {
+      this.change((tables) => removeExpired(tables, this.now()));
+      await breathe();
+    }
+  }
+
   private async purge(number: number): Promise<void> {
     while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
   }
+}
+
+/** Removes some chunks of the vector store that expired first. */
+function removeExpired({ rows, chunks }: Tables, now: number): void {
+  const number = rows.expired(now);
+  if (number !== undefined) rows.endStore(number, chunks.purge(number, 'ofStore'));
 }
 
 function numbersOf(stores: readonly FoundStore[]): readonly number[] {

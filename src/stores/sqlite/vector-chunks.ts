@@ -2,7 +2,7 @@
 import { type AttributeFilter, type Attributes, matches } from '../../ports/vectors/attributes.ts';
 import type { Chunk, FoundChunk, NewVectorFile } from '../../ports/vectors/vector-index.ts';
 import { bytesOf, keepable, searchedWords } from '../shared/chunk-texts.ts';
-import { rowsOf, type SqliteDatabase } from './database.ts';
+import { prepared, rowsOf, type SqliteDatabase } from './database.ts';
 
 interface NumberRow {
   readonly number: number;
@@ -69,10 +69,10 @@ export class VectorChunks {
     return rowsOf<{ readonly text: string }>(this.statements.texts, file, from, limit).map(({ text }) => text);
   }
 
-  /** Removes some chunks of a file; returns whether none is left. */
-  purge(file: number): boolean {
-    const rows = rowsOf<NumberRow>(this.statements.some, file, CHUNKS_AT_ONCE);
-    for (const { number } of rows) this.remove(number);
+  /** Removes some chunks of a file or of a vector store; returns whether none is left. */
+  purge(number: number, whose: 'ofFile' | 'ofStore' = 'ofFile'): boolean {
+    const rows = rowsOf<NumberRow>(this.statements[whose], number, CHUNKS_AT_ONCE);
+    for (const row of rows) this.remove(row.number);
     return rows.length < CHUNKS_AT_ONCE;
   }
 
@@ -147,45 +147,35 @@ function prepare(database: SqliteDatabase) {
   const chunks = 'open_responses_vector_chunks';
   const embeddings = 'open_responses_vector_embeddings';
   const words = 'open_responses_vector_words';
-  return {
-    add: database.prepare(`INSERT INTO ${chunks} (file, place, text) VALUES (?, ?, ?) RETURNING number`),
-    addEmbedding: database.prepare(`INSERT INTO ${embeddings} (chunk, embedding) VALUES (?, ?)`),
-    addWords: database.prepare(`INSERT INTO ${words} (rowid, store, text) VALUES (?, ?, ?)`),
-    removeWords: database.prepare(`DELETE FROM ${words} WHERE rowid = ?`),
-    removeEmbedding: database.prepare(`DELETE FROM ${embeddings} WHERE chunk = ?`),
-    remove: database.prepare(`DELETE FROM ${chunks} WHERE number = ?`),
-    some: database.prepare(`SELECT number FROM ${chunks} WHERE file = ? LIMIT ?`),
-    chunksFrom: database.prepare(`SELECT number FROM ${chunks} WHERE file = ? AND place >= ?`),
-    bytesFrom: database.prepare(
-      `SELECT sum(length(CAST(text AS BLOB)) + length(embedding)) AS bytes
+  return prepared(database, {
+    add: `INSERT INTO ${chunks} (file, place, text) VALUES (?, ?, ?) RETURNING number`,
+    addEmbedding: `INSERT INTO ${embeddings} (chunk, embedding) VALUES (?, ?)`,
+    addWords: `INSERT INTO ${words} (rowid, store, text) VALUES (?, ?, ?)`,
+    removeWords: `DELETE FROM ${words} WHERE rowid = ?`,
+    removeEmbedding: `DELETE FROM ${embeddings} WHERE chunk = ?`,
+    remove: `DELETE FROM ${chunks} WHERE number = ?`,
+    ofFile: `SELECT number FROM ${chunks} WHERE file = ? LIMIT ?`,
+    ofStore: `SELECT c.number FROM ${files} AS f CROSS JOIN ${chunks} AS c ON c.file = f.number
+       WHERE f.store = ? AND f.status <> 'gone' LIMIT ?`,
+    chunksFrom: `SELECT number FROM ${chunks} WHERE file = ? AND place >= ?`,
+    bytesFrom: `SELECT sum(length(CAST(text AS BLOB)) + length(embedding)) AS bytes
        FROM ${chunks} JOIN ${embeddings} ON chunk = number WHERE file = ? AND place >= ?`,
-    ),
-    texts: database.prepare(`SELECT text FROM ${chunks} WHERE file = ? AND place >= ? ORDER BY place LIMIT ?`),
-    files: database.prepare(
-      `SELECT number, id, chunks, attributes FROM ${files}
+    texts: `SELECT text FROM ${chunks} WHERE file = ? AND place >= ? ORDER BY place LIMIT ?`,
+    files: `SELECT number, id, chunks, attributes FROM ${files}
        WHERE store = ? AND id > ? AND status = 'completed' AND status <> 'gone' ORDER BY id LIMIT ?`,
-    ),
-    count: database.prepare(
-      `SELECT count(*) AS count FROM (SELECT rowid FROM ${words} WHERE ${words} MATCH ? LIMIT ?)`,
-    ),
-    nearest: database.prepare(
-      `SELECT c.number, 1 - coalesce(vec_distance_cosine(e.embedding, ?), 1) AS score
+    count: `SELECT count(*) AS count FROM (SELECT rowid FROM ${words} WHERE ${words} MATCH ? LIMIT ?)`,
+    nearest: `SELECT c.number, 1 - coalesce(vec_distance_cosine(e.embedding, ?), 1) AS score
        FROM json_each(?) AS wanted CROSS JOIN ${chunks} AS c ON c.file = wanted.value
          CROSS JOIN ${embeddings} AS e ON e.chunk = c.number
        ORDER BY score DESC LIMIT ?`,
-    ),
-    matching: database.prepare(
-      `SELECT c.number, -bm25(${words}, 0, 1) AS score
+    matching: `SELECT c.number, -bm25(${words}, 0, 1) AS score
        FROM ${words} JOIN ${chunks} AS c ON c.number = ${words}.rowid JOIN ${files} AS f ON f.number = c.file
        WHERE ${words} MATCH ? AND f.status = 'completed' AND (? IS NULL OR f.number IN (SELECT value FROM json_each(?)))
        ORDER BY score DESC LIMIT ?`,
-    ),
-    found: database.prepare(
-      `SELECT c.number, c.place, c.text, f.body, f.attributes
+    found: `SELECT c.number, c.place, c.text, f.body, f.attributes
        FROM json_each(?) AS wanted CROSS JOIN ${chunks} AS c ON c.number = wanted.value
          JOIN ${files} AS f ON f.number = c.file WHERE f.status = 'completed'`,
-    ),
-  };
+  });
 }
 
 function matchOf(stores: readonly number[], words: readonly string[]): string {

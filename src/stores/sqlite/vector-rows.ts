@@ -14,8 +14,9 @@ import type {
   VectorPage,
   VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
+import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
 import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
-import { changes, rowsOf, type SqliteDatabase, type SqliteValue } from './database.ts';
+import { changes, prepared, rowsOf, type SqliteDatabase, type SqliteValue } from './database.ts';
 import { columnsOf } from './responses.ts';
 
 interface NumberRow {
@@ -60,10 +61,11 @@ export class VectorRows {
     this.statements = prepare(database);
   }
 
-  putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
+  /** Returns false if the one to replace has expired, also by the clock of another process. */
+  putStore(store: StoredVectorStore, mode: 'create' | 'replace', now: number): boolean {
     if (mode === 'create')
       return changes(this.statements.create, ...columnsOf(store), store.createdAt, JSON.stringify(store));
-    return changes(this.statements.replace, JSON.stringify(store), ...columnsOf(store));
+    return changes(this.statements.replace, JSON.stringify(store), ...columnsOf(store), now);
   }
 
   store(key: ResponseKey): FoundStore | undefined {
@@ -93,6 +95,22 @@ export class VectorRows {
     this.statements.deleteStore.run(number);
   }
 
+  /** The number of the vector store, unless it has expired. */
+  living(key: ResponseKey, now: number): number | undefined {
+    return rowsOf<NumberRow>(this.statements.living, ...columnsOf(key), now)[0]?.number;
+  }
+
+  /** The number of the vector store that expired first of those that have chunks. */
+  expired(now: number): number | undefined {
+    return rowsOf<NumberRow>(this.statements.expired, now)[0]?.number;
+  }
+
+  /** Its files count no chunks and are not indexed from now on. */
+  endStore(number: number, isEmpty: boolean): void {
+    this.statements.endFiles.run(number);
+    this.statements.endStore.run(isEmpty ? 2 : 1, number);
+  }
+
   setDimensions(store: number, dimensions: number): void {
     this.statements.setDimensions.run(dimensions, store);
   }
@@ -116,15 +134,11 @@ export class VectorRows {
     return row && (JSON.parse(row.body) as VectorBatch);
   }
 
-  /** The numbers of the files that are cancelled; `purge` removes their chunks, and then `emptied` counts none. */
+  /** The numbers of the files that are cancelled; `purge` removes their chunks. */
   cancelBatch(store: number, id: string): readonly number[] {
     return rowsOf<NumberRow>(this.statements.cancelBatch, store, JSON.stringify(id)).map(({ number }) =>
       Number(number),
     );
-  }
-
-  emptied(number: number): void {
-    this.statements.emptied.run(number);
   }
 
   file(key: VectorFileKey): { readonly number: number; readonly file: VectorFile } | undefined {
@@ -147,16 +161,7 @@ export class VectorRows {
 
   countFiles(store: number, batch: string | undefined): FileCounts {
     const wanted = batch === undefined ? null : JSON.stringify(batch);
-    const counts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, bytes: 0 };
-    const rows = rowsOf<{ readonly status: VectorFile['status']; readonly files: number; readonly bytes: number }>(
-      this.statements.countFiles,
-      ...[store, wanted, wanted],
-    );
-    for (const { status, files, bytes } of rows) {
-      counts[status] = Number(files);
-      counts.bytes += Number(bytes);
-    }
-    return counts;
+    return countsFrom(rowsOf<StatusRow>(this.statements.countFiles, store, wanted, wanted));
   }
 
   hasToClaim(now: number): boolean {
@@ -238,6 +243,7 @@ export class VectorRows {
 const STORES = 'open_responses_vector_stores';
 const FILES = 'open_responses_vector_files';
 const BATCHES = 'open_responses_vector_batches';
+const LIVING = 'scope = ? AND id = ? AND ended = 0 AND coalesce(expires_at > ?, 1)';
 const FILES_OF_STORE = `SELECT * FROM ${FILES} WHERE store = ? AND status <> 'gone'
   AND (? IS NULL OR status = ?) AND (? IS NULL OR batch = ?)`;
 /** The oldest file of each tenant, found by one step in an index; the next is the tenant that was served longest ago. */
@@ -255,65 +261,57 @@ const NEXT = `
   SELECT number FROM nexts WHERE number IS NOT NULL ORDER BY turn, number LIMIT 1`;
 
 function prepare(database: SqliteDatabase) {
-  return {
-    ...prepareStores(database),
-    ...prepareFiles(database),
-    next: database.prepare(NEXT),
-    nextEpoch: database.prepare('UPDATE open_responses_vector_claims SET last = last + 1 RETURNING last'),
-    claim: database.prepare(
-      `UPDATE ${FILES} SET epoch = ?, claimable_at = ?, attempts = attempts + 1 WHERE number = ?`,
-    ),
-    extend: database.prepare(`UPDATE ${FILES} SET claimable_at = ? WHERE number = ?`),
-    retry: database.prepare(`UPDATE ${FILES} SET claimable_at = ?, epoch = ? WHERE number = ?`),
-    end: database.prepare(`UPDATE ${FILES} SET status = ?, error = ? WHERE number = ?`),
-    addedChunks: database.prepare(`UPDATE ${FILES} SET chunks = ?, bytes = bytes + ? WHERE number = ?`),
-  };
+  return prepared(database, {
+    ...storeTexts(),
+    ...fileTexts(),
+    next: NEXT,
+    nextEpoch: 'UPDATE open_responses_vector_claims SET last = last + 1 RETURNING last',
+    claim: `UPDATE ${FILES} SET epoch = ?, claimable_at = ?, attempts = attempts + 1 WHERE number = ?`,
+    extend: `UPDATE ${FILES} SET claimable_at = ? WHERE number = ?`,
+    retry: `UPDATE ${FILES} SET claimable_at = ?, epoch = ? WHERE number = ?`,
+    end: `UPDATE ${FILES} SET status = ?, error = ? WHERE number = ?`,
+    addedChunks: `UPDATE ${FILES} SET chunks = ?, bytes = bytes + ? WHERE number = ?`,
+  });
 }
 
-function prepareStores(database: SqliteDatabase) {
+function storeTexts() {
   const hasChunks = `EXISTS (SELECT 1 FROM ${FILES} WHERE store = ${STORES}.number AND status <> 'gone' AND chunks > 0)`;
   return {
-    create: database.prepare(`INSERT INTO ${STORES} (scope, id, created_at, body) VALUES (?, ?, ?, ?)`),
-    replace: database.prepare(`UPDATE ${STORES} SET body = ? WHERE scope = ? AND id = ?`),
-    store: database.prepare(
-      `SELECT number, created_at, id, body, CASE WHEN ${hasChunks} THEN dimensions END AS dimensions
+    create: `INSERT INTO ${STORES} (scope, id, created_at, body) VALUES (?, ?, ?, ?)`,
+    replace: `UPDATE ${STORES} SET body = ? WHERE ${LIVING}`,
+    living: `SELECT number FROM ${STORES} WHERE ${LIVING}`,
+    expired: `SELECT number FROM ${STORES} WHERE ended < 2 AND expires_at <= ? ORDER BY expires_at LIMIT 1`,
+    endStore: `UPDATE ${STORES} SET ended = ? WHERE number = ?`,
+    store: `SELECT number, created_at, id, body, CASE WHEN ${hasChunks} THEN dimensions END AS dimensions
        FROM ${STORES} WHERE scope = ? AND id = ?`,
-    ),
-    countStores: database.prepare(`SELECT count(*) AS count FROM ${STORES} WHERE scope = ?`),
-    deleteStore: database.prepare(`DELETE FROM ${STORES} WHERE number = ?`),
-    setDimensions: database.prepare(`UPDATE ${STORES} SET dimensions = ? WHERE number = ?`),
-    addBatch: database.prepare(`INSERT OR REPLACE INTO ${BATCHES} (store, id, body) VALUES (?, ?, ?)`),
-    batch: database.prepare(`SELECT body FROM ${BATCHES} WHERE store = ? AND id = ?`),
-    deleteBatches: database.prepare(`DELETE FROM ${BATCHES} WHERE store = ?`),
+    countStores: `SELECT count(*) AS count FROM ${STORES} WHERE scope = ?`,
+    deleteStore: `DELETE FROM ${STORES} WHERE number = ?`,
+    setDimensions: `UPDATE ${STORES} SET dimensions = ? WHERE number = ?`,
+    addBatch: `INSERT OR REPLACE INTO ${BATCHES} (store, id, body) VALUES (?, ?, ?)`,
+    batch: `SELECT body FROM ${BATCHES} WHERE store = ? AND id = ?`,
+    deleteBatches: `DELETE FROM ${BATCHES} WHERE store = ?`,
   };
 }
 
-function prepareFiles(database: SqliteDatabase) {
+function fileTexts() {
   return {
-    hideFiles: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND status <> 'gone'`),
-    hideFile: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND id = ? AND status <> 'gone'`),
-    hide: database.prepare(`UPDATE ${FILES} SET status = 'gone' WHERE number = ?`),
-    addFile: database.prepare(
-      `INSERT INTO ${FILES} (scope, store, id, batch, created_at, status, attributes, body)
+    hideFiles: `UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND status <> 'gone'`,
+    hideFile: `UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND id = ? AND status <> 'gone'`,
+    hide: `UPDATE ${FILES} SET status = 'gone' WHERE number = ?`,
+    addFile: `INSERT INTO ${FILES} (scope, store, id, batch, created_at, status, attributes, body)
        VALUES (?, ?, ?, ?, ?, 'in_progress', ?, ?)`,
-    ),
-    cancelBatch: database.prepare(
-      `UPDATE ${FILES} SET status = 'cancelled' WHERE store = ? AND batch = ? AND status = 'in_progress' RETURNING number`,
-    ),
-    emptied: database.prepare(`UPDATE ${FILES} SET chunks = 0, bytes = 0 WHERE number = ?`),
-    file: database.prepare(
-      `SELECT * FROM ${FILES} WHERE store = (SELECT number FROM ${STORES} WHERE scope = ? AND id = ?) AND id = ?
+    cancelBatch: `UPDATE ${FILES} SET status = 'cancelled', chunks = 0, bytes = 0 WHERE store = ? AND batch = ? AND status = 'in_progress' RETURNING number`,
+    endFiles: `UPDATE ${FILES} SET chunks = 0, bytes = 0, status = iif(status = 'in_progress', 'cancelled', status)
+       WHERE store = ? AND status <> 'gone' AND (chunks > 0 OR status = 'in_progress')`,
+    file: `SELECT * FROM ${FILES} WHERE store = (SELECT number FROM ${STORES} WHERE scope = ? AND id = ?) AND id = ?
          AND status <> 'gone'`,
-    ),
-    fileIn: database.prepare(`SELECT * FROM ${FILES} WHERE store = ? AND id = ? AND status <> 'gone'`),
-    fileAt: database.prepare(`SELECT * FROM ${FILES} WHERE number = ?`),
-    setAttributes: database.prepare(`UPDATE ${FILES} SET attributes = ? WHERE number = ?`),
-    countFiles: database.prepare(
-      `SELECT status, count(*) AS files, sum(bytes) AS bytes FROM ${FILES}
+    fileIn: `SELECT * FROM ${FILES} WHERE store = ? AND id = ? AND status <> 'gone'`,
+    fileAt: `SELECT * FROM ${FILES} WHERE number = ?`,
+    setAttributes: `UPDATE ${FILES} SET attributes = ? WHERE number = ?`,
+    countFiles: `SELECT status, count(*) AS files, sum(bytes) AS bytes FROM ${FILES}
        WHERE store = ? AND status <> 'gone' AND (? IS NULL OR batch = ?) GROUP BY status`,
-    ),
-    leftOver: database.prepare(`SELECT number FROM ${FILES} WHERE status = 'gone' LIMIT 64`),
-    remove: database.prepare(`DELETE FROM ${FILES} WHERE number = ?`),
+    leftOver: `SELECT number FROM ${FILES} WHERE status = 'gone' LIMIT 64`,
+    remove: `DELETE FROM ${FILES} WHERE number = ?`,
   };
 }
 

@@ -154,8 +154,6 @@ export const searchCases: readonly VectorCase[] = [
       assert.deepEqual(textsOf(await index.matching(query(stores), 'fruit')), ['first fruit']);
       assert.equal((await index.getStore(other.store))?.id, other.store.id);
       assert.deepEqual([...(await index.nearest(query([other.store]), vector(1, 0, 0)))], []);
-      await index.putStore({ ...other.store, lastActiveAt: clock.now() }, 'replace');
-      assert.equal((await index.matching(query(stores), 'fruit')).length, 2);
     },
   },
   {

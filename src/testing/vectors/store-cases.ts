@@ -1,13 +1,26 @@
 /** The vector index contract on vector stores, files, batches, counts and pages. */
 import assert from 'node:assert/strict';
 import type { VectorPageQuery } from '../../ports/vectors/vector-index.ts';
-import { aFile, aStore, claimed, filled, indexed, query, searchable, type VectorCase, vector } from './vector-case.ts';
+import {
+  aFile,
+  aStore,
+  claimed,
+  filled,
+  indexed,
+  query,
+  searchable,
+  textsOf,
+  type VectorCase,
+  vector,
+} from './vector-case.ts';
+
+const chunk = { text: 'new', embedding: vector(1, 0) };
 
 export const storeCases: readonly VectorCase[] = [
   {
     name: '[X-14] keeps, replaces and deletes vector stores',
     async run({ index }) {
-      const store = aStore({ name: 'Ä "quoted" \u0000 \ud800', metadata: { ключ: '\u0000' }, expiresAfterMs: 5 });
+      const store = aStore({ name: 'Ä "quoted" \u0000 \ud800', metadata: { ключ: '\u0000' }, expiresAfterMs: 5e12 });
       assert.equal(await index.putStore(store, 'replace'), false);
       assert.equal(await index.getStore(store), undefined);
       await index.putStore(store, 'create');
@@ -134,6 +147,35 @@ export const storeCases: readonly VectorCase[] = [
       assert.equal(await index.deleteFile(file), true);
       assert.equal(await index.deleteFile(file), false);
       assert.deepEqual([...(await index.chunkTexts(file, 0, 9))], []);
+    },
+  },
+  {
+    name: '[X-14] removes the chunks of an expired vector store with a later write, for good; its files stay',
+    async run({ index, clock }) {
+      const expiry = { lastActiveAt: clock.now(), expiresAfterMs: 60_000 };
+      const [{ store, file }, kept] = [
+        await searchable(index, { old: vector(1, 0) }, expiry),
+        await searchable(index, { kept: vector(1, 0) }, expiry),
+      ];
+      await index.addFiles(store, [aFile(store, { createdAt: 1001 })]);
+      const claim = await claimed(index);
+      await index.addChunks(claim, 0, [chunk]);
+      await index.putStore({ ...kept.store, lastActiveAt: clock.now() + 30_000 }, 'replace');
+      assert.equal((await index.countFiles(store)).bytes, 22);
+      await clock.advance(60_000);
+      await index.putStore(aStore(), 'create');
+      const counts = { in_progress: 0, completed: 1, failed: 0, cancelled: 1, bytes: 0 };
+      assert.deepEqual({ ...(await index.countFiles(store)) }, counts);
+      assert.deepEqual(
+        [
+          (await index.chunkTexts(file, 0, 9)).length,
+          await index.addChunks(claim, 1, [chunk]),
+          await index.addFiles(store, [file]),
+          await index.putStore({ ...store, lastActiveAt: clock.now() }, 'replace'),
+        ],
+        [0, false, false, false],
+      );
+      assert.deepEqual(textsOf(await index.matching(query([kept.store]), 'kept')), ['kept']);
     },
   },
 ];
