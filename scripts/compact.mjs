@@ -16,29 +16,15 @@ const MANGLE = { toplevel: true, keep_classnames: true };
 /** Characters of a block that is one line of a stack trace. */
 const SHORT = 160;
 
-/** Returns the same CommonJS code a third smaller, its SQL and Lua without indentation; stack traces still show the statement, the class and the method. */
+/** Returns the same CommonJS code a third smaller; stack traces still show the statement, the class and the method. */
 export function compact(code) {
   const { code: packed } = minifySync(code, { compress: COMPRESS, mangle: MANGLE, module: false });
-  const flat = withoutIndentation(packed);
-  return atEach(statementsOf(parseAst(flat)), flat);
+  return atEach(statementsOf(parseAst(packed)), packed);
 }
 
 /** Returns the same code of an ES module without spaces; names stay. */
 export function withoutSpaces(code) {
   return minifySync(code, { compress: false, mangle: false, module: true }).code;
-}
-
-/** Spaces at the start of a line have no meaning in SQL and Lua, other than in Python. */
-const SQL_OR_LUA = /\b(?:(?:SELECT|INSERT|UPDATE|DELETE|WHERE|CREATE TABLE|ALTER TABLE) |redis\.call\()/;
-
-function withoutIndentation(code) {
-  const found = [];
-  visit(parseAst(code), ({ type, quasis }) => {
-    if (type === 'TemplateLiteral' && quasis.some(({ value }) => SQL_OR_LUA.test(value.raw))) found.push(...quasis);
-  });
-  const texts = found.sort((one, other) => one.start - other.start);
-  const between = [0, ...texts.map(({ end }) => end)].map((from, at) => code.slice(from, texts[at]?.start));
-  return between.map((part, at) => part + (texts[at]?.value.raw.replaceAll(/\n +/g, '\n') ?? '')).join('');
 }
 
 function atEach(positions, code) {

@@ -2,7 +2,7 @@
 import { shareOf } from '../ports/scope.ts';
 
 /** The memory of one connection. */
-export interface Member {
+interface Member {
   readonly scope: string;
   /** Forgets the oldest turn, and reports what is left. */
   forgetOldest(): void;

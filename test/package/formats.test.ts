@@ -107,11 +107,6 @@ describe('the code', () => {
       '',
     ]);
   });
-
-  it('[Q-05] has SQL without indentation, and other texts as they are', () => {
-    const code = 'f(`SELECT a\n    FROM ${b}\n    WHERE c`, `def f():\n    ${g(`\n  UPDATE d`)}\n    pass`);\n';
-    expect(compact(code)).toBe('f(`SELECT a\nFROM ${b}\nWHERE c`,`def f():\n    ${g(`\nUPDATE d`)}\n    pass`);\n');
-  });
 });
 
 describe('the tarball', () => {
