@@ -241,8 +241,11 @@ class InTurn<Chunk> extends Stage<Chunk> implements Consumer<Chunk> {
   }
 
   async close(): Promise<void> {
-    await this.current?.close();
-    await this.streams.return();
+    try {
+      await this.current?.close();
+    } finally {
+      await this.streams.return();
+    }
   }
 
   private advance(): void {

@@ -1,6 +1,6 @@
 /** Streams without promises where there is nothing to wait for. */
 import { jest } from '@jest/globals';
-import { closeThen, mapped, pullStreamOf, Stage } from '../../src/streams/pull-stream.ts';
+import { type Consumer, closeThen, inTurn, mapped, pullStreamOf, Stage } from '../../src/streams/pull-stream.ts';
 
 class Closing extends Stage<string> {
   private readonly how: () => unknown;
@@ -76,6 +76,32 @@ describe('an iterator of the host', () => {
     expect(read).toEqual(['a', 'b']);
   });
 });
+
+it('streams in turn end with their source, also if the one that is read cannot be closed', async () => {
+  let isOver = false;
+  async function* streams() {
+    try {
+      yield new Endless();
+    } finally {
+      isOver = true;
+    }
+  }
+  const all = inTurn(streams());
+  await all.next();
+  await expect(all.return()).rejects.toThrow('no');
+  expect(isOver).toBe(true);
+});
+
+/** A stream that cannot be closed. */
+class Endless extends Stage<string> {
+  pull(consumer: Consumer<string>) {
+    consumer.onChunk('piece');
+  }
+
+  close() {
+    return Promise.reject(new Error('no'));
+  }
+}
 
 function fail(): never {
   throw new Error('no');
