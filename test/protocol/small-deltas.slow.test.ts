@@ -6,6 +6,8 @@ import { AnswerUsage } from '../../src/metering/answer-usage.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ByteReader } from '../../src/streams/bytes.ts';
 import { openInbox } from '../../src/streams/sse-reader.ts';
+import { KeptContent } from '../../src/upstreams/anthropic/kept-content.ts';
+import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
@@ -31,6 +33,35 @@ it('[P-14] a call with a megabyte of arguments, character by character', () => {
     for (let index = 0; index < 2 ** 20; index += 1)
       calls.take([{ index: 0, function: { arguments: 'ab'[index % 2] } }], []);
     return calls;
+  });
+  expect(written).toBeLessThan(8);
+});
+
+it('[P-14] a megabyte of another server’s text, thoughts and arguments, character by character', () => {
+  const written = kept(() => {
+    const decoder = responsesDecoder(() => {});
+    const types = ['output_text', 'reasoning_summary_text', 'function_call_arguments'];
+    decoder.take(
+      {
+        type: 'response.output_item.added',
+        output_index: 2,
+        item: { type: 'function_call', name: 'f', call_id: 'call_1' },
+      },
+      [],
+    );
+    for (let index = 0; index < 2 ** 20; index += 1)
+      decoder.take({ type: `response.${types[index % 3]}.delta`, output_index: index % 3, delta: 'ab'[index % 2] }, []);
+    return decoder;
+  });
+  expect(written).toBeLessThan(8);
+});
+
+it('[P-14] a megabyte of Anthropic’s text that must go back, character by character', () => {
+  const written = kept(() => {
+    const content = new KeptContent(2 ** 22);
+    content.start(0, { type: 'text', text: '' });
+    for (let index = 0; index < 2 ** 20; index += 1) content.add(0, { text: 'ab'[index % 2] });
+    return content;
   });
   expect(written).toBeLessThan(8);
 });

@@ -1,6 +1,7 @@
 /** Reads content blocks, each from its start to its stop. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
+import { grow, wholeText } from '../../protocol/grown-text.ts';
 import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
@@ -146,7 +147,7 @@ function textOf(value: unknown): string {
 /** A thought without a signature, for example one that was cut off, cannot be sent back. */
 function thinkingBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
   seen.text = 0;
-  let thinking = '';
+  const thinking = { text: '', tail: '' };
   let signature = '';
   const add = (more: JsonObject, into: ModelEvent[]) => {
     if (typeof more.signature === 'string') {
@@ -154,14 +155,16 @@ function thinkingBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): Ope
       signature += more.signature;
     }
     if (typeof more.thinking !== 'string' || more.thinking === '') return;
-    thinking += more.thinking;
+    grow(thinking, more.thinking);
     into.push({ type: 'reasoning-delta', text: more.thinking });
   };
   add(block, events);
   return {
     add,
     stop(into) {
-      if (signature) into.push({ type: 'reasoning-end', state: { type: 'thinking', thinking, signature } });
+      if (!signature) return;
+      const state = { type: 'thinking', thinking: wholeText(thinking), signature };
+      into.push({ type: 'reasoning-end', state });
     },
   };
 }

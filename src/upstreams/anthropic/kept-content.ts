@@ -1,5 +1,6 @@
 /** Keeps the content of a message in the form the API needs back, for a turn that pauses and continues. */
 
+import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
@@ -7,9 +8,9 @@ import type { Block } from './parts.ts';
 /** A block as received: its start, and the deltas added to it. */
 interface KeptBlock {
   readonly start: JsonObject;
-  text: string;
+  readonly text: GrownText;
   signature: string;
-  json: string;
+  readonly json: GrownText;
   readonly citations: unknown[];
 }
 
@@ -28,9 +29,9 @@ export class KeptContent {
     if (!isRecord(block) || !this.hasRoom(JSON.stringify(block).length)) return;
     const kept: KeptBlock = {
       start: block,
-      text: textOf(block.text ?? block.thinking),
+      text: { text: textOf(block.text ?? block.thinking), tail: '' },
       signature: textOf(block.signature),
-      json: '',
+      json: { text: '', tail: '' },
       citations: Array.isArray(block.citations) ? [...block.citations] : [],
     };
     this.kept.push(kept);
@@ -45,9 +46,9 @@ export class KeptContent {
     const json = textOf(delta.partial_json);
     const cited = delta.citation === undefined ? 0 : JSON.stringify(delta.citation).length;
     if (!this.hasRoom(text.length + signature.length + json.length + cited)) return;
-    kept.text += text;
+    grow(kept.text, text);
     kept.signature += signature;
-    kept.json += json;
+    grow(kept.json, json);
     if (delta.citation !== undefined) kept.citations.push(delta.citation);
   }
 
@@ -84,7 +85,8 @@ function textOf(value: unknown): string {
 }
 
 /** Omits blocks that the API emits but refuses: empty texts and unsigned thoughts. */
-function blocksOfKept({ start, text, signature, json, citations }: KeptBlock): readonly Block[] {
+function blocksOfKept({ start, signature, citations, ...grown }: KeptBlock): readonly Block[] {
+  const [text, json] = [wholeText(grown.text), wholeText(grown.json)];
   const type = String(start.type);
   if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
   if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: inputFrom(json) }];

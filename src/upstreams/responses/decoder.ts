@@ -4,6 +4,7 @@ import { readAnnotation } from '../../protocol/annotations.ts';
 import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
+import { grow, wholeText } from '../../protocol/grown-text.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -70,7 +71,7 @@ class Decoder implements ResponsesDecoder {
       type: isRecord(item) ? wordIn(item.type) : undefined,
       key: isRecord(item) ? wordIn(keyOf(item)) : undefined,
       call: isCall ? this.calls++ : undefined,
-      emitted: '',
+      emitted: { text: '', tail: '' },
       spoke: false,
       reasoning: undefined,
       closed: false,
@@ -85,7 +86,7 @@ class Decoder implements ResponsesDecoder {
   private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: JsonObject, events: ModelEvent[]): void {
     const given = typeof text === 'string' ? text : '';
     item.spoke ||= given !== '';
-    item.emitted += given;
+    grow(item.emitted, given);
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
@@ -109,7 +110,7 @@ class Decoder implements ResponsesDecoder {
 
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
-    item.emitted += text;
+    grow(item.emitted, text);
     events.push({ type: 'tool-call-delta', call: item.call, arguments: text });
   }
 
@@ -161,7 +162,7 @@ class Decoder implements ResponsesDecoder {
   private settle(output: readonly JsonObject[], events: ModelEvent[]): boolean {
     const { pairs, rest } = pairItems(output, this.items.values());
     const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
-    let differs = rest.some(({ emitted, spoke }) => spoke || emitted !== '');
+    let differs = rest.some(({ emitted, spoke }) => spoke || wholeText(emitted) !== '');
     for (const [index, [item, streamed]] of pairs.entries()) {
       const isPast = item.type === 'reasoning' && index < last;
       if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
@@ -176,10 +177,11 @@ class Decoder implements ResponsesDecoder {
 
   /** A call stays open until the end, because more of its arguments may arrive. */
   private settleShown(item: JsonObject, streamed: OpenItem, events: ModelEvent[]): boolean {
-    const text = textOf(item) ?? streamed.emitted;
-    if (text === streamed.emitted) return false;
-    if (streamed.call !== undefined && text.startsWith(streamed.emitted)) {
-      this.addArguments(streamed, text.slice(streamed.emitted.length), events);
+    const emitted = wholeText(streamed.emitted);
+    const text = textOf(item) ?? emitted;
+    if (text === emitted) return false;
+    if (streamed.call !== undefined && text.startsWith(emitted)) {
+      this.addArguments(streamed, text.slice(emitted.length), events);
     }
     return true;
   }
@@ -241,7 +243,7 @@ function textDelta(text: string, logprobs: unknown): ModelEvent {
 
 function addWords(item: OpenItem, text: string, events: ModelEvent[], event: ModelEvent): void {
   item.type ??= 'message';
-  item.emitted += text;
+  grow(item.emitted, text);
   events.push(event);
 }
 
@@ -257,7 +259,7 @@ function partsOf(parts: unknown): readonly JsonObject[] {
 function takeMessage(message: JsonObject, opened: OpenItem, events: ModelEvent[]): void {
   if (opened.spoke) return;
   const { content } = message;
-  opened.emitted = textOf(message) ?? '';
+  opened.emitted = { text: textOf(message) ?? '', tail: '' };
   for (const { type, text, refusal, logprobs, annotations } of partsOf(content)) {
     if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
     else if (typeof text === 'string') events.push(textDelta(text, logprobs));

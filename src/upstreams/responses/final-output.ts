@@ -1,5 +1,6 @@
 /** Compares the items of a stream with the output of its final object. */
 
+import type { GrownText } from '../../protocol/grown-text.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
@@ -10,7 +11,7 @@ export interface StreamedItem {
   /** Its id in the final object, if the server uses the same ids. */
   key: unknown;
   /** The text or arguments so far. */
-  emitted: string;
+  emitted: GrownText;
   /** Whether any of its text, reasoning or arguments has arrived. */
   spoke: boolean;
   /** Whether its end event, and with it its full content, has arrived. */
