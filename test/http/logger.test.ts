@@ -90,7 +90,7 @@ describe('one line that reports what to do', () => {
       [
         [
           'error',
-          `The model server could not be reached. Is the model server running at ${origin}? If so, set baseURL (or OPENAI_BASE_URL) to its address. ${SEE}#upstream_unavailable.`,
+          `The model server could not be reached. Is the model server running at ${origin}? If it is elsewhere, set baseURL (or OPENAI_BASE_URL) to its address. ${SEE}#upstream_unavailable.`,
           {
             code: 'upstream_unavailable',
             status: 502,

@@ -86,7 +86,7 @@ describe('without hooks.onError', () => {
       [
         line(
           `upstream_unavailable (status 502): The model server could not be reached. Model server: 127.0.0.1:${port}. Cause: Error: connect ECONNREFUSED 127.0.0.1:${port}.`,
-          `Is the model server running at http://127.0.0.1:${port}? If so, set baseURL (or OPENAI_BASE_URL) to its address.`,
+          `Is the model server running at http://127.0.0.1:${port}? If it is elsewhere, set baseURL (or OPENAI_BASE_URL) to its address.`,
           'upstream_unavailable',
         ),
       ],
@@ -99,6 +99,18 @@ describe('without hooks.onError', () => {
   ])('[F-09] a store that %s is warned of', async (_, options, status) => {
     const answered = await requested({ ...options, store: failing('put') });
     expect([answered, warned]).toEqual([status, [STORE_FAILED]]);
+  });
+
+  it('[F-09] an address without the API is warned of in whole sentences', async () => {
+    fake.reply({ status: 404, body: JSON.stringify({ detail: 'Not Found' }) });
+    await requested({ upstream: chatCompletionsUpstream({ baseURL: new URL(fake.baseURL).origin }) });
+    expect(warned).toEqual([
+      line(
+        `not_found (status 404): Not Found. Model server: ${hostOf(fake.baseURL)}. Cause: Error: The model server has no path /chat/completions: does baseURL lack '/v1' at its end?`,
+        "Set baseURL to where its API is, often with '/v1' at its end.",
+        'not_found',
+      ),
+    ]);
   });
 
   it('[F-09] a stream that breaks is warned of', async () => {

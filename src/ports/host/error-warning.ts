@@ -104,9 +104,9 @@ export function codeNameOf({ code }: Pick<ApiError, 'code'>): string {
 function textOf(error: ApiError, requestId: string, suppressed: number): string {
   const { code, status, message, server, cause } = error;
   const parts = [
-    `${code} (status ${status}): ${message}`,
+    `${code} (status ${status}): ${sentence(message)}`,
     ...(server === undefined ? [] : [`Model server: ${server}.`]),
-    ...(cause === undefined ? [] : [`Cause: ${causeText(cause, code)}.`]),
+    ...(cause === undefined ? [] : [`Cause: ${sentence(causeText(cause, code))}`]),
     `Request: ${requestId}.`,
     ...(suppressed === 0 ? [] : [`${suppressed} more of this code were not shown.`]),
     remedyFor(error).advice,
@@ -118,7 +118,13 @@ function textOf(error: ApiError, requestId: string, suppressed: number): string 
 /** A fault of unknown origin is shown with its stack. */
 function causeText(cause: unknown, code: string): string {
   const text = isError(cause) && code !== 'server_error' ? nameOf(cause) : inspect(cause, { depth: 2 });
-  return text.slice(0, CAUSE_CHARACTERS).replace(/\.$/, '');
+  return text.slice(0, CAUSE_CHARACTERS);
+}
+
+/** Texts of model servers and of libraries may end without a full stop, or with a line break. */
+function sentence(text: string): string {
+  const trimmed = text.trim();
+  return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
 /** Connection errors of several addresses have no message of their own. */

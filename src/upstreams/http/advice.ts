@@ -13,7 +13,7 @@ export interface AdviceSettings {
 
 /** Names the origin only: a path or a query may hold a secret. */
 export function addressAdvice({ baseURL, variables = 'OPENAI' }: AdviceSettings): string {
-  return `Is the model server running at ${baseURL.origin}? If so, set baseURL (or ${variables}_BASE_URL) to its address.`;
+  return `Is the model server running at ${baseURL.origin}? If it is elsewhere, set baseURL (or ${variables}_BASE_URL) to its address.`;
 }
 
 /** Names whose key was refused, since a host may expect its clients' keys to be passed on. */
