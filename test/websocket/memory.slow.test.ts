@@ -223,6 +223,6 @@ describe('a connection', () => {
     const failed = await talk.ask({ previous_response_id: id, temperature: 9 });
     const again = await talk.ask({ previous_response_id: id });
     await app.close();
-    expect([outcomeOf(failed), outcomeOf(again)]).toEqual(['integer_above_max_value', 'completed']);
+    expect([outcomeOf(failed), outcomeOf(again)]).toEqual(['decimal_above_max_value', 'completed']);
   });
 });

@@ -7,6 +7,9 @@ type Issue = z.core.$ZodIssue;
 /** Maximum characters of a client's value that a message quotes. */
 const PRINTED_CHARACTERS = 100;
 
+/** The message of a bound of a field that takes decimals: OpenAI calls 3 a decimal there, too. */
+export const DECIMAL = 'decimal';
+
 /** The error for the first issue; `at` is the path of the checked value in the request, `root` the value itself. */
 export function invalid(issues: readonly Issue[], root: unknown, at: readonly PropertyKey[] = []): ApiError {
   const issue = issues[0] as Issue;
@@ -60,7 +63,7 @@ function tooSmall(
   value: unknown,
 ): readonly [ErrorCode, string] {
   if (typeof value !== 'number') return ['invalid_value', `Invalid '${param}': it must not be empty.`];
-  const kind = Number.isInteger(issue.minimum) && Number.isInteger(value) ? 'integer' : 'decimal';
+  const kind = issue.message === DECIMAL ? 'decimal' : 'integer';
   return [
     `${kind}_below_min_value`,
     `Invalid '${param}': ${kind} below minimum value. Expected a value >= ${issue.minimum}, but got ${value} instead.`,
@@ -74,7 +77,7 @@ function tooBig(
 ): readonly [ErrorCode, string] {
   if (Array.isArray(value)) return tooLong(param, value.length, Number(issue.maximum));
   if (typeof value === 'number') {
-    const kind = Number.isInteger(value) ? 'integer' : 'decimal';
+    const kind = issue.message === DECIMAL ? 'decimal' : 'integer';
     const message = `${kind} above maximum value. Expected a value <= ${issue.maximum}, but got ${value} instead.`;
     return [`${kind}_above_max_value`, `Invalid '${param}': ${message}`];
   }

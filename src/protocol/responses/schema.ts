@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { lazily } from '../json/lazy-schema.ts';
 import { either, fields, kinds, list, listOf, textPairs } from '../json/schema-kinds.ts';
 import { itemSchemasOfKinds, toolSchemasOfKinds } from '../tool-calls/kinds.ts';
+import { DECIMAL } from './invalid.ts';
 
 /** OpenAI's limit. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
@@ -139,10 +140,10 @@ export const createSchema = lazily((z) => {
     parallel_tool_calls: flag,
     max_tool_calls: z.int().min(1).nullish(),
     max_output_tokens: z.int().min(16).nullish(),
-    temperature: z.number().min(0).max(2).nullish(),
-    top_p: z.number().min(0).max(1).nullish(),
-    presence_penalty: z.number().min(-2).max(2).nullish(),
-    frequency_penalty: z.number().min(-2).max(2).nullish(),
+    temperature: z.number().min(0, DECIMAL).max(2, DECIMAL).nullish(),
+    top_p: z.number().min(0, DECIMAL).max(1, DECIMAL).nullish(),
+    presence_penalty: z.number().min(-2, DECIMAL).max(2, DECIMAL).nullish(),
+    frequency_penalty: z.number().min(-2, DECIMAL).max(2, DECIMAL).nullish(),
     top_logprobs: z.int().min(0).max(20).nullish(),
     include: list().nullish(),
     text: z.object({ format: textFormat().nullish(), verbosity: optionalText }).nullish(),
