@@ -295,8 +295,8 @@ describe('memoryStore', () => {
     [{ ttlMs: 0 }, 'memoryStore: ttlMs must be a positive integer, got 0'],
     [{ ttlMs: null }, 'memoryStore: ttlMs must be a positive integer, got null'],
     [{ now: 5 }, 'memoryStore: now must be a function, got 5'],
-    [{ maxRespones: 5 }, "memoryStore: there is no option 'maxRespones', got 5"],
-    [{ constructor: 5 }, "memoryStore: there is no option 'constructor', got 5"],
+    [{ maxRespones: 5 }, "memoryStore: unknown option 'maxRespones'; known are maxResponses, maxBytes, ttlMs, now"],
+    [{ constructor: 5 }, "memoryStore: unknown option 'constructor'; known are maxResponses, maxBytes, ttlMs, now"],
     [null, 'memoryStore: options must be an object, got null'],
     ['redis', "memoryStore: options must be an object, got 'redis'"],
   ])('refuses %j with a TypeError that names the option and quotes the value', (options, message) => {

@@ -132,7 +132,7 @@ function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(DEFAULTS, name));
   if (unknown !== undefined)
-    throw new TypeError(`memoryStore: there is no option ${inspect(unknown)}, got ${inspect(given[unknown])}`);
+    throw new TypeError(`memoryStore: unknown option '${unknown}'; known are ${Object.keys(DEFAULTS).join(', ')}`);
   const settings = { ...DEFAULTS, ...given };
   for (const name of ['maxResponses', 'maxBytes', 'ttlMs'] as const) checkCount(name, settings[name]);
   if (typeof settings.now !== 'function') {
