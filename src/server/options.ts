@@ -208,7 +208,8 @@ const isProvider = (value: unknown) => withMethods('list', 'call')(value) === tr
 
 /** The checks of the shared options, to which a router adds its own. */
 export const coreChecks: Readonly<Record<string, OptionCheck>> = {
-  upstream: withMethods('stream'),
+  upstream: (value) =>
+    withMethods('stream')(value) === true || 'an object with stream, such as chatCompletionsUpstream({ baseURL })',
   store: withMethods('get', 'put', 'delete'),
   files: isFileStore,
   documents: withMethods('read'),

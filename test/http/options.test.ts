@@ -22,10 +22,16 @@ describe('a bad option', () => {
     [{ toString: 1 }, "responsesRouter: unknown option 'toString'; known are upstream, store"],
     [
       { upstream: 'http://localhost' },
-      "responsesRouter: upstream must be an object with stream, got 'http://localhost'",
+      "responsesRouter: upstream must be an object with stream, such as chatCompletionsUpstream({ baseURL }), got 'http://localhost'",
     ],
-    [{ upstream: null }, 'responsesRouter: upstream must be an object with stream, got null'],
-    [{ upstream: {} }, 'responsesRouter: upstream must be an object with stream, got {}'],
+    [
+      { upstream: null },
+      'responsesRouter: upstream must be an object with stream, such as chatCompletionsUpstream({ baseURL }), got null',
+    ],
+    [
+      { upstream: {} },
+      'responsesRouter: upstream must be an object with stream, such as chatCompletionsUpstream({ baseURL }), got {}',
+    ],
     [{ store: new Map() }, 'responsesRouter: store must be an object with get, put, delete, got Map(0) {}'],
     [{ store: false }, 'responsesRouter: store must be an object with get, put, delete, got false'],
     [{ scope: 'user' }, "responsesRouter: scope must be a function, got 'user'"],
