@@ -58,6 +58,13 @@ describe('diskFiles', () => {
     expect(filesBelow(folder)).toHaveLength(2);
   });
 
+  it('[X-14] leaves nothing of a deleted file that would have expired later', async () => {
+    const files = diskFiles({ folder });
+    const file = await stored(files, Buffer.from('x'), { expiresAt: Date.now() + 60 * 60 * 1000 });
+    expect(await files.delete(file)).toBe(true);
+    expect(filesBelow(folder)).toEqual([]);
+  });
+
   it('[X-14] ignores marks of expiry that it did not write', async () => {
     const files = diskFiles({ folder });
     mkdirSync(join(folder, 'expiring'));

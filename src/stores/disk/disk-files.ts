@@ -121,7 +121,10 @@ class DiskFiles implements FileStore {
 
   async delete(key: ResponseKey): Promise<boolean> {
     const file = await this.get(key);
-    return file !== undefined && (await this.remove(this.folderOf(key)));
+    if (!file || !(await this.remove(this.folderOf(key)))) return false;
+    // Otherwise the marks of deleted files would pile up, and each sweep reads the names of all.
+    if (file.expiresAt !== undefined) await rm(this.markOf(file, file.expiresAt), { force: true });
+    return true;
   }
 
   /** Renames the folder away first: only one of several concurrent calls succeeds, and no reader sees half of it. */
@@ -168,9 +171,13 @@ class DiskFiles implements FileStore {
   }
 
   /** Writes an empty file whose name has the file's expiry, so that a sweep need not read every description. */
-  private async mark({ scope, id }: ResponseKey, expiresAt: number): Promise<void> {
+  private async mark(key: ResponseKey, expiresAt: number): Promise<void> {
     await mkdir(this.marks, { recursive: true, mode: 0o700 });
-    await writeFile(join(this.marks, [Math.ceil(expiresAt), digest(scope), digest(id)].join('-')), '');
+    await writeFile(this.markOf(key, expiresAt), '');
+  }
+
+  private markOf({ scope, id }: ResponseKey, expiresAt: number): string {
+    return join(this.marks, [Math.ceil(expiresAt), digest(scope), digest(id)].join('-'));
   }
 
   private get marks(): string {
