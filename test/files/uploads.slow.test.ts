@@ -190,6 +190,31 @@ describe('the limits of uploads', () => {
     socket.destroy();
   });
 
+  it.each([
+    ['begins', 'usage'],
+    ['is written', 'put'],
+  ] as const)('[X-14] do not blame the client for a store that is slow while it %s', async (_, slow) => {
+    const files = memoryFiles();
+    async function* late(content: AsyncIterable<Uint8Array>) {
+      for await (const piece of content) {
+        await sleep(400);
+        yield piece;
+      }
+    }
+    const slowly: Pick<FileStore, 'usage' | 'put'> = {
+      usage: async (scope) => {
+        await sleep(400);
+        return files.usage(scope);
+      },
+      put: (upload) => files.put({ ...upload, content: late(upload.content) }),
+    };
+    await start({
+      files: Object.assign(Object.create(files), { [slow]: slowly[slow] }),
+      limits: { idleTimeoutMs: 100 },
+    });
+    expect((await post(app.base, [filePart('Hello'), PURPOSE])).status).toBe(200);
+  });
+
   it('[X-14] never let a tenant have more than its quota, however many uploads come at once', async () => {
     await start({ limits: { tenantBytes: 250_000, uploads: 100 } });
     const parts = [filePart('x'.repeat(100_000)), PURPOSE];

@@ -44,6 +44,8 @@ class UploadForm<Result> {
   /** Continues to read the body once the parser has taken the last piece. */
   private goOn: () => void = () => {};
   private isWriting = false;
+  /** Whether the client has sent the whole body. */
+  private isSent = false;
   private hasFailed = false;
   private stream: Readable | undefined;
   private storing: Promise<Result> | undefined;
@@ -125,6 +127,7 @@ class UploadForm<Result> {
       for (let at = 0; at < piece.byteLength; at += PIECE_BYTES) await this.write(piece.subarray(at, at + PIECE_BYTES));
       this.idle.refresh();
     }
+    this.isSent = true;
     if (!this.hasFailed) this.parser.end();
   }
 
@@ -139,9 +142,14 @@ class UploadForm<Result> {
   }
 
   private timeOut(): void {
-    // Backpressure: the client waits for the store, which has not read all of it.
-    if (this.isWriting && this.stream && this.stream.readableLength > 0) return void this.idle.refresh();
+    if (this.isStoreBusy()) return void this.idle.refresh();
     this.fail(new ApiError('upload_timeout', 'The upload timed out: the client sent no data for too long.'));
+  }
+
+  /** Whether the client waits for the store, which has not read all of the file that has arrived. */
+  private isStoreBusy(): boolean {
+    if (!this.stream) return false;
+    return this.isSent ? !this.stream.readableEnded : this.isWriting && this.stream.readableLength > 0;
   }
 
   private fail(error: unknown): void {
