@@ -119,6 +119,22 @@ describe('a vector store', () => {
     expect(await ask('POST', '/vector_stores', body)).toEqual(refusal);
   });
 
+  it('[X-14] is not made with more files than a vector store may have', async () => {
+    const small = await startVectorsApp({ router: { limits: { files: 1 } } });
+    try {
+      const files = await Promise.all(
+        ['a', 'b'].map(async (text) =>
+          small.client.files.create({ file: await textFile(text), purpose: 'assistants' }),
+        ),
+      );
+      const made = small.client.vectorStores.create({ file_ids: files.map(({ id }) => id) });
+      expect(await refusalOf(made)).toEqual([400, 'vector_store_quota_exceeded', null]);
+      expect((await small.client.vectorStores.list()).data).toEqual([]);
+    } finally {
+      await small.close();
+    }
+  });
+
   it('[X-14] is not made beyond the limit of a tenant', async () => {
     const made = await Promise.all(Array.from({ length: 4 }, () => app.client.vectorStores.create({})));
     expect(await ask('POST', '/vector_stores', {})).toEqual([400, 'vector_store_quota_exceeded', null]);

@@ -39,7 +39,10 @@ export class StoreFiles {
     this.limits = storeLimits;
   }
 
-  /** The files with their names. Throws `file_not_found` for the first that the tenant does not have. */
+  /**
+   * The files with their names; the vector store need not exist yet. Throws `file_not_found` for the first that the tenant does not
+   * have, and `vector_store_quota_exceeded`.
+   */
   async known(wanted: readonly WantedFile[], store: StoredVectorStore, { param, batch }: Lookup): Promise<NewFiles> {
     const createdAt = Date.now();
     const files: NewVectorFile[] = [];
@@ -51,6 +54,7 @@ export class StoreFiles {
       });
       files.push(...(await Promise.all(found)));
     }
+    await this.checkRoom(store, files);
     return { store, files, batch };
   }
 
@@ -60,10 +64,9 @@ export class StoreFiles {
     return file;
   }
 
-  /** Adds them, and lets them be indexed. Throws `vector_store_quota_exceeded`. */
+  /** Adds them, and lets them be indexed. */
   async store({ store, files, batch }: NewFiles): Promise<void> {
     const { index } = this.vectorStores;
-    await this.checkRoom(store, files);
     if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeOver(store);
     this.vectorStores.indexAdded(files.length);
     await this.vectorStores.touch(store);

@@ -68,7 +68,7 @@ class StoreEndpoints {
       ...{ name: wanted.name ?? '', metadata: wanted.metadata ?? {} },
       ...expiryMs(wanted.expires_after),
     };
-    // Checked first, so that a vector store with unknown files is not created.
+    // Checked first, so that a vector store with unknown or too many files is not created.
     const files = await this.firstFiles(wanted, store);
     await this.checkRoom(scope);
     await fromIndex(() => vectorStores.index.putStore(store, 'create'));
