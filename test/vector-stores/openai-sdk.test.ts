@@ -1,5 +1,5 @@
 /** OpenAI's own client on vector stores, over real HTTP. */
-import { CATS, filledStore, refusalOf, startVectorsApp, textFile, type VectorsApp } from './vectors-app.ts';
+import { CATS, filledStore, indexed, refusalOf, startVectorsApp, textFile, type VectorsApp } from './vectors-app.ts';
 
 let app: VectorsApp;
 
@@ -193,6 +193,16 @@ describe('OpenAI’s client', () => {
     expect((await files.list(store.id)).data).toEqual([]);
     const now = await app.client.vectorStores.retrieve(store.id);
     expect([now.file_counts.total, now.usage_bytes]).toEqual([0, 0]);
+  });
+
+  it('[X-14] lists the files that follow a page of deleted ones', async () => {
+    const { store, cats, rent } = await filledStore(app.client);
+    const { id: last } = await indexed(app.client, store.id, 'The last one.');
+    for (const { id } of [cats, rent]) await app.client.files.delete(id);
+    const listed: string[] = [];
+    for await (const { id } of app.client.vectorStores.files.list(store.id, { order: 'asc', limit: 1 }))
+      listed.push(id);
+    expect(listed).toEqual([last]);
   });
 });
 

@@ -1,7 +1,15 @@
 /** The endpoints of the files and batches of a vector store. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { pageQuery } from '../../ports/endpoints/item-pages.ts';
-import type { IndexingStatus, VectorBatch, VectorFile, VectorIndex } from '../../ports/vectors/vector-index.ts';
+import type {
+  IndexingStatus,
+  StoredVectorStore,
+  VectorBatch,
+  VectorFile,
+  VectorFilesQuery,
+  VectorIndex,
+  VectorPage,
+} from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newFileBatchId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
@@ -111,11 +119,24 @@ export class FileEndpoints {
     const status = statusIn(request.query);
     const store = await storeIn(request, this.index);
     const of = { ...query, ...(status ? { status } : {}), ...(batch ? { batch: batch.id } : {}) };
-    const page = await fromIndex(() => this.index.listFiles(store, of));
-    if (page.unknown) throw fileNotInStore(query.after ?? query.before, query.after === undefined ? 'before' : 'after');
-    const gone = await removeGone(page.entries.filter(isCompleted), this.settings.vectorStores);
-    const shown = page.entries.filter(({ id }) => !gone.has(id));
-    return jsonReply(listResource(shown.map(fileResource), page.hasMore));
+    const { entries, hasMore } = await this.keptFiles(store, of, request.signal);
+    return jsonReply(listResource(entries.map(fileResource), hasMore));
+  }
+
+  /** The page without files whose uploads are gone. It is full if others follow: SDKs end the list at a page without files. */
+  private async keptFiles(
+    store: StoredVectorStore,
+    query: VectorFilesQuery,
+    signal: AbortSignal,
+  ): Promise<VectorPage<VectorFile>> {
+    for (;;) {
+      signal.throwIfAborted();
+      const page = await fromIndex(() => this.index.listFiles(store, query));
+      const { after, before } = query;
+      if (page.unknown) throw fileNotInStore(after ?? before, after === undefined ? 'before' : 'after');
+      const gone = await removeGone(page.entries.filter(isCompleted), this.settings.vectorStores);
+      if (gone.size === 0) return page;
+    }
   }
 }
 
