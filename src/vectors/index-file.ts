@@ -15,6 +15,7 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
 import { chunkRanges } from './chunk-text.ts';
+import { embedTexts } from './embed-texts.ts';
 
 /** The stores, services and limits that indexing uses. */
 export interface IndexingParts {
@@ -61,9 +62,10 @@ export async function indexFile(
   const room = await roomFor(claim, parts);
   for (let from = claim.chunks; from < chunks.length; from += GROUP) {
     const texts = chunks.slice(from, from + GROUP);
-    const embeddings = await parts.embedder.embed(texts, signal);
+    const embeddings = await embedTexts(texts, parts.embedder, signal);
     signal.throwIfAborted();
-    const embedded = texts.map((text, at) => ({ text, embedding: embeddingAt(embeddings, at) }));
+    // The cast: there is one for each text.
+    const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));
     room.take(embedded);
     if (!(await parts.index.addChunks(claim, from, embedded))) return false;
     progress.stored = from + texts.length;
@@ -151,13 +153,6 @@ function deleted(): UnusableFile {
 /** Databases store neither NUL nor lone surrogates. */
 function storable(text: string): string {
   return wellFormed(text.includes('\0') ? text.replaceAll('\0', '') : text);
-}
-
-/** Checks the answer, because an embedder of the host's own may return anything. */
-function embeddingAt(embeddings: readonly Float32Array[], at: number): Float32Array {
-  const embedding = embeddings[at];
-  if (embedding instanceof Float32Array && embedding.length > 0 && embedding.every(Number.isFinite)) return embedding;
-  throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false });
 }
 
 /** How often a file is tried if a later attempt may succeed. */

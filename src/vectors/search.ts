@@ -9,6 +9,7 @@ import {
   type VectorIndex,
 } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { embedTexts } from './embed-texts.ts';
 import { fromIndex } from './from-index.ts';
 import { fuse } from './fuse.ts';
 import { removeGone } from './remove-gone.ts';
@@ -64,7 +65,7 @@ async function embedded(
 ): Promise<readonly Float32Array[]> {
   if (terms.weights.meaning === 0) return [];
   try {
-    return await embedder.embed(queries, signal);
+    return await embedTexts(queries, embedder, signal);
   } catch (cause) {
     signal.throwIfAborted();
     const message = cause instanceof EmbeddingError ? cause.message : 'The query could not be embedded.';
@@ -93,11 +94,11 @@ function otherModel(error: unknown): never {
   throw new ApiError('invalid_value', message, { param: 'vector_store_id', cause: error });
 }
 
-/** Each chunk once, with its best score. */
+/** Each chunk once, with its best score; a file that several vector stores have may be cut differently in each. */
 function bestOf(found: readonly FoundChunk[]): readonly FoundChunk[] {
   const best = new Map<string, FoundChunk>();
   for (const chunk of found) {
-    const key = `${chunk.file}\0${chunk.place}`;
+    const key = `${chunk.file}\0${chunk.place}\0${chunk.text}`;
     if (chunk.score > (best.get(key)?.score ?? -1)) best.set(key, chunk);
   }
   return [...best.values()].toSorted((one, other) => other.score - one.score);
