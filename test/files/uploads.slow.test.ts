@@ -60,6 +60,12 @@ describe('a form', () => {
       expect(path.slice(app.folder.length)).toMatch(/^\/tenants\/[0-9a-f]{64}\/[0-9a-f]{64}\/(content|file\.json)$/);
   });
 
+  it('[X-14] with half a surrogate pair in the name of its file has a replacement character there', async () => {
+    const form = formOf([filePart('x', 'name'), PURPOSE]).toString();
+    const odd = form.replace('filename="name"', "filename*=utf-16le''a%00%00%d8");
+    expect((await post(app.base, Buffer.from(odd))).json.filename).toBe('a\ufffd');
+  });
+
   it('[X-14] with an empty file is a file of no bytes', async () => {
     const { json } = await post(app.base, [filePart(''), PURPOSE]);
     const content = await send(app.base, `/files/${json.id}/content`);
@@ -134,6 +140,7 @@ describe('a form', () => {
     ['multipart/mixed; boundary=x', 415, 'unsupported_media_type'],
     ['multipart/form-data', 400, 'invalid_multipart'],
     ['multipart/form-data; boundary=', 400, 'invalid_multipart'],
+    ['multipart/form-data; title="; boundary=x"', 400, 'invalid_multipart'],
     [`multipart/form-data; boundary=${'b'.repeat(10_000)}`, 400, 'invalid_multipart'],
   ])('[X-14] of the type %.60s is refused', async (type, status, code) => {
     const { status: actual, json } = await post(app.base, [filePart('x'), PURPOSE], { 'content-type': type });

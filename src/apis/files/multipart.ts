@@ -7,7 +7,7 @@ import type { FileLimits } from './limits.ts';
 /** The parser of one form. */
 export type Busboy = InstanceType<BusboyConstructor>;
 
-/** Creates the parser of one form. */
+/** Creates the parser of one form. Throws `invalid_multipart`. */
 export type FormParser = (contentType: string) => Busboy;
 
 /** A part's own headers; with real clients they take two hundred bytes. */
@@ -37,7 +37,14 @@ export function formParser(owner: string, limits: FileLimits): FormParser {
       headerPairs: HEADER_PAIRS,
     },
   };
-  return (contentType) => new Parser({ ...settings, headers: { 'content-type': contentType } });
+  return (contentType) => {
+    try {
+      return new Parser({ ...settings, headers: { 'content-type': contentType } });
+    } catch (cause) {
+      // What looks like a boundary may be within the text of another parameter.
+      throw malformed('Its content type has no boundary.', cause);
+    }
+  };
 }
 
 /** The type of the form. Throws `unsupported_media_type` and `invalid_multipart`. */
