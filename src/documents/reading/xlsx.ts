@@ -27,14 +27,17 @@ export function readXlsx(zip: Zip, output: TextOutput, maxPages: number): void {
 function readSheet(zip: Zip, path: string, book: Book, output: TextOutput): void {
   let cell: Readonly<Record<string, string>> = {};
   let column = 0;
+  /** The column of the last cell that is shown. */
+  let last = 0;
   let value = '';
   let isValue = false;
   readPart(zip, path, {
     open(name, attributes) {
-      if (name === 'row') column = 0;
+      if (name === 'row') [column, last] = [0, 0];
       if (name === 'v' || name === 't') isValue = true;
       if (name !== 'c') return;
       cell = attributes;
+      column = columnOf(cell.r) ?? column + 1;
       value = '';
     },
     text(text) {
@@ -44,9 +47,8 @@ function readSheet(zip: Zip, path: string, book: Book, output: TextOutput): void
       if (name === 'v' || name === 't') isValue = false;
       if (name === 'row') output.break('\n');
       if (name !== 'c' || value === '') return;
-      const place = columnOf(cell.r) ?? column + 1;
-      if (column > 0 && place > column) output.add('\t'.repeat(place - column));
-      column = place;
+      if (last > 0 && column > last) output.add('\t'.repeat(column - last));
+      last = column;
       output.add(shown(value, cell, book));
     },
   });
