@@ -86,11 +86,25 @@ function isFile(part: JsonObject): part is FilePart {
 function plainName({ filename }: JsonObject): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  const plain = name.replace(/[\u0000-\u001f\u007f]/g, '').slice(-MAX_NAME);
+  const plain = endOf(name.replace(/[\u0000-\u001f\u007f]/g, ''));
   return /^\.*$/.test(plain) ? 'file' : plain;
 }
 
-const MAX_NAME = 200;
+/** File systems take names of at most 255 bytes, not characters; a number may be added. */
+const NAME_BYTES = 200;
+
+/** The end of the name, in whole characters. */
+function endOf(name: string): string {
+  const bytes = Buffer.from(name.slice(-NAME_BYTES));
+  let from = Math.max(0, bytes.length - NAME_BYTES);
+  while (isInCharacter(bytes[from])) from += 1;
+  return bytes.toString('utf8', from);
+}
+
+/** Whether the byte of UTF-8 is not the first of its character. */
+function isInCharacter(byte = 0): boolean {
+  return (byte & 0xc0) === 0x80;
+}
 
 function isPdf({ filename, file_data: data }: FilePart): boolean {
   return data.startsWith('data:application/pdf') || /\.pdf$/i.test(String(filename));

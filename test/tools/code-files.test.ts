@@ -33,6 +33,17 @@ describe('the files of a conversation', () => {
     );
   });
 
+  it.each([
+    ['of 255 Chinese characters', `${'字'.repeat(251)}.csv`, `${'字'.repeat(65)}.csv`],
+    ['of emoji', `${'😀'.repeat(120)}.csv`, `${'😀'.repeat(49)}.csv`],
+    ['of 300 letters', `${'n'.repeat(300)}.csv`, `${'n'.repeat(196)}.csv`],
+    ['with half a surrogate pair', '\ud83d.csv', '\ufffd.csv'],
+  ])('[T-11] have names that file systems take: %s', (_, filename, expected) => {
+    const conversation = [message(part(filename, base64('1')))];
+    expect(codeFiles(conversation).map(({ name }) => name)).toEqual([expected]);
+    expect(JSON.stringify(withNamedFiles(conversation, conversation))).toContain(`'${expected}'`);
+  });
+
   it('[T-11] are named in time in proportion, however many have one name', () => {
     const conversation = [message(...Array.from({ length: 40_000 }, (_, at) => part('a.csv', base64(String(at)))))];
     const began = performance.now();
