@@ -42,14 +42,16 @@ function unicodeEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Copies as many files as fit; a script that needs another file reports it as missing. */
+/** Copies as many files as fit and the runtime takes; a script that needs another file reports it as missing. */
 async function putFiles(container: CodeContainer, folder: string, maxBytes: number): Promise<void> {
   let room = maxBytes;
   for (const path of await namesBelow(folder)) {
     const data = await bytesBelow(folder, path, room).catch(() => undefined);
     if (!data) continue;
     room -= data.length;
-    await container.put({ name: basename(path), data });
+    await container.put({ name: basename(path), data }).catch((error: unknown) => {
+      if (!container.alive) throw error;
+    });
   }
 }
 

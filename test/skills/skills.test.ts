@@ -177,6 +177,26 @@ describe('[A-38] a skill with a runtime', () => {
     expect(container?.codes.join()).toContain(String.raw`json.loads("[\"fill.py\",\"a\\\"b\",\"\u00e9\"]")`);
   });
 
+  it('runs it without the files that the runtime refuses, and not in a container that is gone', async () => {
+    const runtime = fakeRuntime();
+    const refusing = (isGone: boolean): CodeRuntime => ({
+      ...runtime,
+      async create() {
+        const container = await runtime.create(signal);
+        const put: typeof container.put = async (file) => {
+          if (file.name !== 'data.csv') return container.put(file);
+          if (isGone) await container.close();
+          throw new RangeError('The file is too large.');
+        };
+        return Object.assign(Object.create(container), { put });
+      },
+    });
+    const args = { run: 'scripts/fill.py' };
+    await run(refusing(false), args);
+    expect(runtime.made[0]?.puts).toEqual(['SKILL.md', 'forms.md', 'fill.py', 'fill.py']);
+    await expect(run(refusing(true), args)).rejects.toThrow('The file is too large.');
+  });
+
   it.each([
     ['another language', { run: 'scripts/fill.sh' }, 'Only Python files'],
     ['a file that is not there', { run: 'none.py' }, 'The skill has no file'],
