@@ -1,13 +1,17 @@
 /** Embeds texts, and checks the answer: an embedder of the host's own may return anything. */
 import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 
-/** The embeddings of the texts, in their order. Throws `EmbeddingError` if one is missing or has no finite numbers. */
+/**
+ * The embeddings of the texts, in their order. Throws `EmbeddingError` if one is missing or has no finite numbers, and the signal's
+ * reason at once, even if the embedder never answers.
+ */
 export async function embedTexts(
   texts: readonly string[],
   embedder: Embedder,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
-  const embeddings: unknown = await embedder.embed(texts, signal);
+  const embeddings: unknown = await untilAborted(signal, () => embedder.embed(texts, signal));
   if (areFor(texts, embeddings)) return embeddings;
   throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false });
 }

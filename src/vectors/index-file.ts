@@ -14,6 +14,7 @@ import {
 } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { chunkRanges } from './chunk-text.ts';
 import { embedTexts } from './embed-texts.ts';
 
@@ -103,7 +104,7 @@ async function chunksOf(
   const { scope, id, chunking } = file;
   const stored = await files.get({ scope, id });
   if (!stored) throw deleted();
-  const text = storable(await documents.read(documentOf(stored, files), signal));
+  const text = storable(await untilAborted(signal, () => documents.read(documentOf(stored, files), signal)));
   signal.throwIfAborted();
   const chunks = await cut(text, chunking, { most: fileChunks, signal });
   if (chunks.length === 0) throw new UnusableFile('invalid_file', 'The file has no text.');
