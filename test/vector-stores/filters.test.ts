@@ -1,4 +1,5 @@
 /** What is read of filters and of ranking options, which any client may send. */
+import { type AttributeFilter, matches } from '../../src/ports/vectors/attributes.ts';
 import { readFilter } from '../../src/vectors/read-filter.ts';
 import { searchTerms } from '../../src/vectors/search-terms.ts';
 
@@ -42,6 +43,18 @@ describe('a filter', () => {
     ['that is a list', [], 'filters'],
   ])('[X-14] %s is refused', (_, given, param) => {
     expect(faultOf(() => readFilter(given, 'filters'))).toEqual(['invalid_value', param]);
+  });
+
+  it('[X-14] of 49,500 values is compared with thousands of files in little time', () => {
+    const value = Array.from({ length: 500 }, (_, at) => `${'x'.repeat(100)}${at}`);
+    const filters = Array.from({ length: 99 }, () => ({ type: 'nin' as const, key: 'kind', value: [...value] }));
+    const filter: AttributeFilter = { type: 'and', filters };
+    const began = performance.now();
+    const found = Array.from({ length: 4000 }, (_, at) =>
+      matches(filter, { kind: at === 0 ? (value[499] ?? '') : `${at}` }),
+    );
+    expect(found.filter(Boolean)).toHaveLength(3999);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });
 

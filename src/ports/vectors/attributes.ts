@@ -38,9 +38,9 @@ export function matches(filter: AttributeFilter, attributes: Attributes): boolea
     case 'or':
       return filter.filters.some((each) => matches(each, attributes));
     case 'in':
-      return filter.value.some((each) => each === attributeOf(attributes, filter.key));
+      return isAmong(filter.value, attributeOf(attributes, filter.key));
     case 'nin':
-      return !filter.value.some((each) => each === attributeOf(attributes, filter.key));
+      return !isAmong(filter.value, attributeOf(attributes, filter.key));
     case 'eq':
       return attributeOf(attributes, filter.key) === filter.value;
     case 'ne':
@@ -48,6 +48,15 @@ export function matches(filter: AttributeFilter, attributes: Attributes): boolea
     default:
       return isInOrder(filter.type, compare(attributeOf(attributes, filter.key), filter.value));
   }
+}
+
+/** The lists of filters as sets, made once: a filter may hold 50,000 values, and it is compared with thousands of files. */
+const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+
+function isAmong(values: readonly unknown[], value: unknown): boolean {
+  const set = sets.get(values) ?? new Set(values);
+  sets.set(values, set);
+  return set.has(value);
 }
 
 function attributeOf(attributes: Attributes, key: string): string | number | boolean | undefined {
