@@ -1,12 +1,12 @@
-/** The columns of Excel workbooks whose cells do not name their position. */
+/** Excel workbooks as other programs write them: cells without their position, and other prefixes. */
 import { TextOutput } from '../../src/documents/reading/text-output.ts';
 import { readXlsx } from '../../src/documents/reading/xlsx.ts';
 import { Zip } from '../../src/documents/reading/zip.ts';
-import { xlsxOf } from './documents.ts';
+import { xlsxOf, zipOf } from './documents.ts';
 
-function textOf(rows: string): string {
+function textOf(workbook: Buffer): string {
   const output = new TextOutput(1_000_000);
-  readXlsx(new Zip(new Uint8Array(xlsxOf({ A: rows })), 1_000_000), output, 10);
+  readXlsx(new Zip(new Uint8Array(workbook), 1_000_000), output, 10);
   return output.toString();
 }
 
@@ -14,6 +14,21 @@ describe('a workbook', () => {
   it('[X-14] keeps its columns behind an empty cell that does not name its position', () => {
     const rows =
       '<row><c><v>1</v></c><c/><c><v>3</v></c></row><row><c r="B2"/><c><v>4</v></c><c r="E2"><v>5</v></c></row>';
-    expect(textOf(rows)).toBe('## A\n1\t\t3\n4\t\t5');
+    expect(textOf(xlsxOf({ A: rows }))).toBe('## A\n1\t\t3\n4\t\t5');
+  });
+
+  it('[X-14] has its sheets, whatever prefix names their relations', () => {
+    const workbook = zipOf(
+      {
+        name: 'xl/workbook.xml',
+        content: '<x:workbook><x:sheets><x:sheet name="A" d3p1:id="a"/></x:sheets></x:workbook>',
+      },
+      {
+        name: 'xl/_rels/workbook.xml.rels',
+        content: '<Relationships><Relationship Id="a" Target="a.xml"/></Relationships>',
+      },
+      { name: 'xl/a.xml', content: '<x:worksheet><x:row><x:c><x:v>1</x:v></x:c></x:row></x:worksheet>' },
+    );
+    expect(textOf(workbook)).toBe('## A\n1');
   });
 });

@@ -18,11 +18,17 @@ export function partsIn(zip: Zip, name: string, element: string, most: number) {
       if (opened !== element) return;
       if (parts.length === most)
         throw new DocumentError('file_too_large', `has more than ${most} pages, sheets or slides`);
-      const path = targets.get(attributes['r:id'] ?? '');
+      const path = targets.get(relationOf(attributes));
       if (path !== undefined) parts.push({ path, attributes });
     },
   });
   return parts;
+}
+
+/** The prefix is usually `r`, and each program may choose another. */
+function relationOf(attributes: Readonly<Record<string, string>>): string {
+  const name = Object.keys(attributes).find((each) => each.endsWith(':id'));
+  return name === undefined ? '' : (attributes[name] ?? '');
 }
 
 function relations(zip: Zip, name: string): ReadonlyMap<string, string> {
