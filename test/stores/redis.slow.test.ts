@@ -172,6 +172,16 @@ describeRedis('[X-06] redisStore', () => {
       }
     });
 
+    it("finds the positions of several event logs under a prefix of the client's own", async () => {
+      const prefixed = new Redis(server.url, { keyPrefix: 'app:' });
+      const { events } = redisStore({ client: prefixed });
+      const keys = ['a', 'b', 'c'].map((id) => ({ scope: 's', id }));
+      for (const key of keys) await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      const heads = await events.heads(keys);
+      prefixed.disconnect();
+      expect(heads).toEqual(keys.map(() => ({ epoch: 1, next: 0, ended: false })));
+    });
+
     it('[F-05] goes on with a conversation of an earlier release, which does not know its bytes', async () => {
       const { conversations } = redisStore({ client });
       const made = { scope: 's', id: 'c', createdAt: 0, metadata: {} };

@@ -51,10 +51,13 @@ for place = tonumber(ARGV[1]), tonumber(head[2]) - 1 do
 end
 return { head, texts }`);
 
-// The other keys are of the same scope, and so on the same node.
+// The other keys are of the same scope, and so on the same node. They begin as the first one does, because a client may
+// put a prefix before keys, and never before arguments.
 const HEADS = redisScript(`
-local heads = {}
-for each = 0, #ARGV do heads[each + 1] = redis.call('HMGET', ARGV[each] or KEYS[1], 'epoch', 'next', 'ended') end
+local heads, start = { redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended') }, string.match(KEYS[1], '^.*:')
+for each, name in ipairs(ARGV) do
+  heads[each + 1] = redis.call('HMGET', start .. string.match(name, '[^:]*$'), 'epoch', 'next', 'ended')
+end
 return heads`);
 
 const DELETE = redisScript(`return redis.call('UNLINK', KEYS[1])`);
