@@ -92,6 +92,8 @@ export class LogWriter {
 
   /** Takes a batch, with the state after it if there is one; resolves when the next one may be made. Rejects if writing is given up. */
   async add(batch: readonly TurnEvent[], state: TurnState | undefined): Promise<void> {
+    // What was given up is missing: nothing may stand behind it.
+    if (this.failure !== undefined) throw this.failure;
     const events = batch.filter(isNumbered);
     if (events.length === 0 || this.isLost) return;
     const torn = this.openCalls.size === 0 && this.canSplit ? events.findIndex(opensCall) : -1;
@@ -111,6 +113,7 @@ export class LogWriter {
 
   /** Writes this state, in which no call is being written, with everything before it; returns as `flush` does. */
   async keep(state: TurnState): Promise<boolean> {
+    if (this.failure !== undefined) throw this.failure;
     this.canSplit = true;
     if (!this.isLost) this.ready.push({ events: [], checkpoint: checkpointOf(state) });
     if (!this.isLost) this.writing ??= this.write();
