@@ -29,8 +29,9 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
     async (bytes) => {
       const load = () => queue(store).run(() => chainOf(store, key, limit, bytes));
       const [chain, isOwn] = await shared(store, `${limit}:${bytes}:${placeOf(key)}`, load);
-      // It may have ended since another request's load began.
-      return isOwn || !chain[0] || !isRunning(chain[0]) ? chain : load();
+      const [newest] = chain;
+      // It may have been stored, or have ended, since another request's load began.
+      return isOwn || (newest && !isRunning(newest)) ? chain : load();
     },
   );
 }

@@ -111,6 +111,20 @@ describe('loadChain', () => {
     expect(second?.[0]?.resource.status).toBe('completed');
   });
 
+  it('[F-05] finds a response for those who share a load that began before it was stored', async () => {
+    const { store, slow } = slowStore();
+    const storing: ResponseStore = {
+      ...slow,
+      async chain(key, limit, maxBytes) {
+        const found = await slow.chain?.(key, limit, maxBytes);
+        store.put(long('a'));
+        return found ?? [];
+      },
+    };
+    const chains = await Promise.all([1, 2].map(() => loadChain(storing, long('a'), 10, 32 * MIB)));
+    expect(chains.map(({ length }) => length)).toEqual([0, 1]);
+  });
+
   it.each([['with a chain'], ['without one']])(
     '[F-05] measures what a store %s gives that knows no bound',
     async (kind) => {
