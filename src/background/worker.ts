@@ -109,7 +109,7 @@ export class RunWorker implements BackgroundWorker {
       await log.delete(key);
       return 'ended';
     }
-    if (!isRunning(stored)) return this.endLog(log, stored, versionOf(stored) + 1);
+    if (!isRunning(stored)) return this.endLog(log, stored);
     const isOverdue = Date.now() > stored.createdAt + settings.limits.durationMs;
     const life = isOverdue ? undefined : new TakenOver(key, this.timeLeft(stored), this.parts.turns, signal);
     try {
@@ -197,8 +197,10 @@ export class RunWorker implements BackgroundWorker {
   }
 
   /** Ends the log of a response that has ended, with the events that its process could not write. */
-  private async endLog(log: EventLog, stored: StoredResponse, epoch: number): Promise<'ended'> {
-    const owned = { ...stored, version: epoch };
+  private async endLog(log: EventLog, stored: StoredResponse): Promise<'ended'> {
+    const [head] = await log.heads([stored]);
+    // The log is ahead of the response if an earlier attempt claimed it, and failed then.
+    const owned = { ...stored, version: Math.max(versionOf(stored), head?.epoch ?? 0) + 1 };
     const kept = await claimedIn(log, owned);
     if (typeof kept === 'string') await this.appendEnd(log, owned, NOTHING_KEPT, []);
     else if (!kept.ended) await this.appendEnd(log, owned, kept, endingOf(stored, kept));

@@ -104,6 +104,24 @@ function failingAtEnd(store: RouterOptions['store'], isKept: boolean): RouterOpt
   };
 }
 
+/** The store, whose log takes no events the first time. */
+function refusingOnce(store: RouterOptions['store']): RouterOptions['store'] {
+  if (!store?.events) throw new Error('No log.');
+  const { events } = store;
+  let isDown = true;
+  return {
+    ...store,
+    events: {
+      ...events,
+      append(key, append) {
+        if (!isDown) return events.append(key, append);
+        isDown = false;
+        throw new Error('down');
+      },
+    },
+  };
+}
+
 /** The store, whose log cannot be ended or deleted the first time. */
 function failingOnce(store: RouterOptions['store']): RouterOptions['store'] {
   if (!store?.events) throw new Error('No log.');
@@ -362,6 +380,23 @@ describe('a response whose process is gone', () => {
       ['Hello'],
       1,
     ]);
+  });
+
+  it('[S-18] has the end that was stored where the log failed when it was to be written', async () => {
+    const kept = store;
+    const isKept = new Promise<void>((resolve) => {
+      store = slowly(keepingOnce(kept, resolve));
+    });
+    const one = await join();
+    store = refusingOnce(kept);
+    await join();
+    model.reply({ body: textStream('Hello') });
+    const id = await begun(one);
+    await isKept;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('released');
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello']]);
   });
 
   it.each([
