@@ -3,6 +3,7 @@
 import type { Limits } from '../ports/limits.ts';
 import {
   fromStore,
+  hasFailed,
   isRunning,
   isUnstored,
   type MaybePromise,
@@ -71,14 +72,6 @@ function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
     for (const item of output) items.push(item);
   }
   return items;
-}
-
-/**
- * A response is stored in this state only if it runs in the background. A conversation cannot continue from half an
- * answer.
- */
-function hasFailed({ resource: { status } }: StoredResponse): boolean {
-  return status === 'failed' || status === 'cancelled';
 }
 
 function notFound(id: string): ApiError {

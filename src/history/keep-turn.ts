@@ -3,6 +3,7 @@
 import { type KeepSettings, keep, kept } from '../ports/endpoints/keep.ts';
 import {
   fromStore,
+  hasFailed,
   isRunning,
   isUnstored,
   type ResponseKey,
@@ -30,9 +31,17 @@ export function keepTurn(turn: StoredTurn, ended: StoredEnd, settings: KeepSetti
   return keep(keptTurn(turn, ended), settings, requestId);
 }
 
-/** Thrown if a background turn was ended elsewhere, or deleted, before it could be stored. */
+/** Thrown if a background turn was ended elsewhere, taken over or deleted, before it could be stored. */
 export class TurnOverruled extends Error {
   override readonly name = 'TurnOverruled';
+  /** Whether another process goes on with the turn, or has ended it well: what was stored beside it is in use. */
+  readonly isTakenOver: boolean;
+
+  /** `now` is what is stored; undefined if it was deleted. */
+  constructor(now: StoredResponse | undefined) {
+    super('The response has been cancelled, deleted or taken over.');
+    this.isTakenOver = now !== undefined && !hasFailed(now);
+  }
 }
 
 /**
@@ -45,15 +54,15 @@ export async function keepEnd(
   { store, ...settings }: KeepSettings,
   requestId: string,
 ): Promise<void> {
-  let isEnded = true;
+  let ending: Ending | undefined;
   await kept(
     async () => {
-      isEnded = (await endRunning(store, turn, () => keptTurn(turn, ended), turn.version)).isEnded;
+      ending = await endRunning(store, turn, () => keptTurn(turn, ended), turn.version);
     },
     settings,
     requestId,
   );
-  if (!isEnded) throw new TurnOverruled('The response has been cancelled or deleted.');
+  if (ending?.isEnded === false) throw new TurnOverruled(ending.now);
 }
 
 /** The outcome of an attempt to end a response. */

@@ -155,6 +155,14 @@ export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resour
 }
 
 /**
+ * Whether it has ended without a whole answer, from which a conversation cannot continue. A response is stored in this
+ * state only if it runs in the background.
+ */
+export function hasFailed({ resource: { status } }: Pick<StoredResponse, 'resource'>): boolean {
+  return status === 'failed' || status === 'cancelled';
+}
+
+/**
  * Whether it is stored only so that its client can retrieve it: run in the background with `store: false`. It cannot be
  * continued.
  */

@@ -122,6 +122,21 @@ function refusingOnce(store: RouterOptions['store']): RouterOptions['store'] {
   };
 }
 
+/** The store, which waits before it replaces a response by its end. */
+function waitingAtEnd(store: RouterOptions['store'], onEnd: () => void, wait: Promise<void>): RouterOptions['store'] {
+  if (!store) throw new Error('No store.');
+  return {
+    ...store,
+    async replace(response, version) {
+      if (response.resource.status !== 'in_progress') {
+        onEnd();
+        await wait;
+      }
+      return (await store.replace?.(response, version)) === true;
+    },
+  };
+}
+
 /** The store, whose log cannot be ended or deleted the first time. */
 function failingOnce(store: RouterOptions['store']): RouterOptions['store'] {
   if (!store?.events) throw new Error('No log.');
@@ -397,6 +412,32 @@ describe('a response whose process is gone', () => {
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const whole = await settledOn(one, id);
     expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello']]);
+  });
+
+  it('[S-18] stays in its conversation where its first process ends it too late', async () => {
+    const kept = store;
+    let goOn = () => {};
+    const isLate = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const atEnd = new Promise<void>((resolve) => {
+      store = waitingAtEnd(kept, resolve, isLate);
+    });
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    store = kept;
+    const two = await join();
+    const conversation = (await send(`${two.url}/conversations`, 'POST')).body.id;
+    model.reply({ body: textStream('Hello') });
+    const id = await begun(one, { conversation });
+    const first = queue.hand(0, keyOf(id));
+    await atEnd;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    goOn();
+    await first.outcome;
+    const { data } = (await send(`${two.url}/conversations/${conversation}/items?order=asc`)).body;
+    const [{ status }, roles] = [await settledOn(two, id), (data as readonly JsonObject[]).map(({ role }) => role)];
+    expect([status, roles]).toEqual(['completed', ['user', 'assistant']]);
   });
 
   it.each([

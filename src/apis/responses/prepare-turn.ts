@@ -293,7 +293,7 @@ function keeper(
     try {
       await keepResponse(turn, { resource: keptFields(started, end), output: end.output }, settings, requestId);
     } catch (error) {
-      if (error instanceof TurnOverruled) await withdraw(end.output, key, added, settings);
+      if (error instanceof TurnOverruled && !error.isTakenOver) await withdraw(end.output, key, added, settings);
       throw error;
     }
   };
