@@ -77,14 +77,14 @@ class ResponsesEndpoints {
     this.followers = new Followers(settings.limits);
     const engine = settings.engine ?? inProcessEngine();
     this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
-      prepareForBackground(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
+      prepareForBackground(request, continued(settingsFor(settings, request)), life, { isLogged: true, resumed }),
     );
   }
 
   async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
     const own = settingsFor(this.settings, apiRequest);
     const prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) =>
-      prepareForBackground(request, own, life, { isLogged });
+      prepareForBackground(request, continued(own), life, { isLogged });
     if (wantsBackground(apiRequest)) return createInBackground(apiRequest, own, this.parts, prepare);
     if (own.durable && outlivesClient(apiRequest)) return createDurable(apiRequest, own, this.parts, prepare);
     return createResponse(apiRequest, own, this.turns);
@@ -161,6 +161,11 @@ class ResponsesEndpoints {
     if (!response) throw notFound(id);
     return settled(response, limits.durationMs);
   }
+}
+
+/** The settings of a response that another process continues if this one cannot: so it does, whatever the host wants of others. */
+function continued<Settings extends Pick<CoreSettings, 'engine' | 'onStoreError'>>(settings: Settings): Settings {
+  return settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
 }
 
 function noSubmission(): ApiError {
