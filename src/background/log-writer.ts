@@ -188,9 +188,8 @@ export class LogWriter {
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, LAST_RETRY_MS)) {
       try {
         const answer = log.append(key, append);
-        const isFirst = waitMs === FIRST_RETRY_MS;
-        if (!(await answer) && (isFirst || !(await this.isWritten(from + events.length)))) this.lose();
-        else this.written(events, state);
+        if ((await answer) || (await this.isWritten(from + events.length))) this.written(events, state);
+        else this.lose();
         return !isPromise(answer);
       } catch (error) {
         if (Date.now() + waitMs > this.deadline) throw error;
@@ -200,7 +199,7 @@ export class LogWriter {
     }
   }
 
-  /** Whether a write that seemed to fail has succeeded. */
+  /** Whether a write that is refused has succeeded before: this or a database's client repeats one whose answer was lost. */
   private async isWritten(next: number): Promise<boolean> {
     const [head] = await this.place.log.heads([this.place.key]);
     return head?.epoch === this.place.epoch && head.next === next;

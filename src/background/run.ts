@@ -258,13 +258,22 @@ export class BackgroundRun implements Run {
 
   /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */
   private async kept(keeping: Promise<void>): Promise<void> {
+    const { goesOnElsewhere } = this.parts.keeper;
     try {
       await keeping;
     } catch (error) {
-      if (error instanceof TurnOverruled) void this.stop();
-      else if (this.parts.keeper.goesOnElsewhere && isStoreError(error)) this.leaveUnkept(error);
+      // Nobody else ends it well: a database's client repeated the command, because its first answer was lost.
+      if (error instanceof TurnOverruled && error.isTakenOver && !goesOnElsewhere) return;
+      if (error instanceof TurnOverruled) this.leaveEnded();
+      else if (goesOnElsewhere && isStoreError(error)) this.leaveUnkept(error);
       throw error;
     }
+  }
+
+  /** It may be this process itself that has ended it, as above: the next one to claim it sees to the end of the log. */
+  private leaveEnded(): void {
+    this.isUnkept = true;
+    void this.stop();
   }
 }
 

@@ -276,7 +276,7 @@ function isElsewhere(error: unknown): boolean {
 async function claimedIn(log: EventLog, owned: StoredResponse): Promise<ReadLog | string> {
   try {
     const claimed = await log.claim(owned, versionOf(owned));
-    if (!claimed) return 'Its events are no longer kept.';
+    if (!claimed) return await whyUnclaimed(log, owned);
     const { request, ended, next } = claimed;
     // The cast: only this package writes these texts.
     const state: LoggedState = claimed.state === '' ? { tries: 0 } : (JSON.parse(claimed.state) as LoggedState);
@@ -289,6 +289,16 @@ async function claimedIn(log: EventLog, owned: StoredResponse): Promise<ReadLog 
 }
 
 const UNREADABLE = 'Its events cannot be read.';
+
+/**
+ * Throws if the log is this process's after all, so that it is claimed again: a database's client repeats a command whose
+ * answer was lost.
+ */
+async function whyUnclaimed(log: EventLog, owned: StoredResponse): Promise<string> {
+  const [head] = await log.heads([owned]);
+  if (head?.epoch === versionOf(owned)) throw new Error('The answer to a claim of an event log was lost.');
+  return 'Its events are no longer kept.';
+}
 
 /** Writes the state alone; returns whether the log still is this process's. */
 async function keepState(log: EventLog, { stored, next, state }: OwnedLog): Promise<boolean> {

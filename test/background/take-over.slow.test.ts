@@ -137,6 +137,30 @@ function waitingAtEnd(store: RouterOptions['store'], onEnd: () => void, wait: Pr
   };
 }
 
+/** The store over a client that loses the first answer to such a command, and sends the command again, as ioredis does. */
+function repeating(store: RouterOptions['store'], command: 'append' | 'claim' | 'replace'): RouterOptions['store'] {
+  if (!store?.events) throw new Error('No log.');
+  const { events } = store;
+  let isLost = false;
+  const sent = async <Result>(isMeant: boolean, work: () => Result | Promise<Result>): Promise<Result> => {
+    if (isMeant && !isLost) await work();
+    isLost ||= isMeant;
+    return work();
+  };
+  return {
+    ...store,
+    async replace(response, version) {
+      const isEnd = response.resource.status !== 'in_progress';
+      return (await sent(command === 'replace' && isEnd, () => store.replace?.(response, version))) === true;
+    },
+    events: {
+      ...events,
+      append: (key, append) => sent(command === 'append' && append.from > 0, () => events.append(key, append)),
+      claim: (...given) => sent(command === 'claim', () => events.claim(...given)),
+    },
+  };
+}
+
 /** The store, whose log cannot be ended or deleted the first time. */
 function failingOnce(store: RouterOptions['store']): RouterOptions['store'] {
   if (!store?.events) throw new Error('No log.');
@@ -577,6 +601,41 @@ describe('a response whose process is gone', () => {
     await queue.hand(1, keyOf(id)).outcome;
     const whole = await settledOn(one, id);
     expect([whole.status, textsOf(whole)]).toEqual(['completed', ['a', 'a', 'a', 'a', 'a', 'a', '!']]);
+  });
+});
+
+describe('a response whose database receives a command twice', () => {
+  it.each([
+    ['append', ['ended']],
+    ['replace', ['released', 'ended']],
+  ] as const)('[S-18] ends once, where the command is %s', async (command, outcomes) => {
+    queue = new HandQueue({ runsAtOnce: false });
+    store = repeating(store, command);
+    const one = await join();
+    model.reply({ body: textStream('Hello') });
+    const id = await begun(one);
+    for (const outcome of outcomes) expect(await queue.hand(0, keyOf(id)).outcome).toBe(outcome);
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello']]);
+  });
+
+  it('[S-18] is taken over, where the command is claim', async () => {
+    const one = await join();
+    store = repeating(store, 'claim');
+    await join();
+    const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('released');
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello', ' there']]);
+  });
+
+  it('[S-18] ends for its reader where no other process goes on with it', async () => {
+    store = repeating(store, 'replace');
+    const one = await join({ engine: undefined, durable: true });
+    model.reply({ body: textStream('Hello') });
+    const stream = parseStream(await (await ask(one.url, { stream: true })).text());
+    expect(stream.events.at(-1)?.type).toBe('response.completed');
   });
 });
 
