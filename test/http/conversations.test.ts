@@ -188,6 +188,14 @@ describe('a response in a conversation', () => {
     expect(await wordsIn(id)).toEqual(['Add.', 'function_call', 'function_call_output', '3']);
   });
 
+  it('[S-17] keeps one item of an id that the input has twice, so that its pages end', async () => {
+    const { id: conversation } = await client.conversations.create();
+    const input = [1, 2].map((number) => ({ ...says('user', `Question ${number}`), id: 'msg_same' }));
+    fake.reply({ body: textStream('Answer') });
+    await client.responses.create({ model: 'm', conversation, input });
+    expect(await wordsIn(conversation)).toEqual(['Question 1', 'Answer']);
+  });
+
   it('[S-17] [P-12] is added before its last event is sent, and not at all where it failed', async () => {
     const { id } = await client.conversations.create();
     fake.reply(

@@ -285,7 +285,7 @@ function keeper(
   const keepResponse = background === true || turn.version !== undefined ? keepEnd : keepTurn;
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
-    const added = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
+    const added = conversation ? newIn(conversation.known, [...input, ...end.output]) : [];
     const key = { scope, id: conversation?.id ?? '' };
     if (conversation) await extend(settings, extensionOf(key, added, settings), requestId);
     if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
@@ -297,6 +297,16 @@ function keeper(
       throw error;
     }
   };
+}
+
+/** The items that a conversation lacks, each once: its pages continue after an id, so no two of its items may share one. */
+function newIn(known: ReadonlySet<unknown>, items: readonly Item[]): readonly Item[] {
+  const taken = new Set(known);
+  return items.filter(({ id }) => {
+    const isNew = !taken.has(id);
+    taken.add(id);
+    return isNew;
+  });
 }
 
 /**
