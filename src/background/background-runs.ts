@@ -2,7 +2,7 @@
 
 import { keptTurn, untilEnded } from '../history/keep-turn.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
-import type { EventLog } from '../ports/background/event-log.ts';
+import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
@@ -11,7 +11,7 @@ import { fromStore, type ResponseKey, type StoredResponse, versionOf } from '../
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { PullStream } from '../streams/pull-stream.ts';
-import { readAll } from './event-text.ts';
+import { type NumberedEvent, readAll } from './event-text.ts';
 import { type Following, LogFollower } from './log-follower.ts';
 import { LogWatch } from './log-watch.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
@@ -106,7 +106,7 @@ export class BackgroundRuns {
     const { log } = this;
     const output: OutputItem[] = [];
     if (!log) return output;
-    for (const event of await fromStore(() => readAll(log, { scope, id })))
+    for (const event of await fromStore(() => readableIn(log, { scope, id })))
       if (event.type === 'item-end') output[event.index] = event.item;
     return output;
   }
@@ -150,5 +150,15 @@ export class BackgroundRuns {
   private async forget({ scope, id }: ResponseKey): Promise<void> {
     await fromStore(() => this.settings.store.delete({ scope, id }));
     await this.forgetEvents({ scope, id });
+  }
+}
+
+/** The events of a log; none if it cannot be read, which must not keep a response from being cancelled. */
+async function readableIn(log: EventLog, key: ResponseKey): Promise<readonly NumberedEvent[]> {
+  try {
+    return await readAll(log, key);
+  } catch (error) {
+    if (error instanceof ApiError || isUnreadable(error)) return [];
+    throw error;
   }
 }

@@ -717,6 +717,17 @@ describe('a response whose log cannot be read', () => {
   });
 });
 
+describe('a response whose log cannot be read where it is cancelled', () => {
+  it('[S-18] is cancelled all the same', async () => {
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    const id = await begun(one);
+    await store?.events?.append(keyOf(id), { epoch: 1, from: 0, events: ['no event'], state: '{"tries":1}' });
+    const { status, body } = await send(`${one.url}/responses/${id}/cancel`, 'POST');
+    expect([status, body.status, body.output]).toEqual([200, 'cancelled', []]);
+  });
+});
+
 describe('a response whose log was evicted while it runs', () => {
   it('[S-18] stops, and is stored as failed', async () => {
     queue = new HandQueue({ runsAtOnce: false });
