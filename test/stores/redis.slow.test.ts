@@ -1,5 +1,6 @@
 /** The Redis store: the contract that every store keeps, over both of Node's clients, and what is Redis' own. */
 import { createHash } from 'node:crypto';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster } from 'redis';
@@ -223,6 +224,20 @@ describeRedis('[X-06] redisStore', () => {
       expect(await client.dbSize()).toBe(0);
     });
 
+    it('adds items once to a conversation, although the client repeats the command after a lost answer', async () => {
+      const proxy = await startProxy(server);
+      const cutOff = new Redis(proxy.port, '127.0.0.1').on('error', () => {});
+      const { conversations } = redisStore({ client: cutOff });
+      const key = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      await conversations.append(key, [{ type: 'message', id: 'a' }]);
+      proxy.loseNextAnswer();
+      expect(await conversations.append(key, [{ type: 'message', id: 'b' }])).toBe(true);
+      expect((await conversations.items(key)).map(({ id }) => id)).toEqual(['a', 'b']);
+      cutOff.disconnect();
+      await proxy.close();
+    });
+
     it('[F-19] takes an append of more items than a call takes arguments', async () => {
       const { conversations } = redisStore({ client });
       const key = { scope: 's', id: 'c' };
@@ -295,6 +310,31 @@ describeRedis('[X-06] redisStore', () => {
     });
   });
 });
+
+/** A way to the server that can be cut off between a command and its answer. */
+async function startProxy({ url }: Service) {
+  let isLosing = false;
+  const proxy = createServer((client) => {
+    const upstream = connectTo(Number(new URL(url).port), '127.0.0.1');
+    const end = () => [client, upstream].map((socket) => socket.destroy());
+    for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
+    client.pipe(upstream);
+    upstream.on('data', (bytes) => {
+      if (!isLosing) return void client.write(bytes);
+      isLosing = false;
+      end();
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  return {
+    // The cast: it listens to a port.
+    port: (proxy.address() as AddressInfo).port,
+    loseNextAnswer: () => {
+      isLosing = true;
+    },
+    close: () => new Promise((resolve) => proxy.close(resolve)),
+  };
+}
 
 /** Two nodes that are one cluster, each with half of the slots. */
 async function startCluster() {

@@ -64,11 +64,27 @@ const DELETE = redisScript(`
 redis.call('DEL', KEYS[1] .. ':index')
 return redis.call('DEL', KEYS[1])`);
 
+// ioredis repeats a command whose answer was lost: the list ends with these items then. Only ids tell that from new ones.
+const REPEATED = `
+local function isRepeated(length)
+  local texts = {}
+  for text in string.gmatch(ARGV[2], '[^\u001e]+') do
+    if string.sub(text, 1, 1) == '\\n' then return false end
+    texts[#texts + 1] = text
+  end
+  if #texts == 0 or #texts >= length then return false end
+  for place, text in ipairs(redis.call('LRANGE', KEYS[1], -#texts, -1)) do
+    if text ~= texts[place] then return false end
+  end
+  return true
+end`;
+
 // All items in one argument: clients and unpack() fail beyond some thousand. Nothing else runs while a script does.
-const APPEND = redisScript(`${HEAD}
+const APPEND = redisScript(`${HEAD}${REPEATED}
 local index, length = KEYS[1] .. ':index', redis.call('LLEN', KEYS[1])
 local head = redis.call('LINDEX', KEYS[1], 0)
 if not head then return 0 end
+if isRepeated(length) then return 1 end
 local bytes = bytesIn(head)
 for text in string.gmatch(ARGV[2], '[^\u001e]+') do bytes = bytes + #text end
 if bytes > tonumber(ARGV[3]) then return 2 end
