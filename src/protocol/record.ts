@@ -27,6 +27,16 @@ export function plainTextOf(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
+/** The message of what was thrown, or the value itself as text: functions of hosts may throw anything. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return String(isRecord(thrown) && typeof thrown.message === 'string' ? thrown.message : thrown);
+  } catch {
+    // `String` throws for an object without a prototype, for example.
+    return 'The error cannot be written as text.';
+  }
+}
+
 /** Whether the value is a promise. Not by `instanceof`: promises of other realms and libraries count. */
 export function isPromise<Value>(answer: Value | Promise<Value>): answer is Promise<Value> {
   return isRecord(answer) && typeof answer.then === 'function';

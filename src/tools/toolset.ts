@@ -6,7 +6,7 @@ import { listedTool, type ToolOwner, type Toolset, type ToolsetEntry } from '../
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf, thrownText } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
@@ -81,8 +81,8 @@ async function toolsOf(
     return tools.map((tool) => ({ provider, tool }));
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
-    note({ code: 'tool_dropped', message: `The tools of '${provider.name}' could not be listed: ${reason}` });
+    const message = `The tools of '${provider.name}' could not be listed: ${thrownText(error)}`;
+    note({ code: 'tool_dropped', message });
     return [];
   }
 }

@@ -157,9 +157,12 @@ describe('a provider', () => {
     });
   });
 
-  it('is noted by what it rejects with, though that is no error', async () => {
-    const { notes } = await offeredBy([listing('mail', () => Promise.reject('offline'))]);
-    expect(notes).toEqual([{ code: 'tool_dropped', message: "The tools of 'mail' could not be listed: offline" }]);
+  it.each([
+    ['offline', 'offline'],
+    [Object.create(null), 'The error cannot be written as text.'],
+  ])('is noted by what it rejects with, though that is no error', async (thrown, words) => {
+    const { notes } = await offeredBy([listing('mail', () => Promise.reject(thrown))]);
+    expect(notes).toEqual([{ code: 'tool_dropped', message: `The tools of 'mail' could not be listed: ${words}` }]);
   });
 
   it('[P-10] that fails because the turn has ended ends the offer with the turn’s reason', async () => {

@@ -200,6 +200,17 @@ describe('a call that fails', () => {
       'Not a city.',
     ],
     ['rejects with what is no error', () => Promise.reject('offline'), 'offline'],
+    ['rejects with a mere object', () => Promise.reject({ message: 'No host.' }), 'No host.'],
+    [
+      'rejects with an object that is no text',
+      () => Promise.reject(Object.create(null)),
+      'The error cannot be written as text.',
+    ],
+    [
+      'rejects with an error without words',
+      () => Promise.reject(Object.assign(new Error(), { message: 7 })),
+      'Error: 7',
+    ],
   ])('[T-06, B-14] is described in words where its provider %s', async (_, run, output) => {
     const error = { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: output }] };
     expect(await runCall(offered(run), '{}', contextOf())).toEqual({ output, failed: true, error });

@@ -2,7 +2,7 @@
 
 import { seldom } from '../../ports/host/warner.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, thrownText } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { RpcCode, RpcError } from '../shared/client/faults.ts';
 import type { Answer, Questions } from '../shared/client/questions.ts';
@@ -49,7 +49,7 @@ export function questionsFor(
         throw new TypeError('it must return an object');
       } catch (error) {
         // The host's own words are not the server's business.
-        if (!signal.aborted) failed(error instanceof Error ? error.message : String(error));
+        if (!signal.aborted) failed(thrownText(error));
         throw new RpcError(RpcCode.internalError, 'There is no answer.');
       }
     };

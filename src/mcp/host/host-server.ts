@@ -2,6 +2,7 @@
 
 import { seldom } from '../../ports/host/warner.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
+import { thrownText } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { McpCallError, noCredentials } from '../shared/call-error.ts';
 import { type McpChallenge, reportingChallenges } from '../shared/challenge.ts';
@@ -222,5 +223,5 @@ function refusal(error: unknown, last: McpChallenge | undefined): McpChallenge |
 }
 
 function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, 500);
+  return thrownText(error).slice(0, 500);
 }

@@ -1,6 +1,6 @@
 /** The reason why a call of a server-run tool failed: for clients in an `mcp_call`, and as text for a model. */
 import type { McpToolCallError } from '../../items.ts';
-import { isRecord } from '../../record.ts';
+import { isRecord, thrownText } from '../../record.ts';
 
 /** Codes of JSON-RPC and of the MCP SDKs. */
 export const INVALID_PARAMS = -32602;
@@ -21,7 +21,7 @@ export function executionError(text: string): McpToolCallError {
  * An error that a provider threw: with a `type` and a `code` it is used as it is, any other is a failure of the tool.
  */
 export function callErrorOf(thrown: unknown): McpToolCallError {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = thrownText(thrown);
   const { type, code } = isRecord(thrown) ? thrown : {};
   const isTyped = type === 'mcp_protocol_error' || type === 'http_error';
   return isTyped && typeof code === 'number' ? { type, code, message } : executionError(message);
