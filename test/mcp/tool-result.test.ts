@@ -110,7 +110,15 @@ describe('toToolResult', () => {
   });
 
   it('names what it does not know', () => {
-    expect(content({ type: 'hologram', data: 'AAAA' })).toBe('[hologram left out]');
+    expect(content({ type: 'hologram', data: 'AAAA' }, {}, { type: { toString: 1 } })).toBe(
+      '[hologram left out]\n[block left out]\n[block left out]',
+    );
+  });
+
+  it('reads a text that is none as empty', () => {
+    expect(content({ type: 'text' }, { type: 'text', text: { toString: 1 } }, { type: 'text', text: 'kept' })).toBe(
+      '\n\nkept',
+    );
   });
 
   it('makes an empty text of nothing', () => {

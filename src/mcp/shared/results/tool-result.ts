@@ -84,7 +84,7 @@ function innerOf(block: JsonObject): JsonObject {
 function partOf(block: JsonObject): Part {
   switch (block.type) {
     case 'text':
-      return String(block.text);
+      return plainTextOf(block.text);
     case 'image':
       return binary('image', block.mimeType, block.data);
     case 'audio':
@@ -94,7 +94,7 @@ function partOf(block: JsonObject): Part {
     case 'resource_link':
       return described('resource link', block.name, block.mimeType, block.uri, block.description);
     default:
-      return described(String(block.type), 'left out');
+      return described(plainTextOf(block.type) || 'block', 'left out');
   }
 }
 
