@@ -40,9 +40,21 @@ describe('readToolList', () => {
 
   it('follows pages, but not for ever', async () => {
     let page = 0;
-    const endless: ListPage = async ({ cursor }) => ({ tools: [{ name: `t${page++}:${cursor}` }], nextCursor: 'more' });
+    const endless: ListPage = async ({ cursor }) => ({
+      tools: [{ name: `t${page++}:${cursor}` }],
+      nextCursor: `${page}`,
+    });
     const found = await names(endless);
-    expect([found.slice(0, 2), found.length, page]).toEqual([['t0:undefined', 't1:more'], 256, 256]);
+    expect([found.slice(0, 2), found.length, page]).toEqual([['t0:undefined', 't1:1'], 256, 256]);
+  });
+
+  it('asks a server that ignores cursors no more than twice', async () => {
+    let asked = 0;
+    const found = await names(async () => {
+      asked += 1;
+      return { tools: [{ name: 'a' }], nextCursor: 'more' };
+    });
+    expect([found, asked]).toEqual([['a'], 2]);
   });
 
   it('bounds the number of tools', async () => {
@@ -93,6 +105,7 @@ describe('readToolList', () => {
       null,
       { name: '' },
       { name: 7 },
+      { name: { toString: 1 } },
       { name: 'n'.repeat(257) },
       { name: 'huge', inputSchema: huge },
       { name: 'deep', inputSchema: deep },
@@ -100,7 +113,7 @@ describe('readToolList', () => {
       { name: 'good' },
       { name: 'good', description: 'again' },
     ];
-    expect(await list(tools)).toEqual({ tools: [{ name: 'good', server: 'x' }], unusable: '"" and 7 more' });
+    expect(await list(tools)).toEqual({ tools: [{ name: 'good', server: 'x' }], unusable: '"" and 8 more' });
   });
 
   it('[A-35] redacts descriptions and schemas', async () => {

@@ -269,7 +269,7 @@ describeRemote('a hostile server that a request brings', () => {
 
   it('[T-09] whose list has no end has 64 pages', async () => {
     let page = 0;
-    const site = await startScripted(() => ({ tools: [{ name: `t${page++}` }], nextCursor: 'more' }));
+    const site = await startScripted(() => ({ tools: [{ name: `t${page++}` }], nextCursor: `${page}` }));
     const app = await startRemoteApp(remoteFor([site]));
     app.fake.reply(says('Done.'));
     const { response } = await streamOf(app.url, { tools: [wireTool(brought(site))] });

@@ -2,7 +2,7 @@
 
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { printedId } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
 import type { ServerSettings } from './server-config.ts';
@@ -44,7 +44,7 @@ export async function readToolList(
   let unusable = 0;
   let first: unknown;
   for await (const json of rawTools(listPage)) {
-    if (isRecord(json) && !server.allows(String(json.name))) continue;
+    if (isRecord(json) && !server.allows(plainTextOf(json.name))) continue;
     const tool = providedTool(server, json);
     if (tool) room -= JSON.stringify(tool).length;
     if (tool && !byName.has(tool.name) && byName.size < TOOLS && room >= 0) byName.set(tool.name, tool);
@@ -88,8 +88,10 @@ async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
     const tools: readonly unknown[] = Array.isArray(result.tools) ? result.tools.slice(0, TOOLS + 1) : [];
     found += tools.length;
     yield* tools;
-    cursor = result.nextCursor;
-    if (typeof cursor !== 'string' || cursor === '') break;
+    const { nextCursor } = result;
+    // Some servers ignore cursors, and would answer with the same page until the time for connecting runs out.
+    if (typeof nextCursor !== 'string' || nextCursor === '' || nextCursor === cursor) break;
+    cursor = nextCursor;
   }
 }
 
