@@ -32,6 +32,13 @@ export interface McpServerStatus extends ConnectionStatus {
 /** The metadata and the progress of a call. */
 type ServerCall = Pick<ToolCall, 'name' | 'arguments' | 'outputBytes' | 'onProgress'>;
 
+/** A tool as it was listed when it was called: the list may change before its answer comes. */
+interface CalledTool {
+  readonly tool: ProvidedTool;
+  /** Whether it reads resources. */
+  readonly isResource: boolean;
+}
+
 /** The tools of one server. */
 export interface ServerTools {
   readonly label: string;
@@ -93,9 +100,9 @@ class CachedTools implements ServerTools {
   }
 
   async call(call: ServerCall, signal: AbortSignal): Promise<ToolResult> {
-    const answer = await this.answerOf(call, signal);
-    const result = this.resourceNames.has(call.name) ? resourceResult(answer) : answer;
-    const { outputSchema: schema } = this.toolOf(call.name) ?? {};
+    const { answer, called } = await this.answerOf(call, signal);
+    const result = called.isResource ? resourceResult(answer) : answer;
+    const { outputSchema: schema } = called.tool;
     const output = schema && { schema, check: CHECKS[this.settings.schemas] };
     return toToolResult(result, { redact: this.server.redact.content, maxBytes: call.outputBytes, output });
   }
@@ -175,24 +182,20 @@ class CachedTools implements ServerTools {
 
   private async answerOf(call: ServerCall, signal: AbortSignal) {
     try {
-      await this.find(call.name, signal);
-      return await this.request(call, signal);
+      const called = await this.find(call.name, signal);
+      return { called, answer: await this.request(call, called, signal) };
     } catch (error) {
       signal.throwIfAborted();
       throw toCallError(this.server, error);
     }
   }
 
-  private async find(name: string, signal: AbortSignal): Promise<void> {
+  private async find(name: string, signal: AbortSignal): Promise<CalledTool> {
     await untilAborted(signal, () => this.connection.session());
     if (!this.toolOf(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
-    if (!this.toolOf(name)) throw unknownTool(this.label, name);
-  }
-
-  private requestFor(name: string, args: JsonObject): McpRequest {
-    if (this.resourceNames.has(name)) return resourceRequest(name, args);
-    const inputSchema = this.toolOf(name)?.parameters;
-    return { method: 'tools/call', params: { name, arguments: args }, inputSchema };
+    const tool = this.toolOf(name);
+    if (!tool) throw unknownTool(this.label, name);
+    return { tool, isResource: this.resourceNames.has(name) };
   }
 
   /** Without the secrets of the server's config. */
@@ -206,8 +209,8 @@ class CachedTools implements ServerTools {
     return this.tools.find((tool) => tool.name === name);
   }
 
-  private async request({ name, arguments: args, onProgress }: ServerCall, signal: AbortSignal) {
-    const request = this.requestFor(name, args);
+  private async request({ arguments: args, onProgress }: ServerCall, called: CalledTool, signal: AbortSignal) {
+    const request = requestFor(called, args);
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());
       try {
@@ -219,4 +222,9 @@ class CachedTools implements ServerTools {
       }
     }
   }
+}
+
+function requestFor({ tool: { name, parameters: inputSchema }, isResource }: CalledTool, args: JsonObject): McpRequest {
+  if (isResource) return resourceRequest(name, args);
+  return { method: 'tools/call', params: { name, arguments: args }, inputSchema };
 }
