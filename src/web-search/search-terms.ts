@@ -44,7 +44,12 @@ function refuse(field: string): never {
 function domainOf(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > LONGEST_NAME) return undefined;
   const address = value.includes('://') ? value : `https://${value}`;
-  return URL.canParse(address) ? new URL(address).hostname.replace(/^\*\./, '') || undefined : undefined;
+  return URL.canParse(address) ? domainIn(address).replace(/^\*?\./, '') || undefined : undefined;
+}
+
+/** Names with a dot at their end are those without. */
+function domainIn(url: string): string {
+  return new URL(url).hostname.replace(/\.$/, '');
 }
 
 function locationIn(value: unknown): UserLocation | undefined {
@@ -59,7 +64,7 @@ function locationIn(value: unknown): UserLocation | undefined {
 export function isAllowed(url: string, { allowedDomains, blockedDomains }: SearchTerms): boolean {
   if (allowedDomains.length === 0 && blockedDomains.length === 0) return true;
   if (!URL.canParse(url)) return false;
-  const { hostname } = new URL(url);
+  const hostname = domainIn(url);
   const isIn = (domain: string) => hostname === domain || hostname.endsWith(`.${domain}`);
   return !blockedDomains.some(isIn) && (allowedDomains.length === 0 || allowedDomains.some(isIn));
 }

@@ -111,7 +111,10 @@ describe('a request with web_search', () => {
     const { tools, asked } = searching();
     const tool = {
       type: 'web_search',
-      filters: { allowed_domains: ['https://example.com/', 'Example.org'], blocked_domains: ['bad.example.com'] },
+      filters: {
+        allowed_domains: ['https://example.com/', 'Example.org', '.example.net', 'example.info.'],
+        blocked_domains: ['*.bad.example.com'],
+      },
       user_location: { type: 'approximate', city: 'Berlin', country: 'DE' },
       search_context_size: 'low',
     };
@@ -119,7 +122,7 @@ describe('a request with web_search', () => {
     expect(asked[0]).toMatchObject({
       query: 'pages',
       maxResults: 4,
-      allowedDomains: ['example.com', 'example.org'],
+      allowedDomains: ['example.com', 'example.org', 'example.net', 'example.info'],
       blockedDomains: ['bad.example.com'],
       userLocation: { city: 'Berlin', country: 'DE' },
     });
@@ -131,12 +134,13 @@ describe('a request with web_search', () => {
       ...PAGES,
       { url: 'https://notexample.com/', title: 'x', text: 'x' },
       { url: 'https://bad.example.com/', title: 'x', text: 'x' },
+      { url: 'https://bad.example.com./', title: 'x', text: 'x' },
       { url: 'javascript:alert(1)', title: 'x', text: 'x' },
       { text: 'Of any domain.' },
       'nothing',
     ];
     const { tools } = searching(() => given);
-    const filters = { allowed_domains: ['example.com'], blocked_domains: ['bad.example.com'] };
+    const filters = { allowed_domains: ['example.com'], blocked_domains: ['.bad.example.com'] };
     const body = { ...INCLUDING, tools: [{ type: 'web_search', filters }] };
     const { response } = await played({ tools }, [searches('pages'), says('Found.')], body);
     expect(response.output[0]).toMatchObject({ results: [PAGES[0]], action: { sources: [SOURCES[0]] } });
