@@ -73,8 +73,9 @@ describe('a server that goes wrong in a call', () => {
     ['garbage', protocolError(expect.stringMatching(/did not answer within 2000 ms|Connection closed/))],
     ['huge', protocolError(expect.stringMatching(/Connection closed|not available/))],
     ['endless', protocolError('The tool did not end within 3000 ms.')],
+    ['deaf', protocolError('Connection closed')],
   ])('[X-15] [P-14] fails that call alone: %s', async (fault, error) => {
-    const limits = fault === 'huge' ? PATIENT : HASTY;
+    const limits = fault === 'huge' || fault === 'deaf' ? PATIENT : HASTY;
     const { status, items, tools } = await turnWith(faulty(fault), { limits });
     expect([status, items]).toEqual(['completed', [FAILED(error), GOOD]]);
     await tools.close();

@@ -1,4 +1,5 @@
 /** MCP servers over stdio with one fault each: node mcp-faulty.mjs <fault>. */
+import { closeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const [, , fault] = process.argv;
@@ -50,6 +51,13 @@ function called(id, { _meta: { progressToken } = {} }) {
   }
 }
 
+/** The process goes on, and reads no further request. */
+function closeInput() {
+  setInterval(() => {}, 1_000);
+  process.stdin.destroy();
+  closeSync(0);
+}
+
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params = {} } = JSON.parse(line);
   if (fault === 'hanging') return;
@@ -63,7 +71,9 @@ createInterface({ input: process.stdin }).on('line', (line) => {
         serverInfo: { name: 'bad', version: '1' },
       },
     });
-  else if (method === 'tools/list') say({ id, result: { tools: listed() } });
-  else if (method === 'tools/call') called(id, params);
+  else if (method === 'tools/list') {
+    say({ id, result: { tools: listed() } });
+    if (fault === 'deaf') closeInput();
+  } else if (method === 'tools/call') called(id, params);
   else if (id !== undefined) say({ id, error: { code: -32601, message: 'Method not found' } });
 });

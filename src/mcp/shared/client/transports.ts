@@ -16,14 +16,16 @@ interface SdkProcessOptions {
   readonly maxBufferSize: number;
 }
 
+interface ClosableTransport {
+  onerror?: ((error: Error) => void) | undefined;
+  close(): Promise<void>;
+}
+
 /** The classes of one package. */
 interface TransportClasses {
-  readonly StdioClientTransport: new (options: SdkProcessOptions) => object;
+  readonly StdioClientTransport: new (options: SdkProcessOptions) => ClosableTransport;
   readonly StreamableHTTPClientTransport: new (url: URL, options: SdkHttpOptions) => object;
-  readonly SSEClientTransport: new (
-    url: URL,
-    options: SdkHttpOptions,
-  ) => { onerror?: ((error: Error) => void) | undefined; close(): Promise<void> };
+  readonly SSEClientTransport: new (url: URL, options: SdkHttpOptions) => ClosableTransport;
   readonly SseError: new (...args: never[]) => Error;
   readonly getDefaultEnvironment: () => Record<string, string>;
 }
@@ -31,14 +33,20 @@ interface TransportClasses {
 /** Transports that are not started yet. The casts: the SDKs' types are not written for `exactOptionalPropertyTypes`. */
 export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'> {
   return {
-    processTransport: ({ env, args, cwd, ...options }) =>
-      new sdk.StdioClientTransport({
+    processTransport({ env, args, cwd, ...options }) {
+      const transport = new sdk.StdioClientTransport({
         ...options,
         args: [...args],
         env: { ...sdk.getDefaultEnvironment(), ...env },
         ...(cwd === undefined ? {} : { cwd }),
         stderr: 'pipe',
-      }) as ProcessTransport,
+      });
+      // A process that has closed its input reads no request any more: each would wait until its time is up.
+      transport.onerror = (error) => {
+        if (isFailedWrite(error)) void transport.close();
+      };
+      return transport as ClosableTransport as ProcessTransport;
+    },
     streamableTransport: (url, options) =>
       new sdk.StreamableHTTPClientTransport(url, sdkOptions(options)) as SessionTransport,
     sseTransport(url, options) {
@@ -50,6 +58,10 @@ export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'
       return transport as Transport;
     },
   };
+}
+
+function isFailedWrite(error: Error): boolean {
+  return 'syscall' in error && error.syscall === 'write';
 }
 
 function sdkOptions({ fetch, authProvider }: HttpOptions): SdkHttpOptions {
