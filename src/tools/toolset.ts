@@ -117,9 +117,14 @@ function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
   return {
     name,
     ...(tool.description ? { description: tool.description } : {}),
-    ...(tool.parameters ? { parameters: tool.parameters } : {}),
+    ...(tool.parameters ? { parameters: withProperties(tool.parameters) } : {}),
     ...(tool.strict === undefined ? {} : { strict: tool.strict }),
   };
+}
+
+/** MCP servers may leave out `properties`, without which OpenAI refuses the whole request (openai/openai-agents-python#449). */
+function withProperties(schema: JsonObject): JsonObject {
+  return schema.type === 'object' && schema.properties === undefined ? { ...schema, properties: {} } : schema;
 }
 
 /** A tool that the model must find first, for the model and for clients. */

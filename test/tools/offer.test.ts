@@ -225,6 +225,15 @@ describe('the tools as they are reported', () => {
     ]);
   });
 
+  it('[T-02] gives the model a schema of an object with properties, which some servers leave out', async () => {
+    const parameters = { type: 'object', additionalProperties: false };
+    const { offer: tools } = await offeredBy([provider('files', { name: 'list', parameters })]);
+    expect([definitions(tools), newLists(tools, { conversation: [] }).get('files')]).toEqual([
+      [{ name: 'list', parameters: { ...parameters, properties: {} } }],
+      [{ name: 'list', input_schema: parameters }],
+    ]);
+  });
+
   it('[T-07] knows whose they are', async () => {
     expect(ownersOf(await offer())).toEqual(
       new Map([
