@@ -5,7 +5,7 @@ import { checkOptions } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import { zod } from '../protocol/json/packages.cjs';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { isParts } from './run-call.ts';
+import { isToolResult } from './run-call.ts';
 
 /** The context of a function call besides its arguments. `Req` is the host framework's request. */
 export interface ExecuteContext<Req = unknown>
@@ -133,8 +133,6 @@ function jsonSchemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObj
 
 function resultOf(value: unknown): ToolResult {
   if (typeof value === 'string') return { content: value };
-  if (isRecord(value) && (typeof value.content === 'string' || isParts(value.content))) {
-    return value as unknown as ToolResult;
-  }
+  if (isToolResult(value)) return value;
   return { content: JSON.stringify(value) ?? '' };
 }

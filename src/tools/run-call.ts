@@ -119,6 +119,7 @@ function outcomeOf(result: ToolResult, tool: ProvidedTool, maxBytes: number): To
   }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content)) return badResult('neither text nor parts');
   if (image !== undefined && !isImage(image)) return badResult('an image that is none');
+  if (![outputs, results, passages].every(isListOrNone)) return badResult('results that are no list of objects');
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
   const shown = {
@@ -150,7 +151,23 @@ function wholePart(part: JsonObject): JsonObject {
   return part.type === 'input_image' ? { detail: 'auto', ...part } : part;
 }
 
+/** Whether the value has the form of a result: an object of another kind may have a `content`, too. */
+export function isToolResult(value: unknown): value is ToolResult {
+  if (!isRecord(value)) return false;
+  const { content, isError, outputs, results, passages, image } = value;
+  return (
+    (typeof content === 'string' || isParts(content)) &&
+    (isError === undefined || typeof isError === 'boolean') &&
+    (image === undefined || isRecord(image)) &&
+    [outputs, results, passages].every(isListOrNone)
+  );
+}
+
+function isListOrNone(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every(isRecord));
+}
+
 /** Whether the value is a list of parts, each of some type. */
-export function isParts(value: unknown): value is readonly JsonObject[] {
+function isParts(value: unknown): value is readonly JsonObject[] {
   return Array.isArray(value) && value.every((part) => isRecord(part) && typeof part.type === 'string');
 }

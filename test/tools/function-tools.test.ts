@@ -191,6 +191,13 @@ describe('the answer of a function', () => {
       { title: 'Rome', content: ['one', 'two'] },
       { content: '{"title":"Rome","content":["one","two"]}' },
     ],
+    [
+      'an object that has a content, and more that is not of a result',
+      { content: 'Rome', results: 3 },
+      { content: '{"content":"Rome","results":3}' },
+    ],
+    ['the same with a text for an image', { content: 'a', image: 'b' }, { content: '{"content":"a","image":"b"}' }],
+    ['the same with a text for isError', { content: 'a', isError: 'b' }, { content: '{"content":"a","isError":"b"}' }],
     ['a list', [1, 'a'], { content: '[1,"a"]' }],
     ['a number', 0, { content: '0' }],
     ['false', false, { content: 'false' }],

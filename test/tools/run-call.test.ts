@@ -113,6 +113,18 @@ describe('a call of a tool', () => {
     );
     expect(outcome).toEqual(failure(-32603, 'The tool answered with neither text nor parts.'));
   });
+
+  it.each(['outputs', 'results', 'passages'])('[T-08, P-14] fails where %s are no list of objects', async (field) => {
+    const outcomes = [3, 'abc', [null]].map((value) =>
+      runCall(
+        offered(() => Promise.resolve({ content: 'page', [field]: value })),
+        '{}',
+        contextOf(),
+      ),
+    );
+    const failed = failure(-32603, 'The tool answered with results that are no list of objects.');
+    expect(await Promise.all(outcomes)).toEqual([failed, failed, failed]);
+  });
 });
 
 describe('arguments', () => {
