@@ -53,8 +53,16 @@ describe('toToolResult', () => {
     ['a bitmap', { ...image, mimeType: 'image/bmp' }, '[image image/bmp, 70 bytes]'],
     ['a type with a comma', { ...image, mimeType: 'image/png,x' }, '[image image/png,x, 70 bytes]'],
     ['bad base64', { ...image, data: '"><' }, '[image image/png, 2 bytes]'],
+    ['half a byte', { ...image, data: 'A' }, '[image image/png, 0 bytes]'],
   ])('[T-08] describes %s, which would fail the whole turn as an image', (_name, block, expected) => {
     expect(content(block)).toBe(expected);
+  });
+
+  it.each([
+    ['without its padding', PIXEL.replace(/=+$/, '')],
+    ['in lines', PIXEL.replace(/.{76}/g, '$&\n')],
+  ])('[T-08] mends an image that is written %s, which would fail the whole turn', (_name, data) => {
+    expect(content({ ...image, data })).toEqual([imagePart]);
   });
 
   const written = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }));

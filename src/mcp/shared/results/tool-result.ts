@@ -106,9 +106,15 @@ function resource({ uri, mimeType, text, blob }: JsonObject): Part {
 function binary(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
   const base64 = typeof data === 'string' ? data : '';
   const image = IMAGES.get(plainTextOf(mimeType).toLowerCase());
-  if (image && /^[A-Za-z0-9+/]+={0,2}$/.test(base64))
-    return { type: 'input_image', image_url: `data:${image};base64,${base64}` };
+  const bytes = image && paddedBase64(base64);
+  if (bytes) return { type: 'input_image', image_url: `data:${image};base64,${bytes}` };
   return described(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
+}
+
+/** As every decoder reads it: whole, and without the line breaks that some servers write; empty for other text. */
+function paddedBase64(data: string): string {
+  const text = data.replace(/\s+/g, '');
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64').toString('base64') : '';
 }
 
 /** The images that all models which see can read; because of another format, they refuse the whole request. */
