@@ -88,6 +88,33 @@ describe('a request over streamable HTTP', () => {
     expect([messages, broken()]).toEqual([[FAILED], 1]);
   });
 
+  it.each<[string, object]>([
+    ['no result', { jsonrpc: '2.0', id: 1, result: null }],
+    ['an error without words', { jsonrpc: '2.0', id: 1, error: { code: 1 } }],
+    ['an error without a code', { jsonrpc: '2.0', id: 1, error: { code: 'E', message: 'no' } }],
+    ['no version', { id: 1, result: {} }],
+    ['an odd id', { jsonrpc: '2.0', id: { toString: 1 }, result: {} }],
+  ])('[T-01] fails when its stream ends with an answer that the SDK leaves out: %s', async (_what, answer) => {
+    const { transport, messages, broken } = await connect((response) => events(response, event(answer)).end());
+    await transport.send(REQUEST);
+    await until(() => messages.length > 0);
+    expect([messages, broken()]).toEqual([[FAILED], 1]);
+  });
+
+  it('is answered by a server that writes its id as text', async () => {
+    const answer = { ...RESULT, id: '1' };
+    let ended = false;
+    const { transport, messages, broken } = await connect((response) => {
+      response.once('close', () => {
+        ended = true;
+      });
+      events(response, event(answer)).end();
+    });
+    await transport.send(REQUEST);
+    await until(() => messages.length > 0 && ended);
+    expect([messages, broken()]).toEqual([[answer], 0]);
+  });
+
   it('is resumed where the server allows it', async () => {
     const { transport, messages, seen, broken } = await connect(
       (response) => void events(response, 'id: e1\ndata: \n\n').end(),

@@ -1,7 +1,7 @@
 /** Ensures that every request over streamable HTTP ends, even if its event stream does not. */
 import { randomUUID } from 'node:crypto';
 import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import type { Fetch } from './client/mcp-client.ts';
 import { eventReader, isEventStream, tapped } from './http-pool.ts';
 
@@ -183,9 +183,13 @@ function messageOf(body: unknown): Posted {
   return { cancelled: message.params.requestId as RequestId };
 }
 
-/** The kind of an event's data for this request. */
+/** The kind of an event's data for this request; undefined, too, for a malformed answer, which the SDK would leave out. */
 function answerTo(id: RequestId, data: string): 'result' | 'error' | undefined {
   const message = objectIn(data);
-  if (!message || message.id !== id || message.method !== undefined) return undefined;
-  return message.result === undefined ? 'error' : 'result';
+  // The SDK takes the number as text for the number.
+  if (!message || plainTextOf(message.id) !== String(id) || message.method !== undefined) return undefined;
+  const { jsonrpc, result, error } = message;
+  if (jsonrpc !== '2.0') return undefined;
+  if (isRecord(result)) return 'result';
+  return isRecord(error) && Number.isSafeInteger(error.code) && typeof error.message === 'string' ? 'error' : undefined;
 }
