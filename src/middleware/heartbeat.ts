@@ -12,7 +12,8 @@ import { speaksMessages } from './dialect.ts';
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 
 /**
- * Writes `: heartbeat` after `intervalMs` (15,000) without data, only between whole events of a plain event stream.
+ * Writes `: heartbeat` after `intervalMs` (15,000) without data, only between whole events of a plain event stream
+ * of undeclared length.
  * Only our own routers can number an event, so in another handler's stream `comment` and `keepalive` are both
  * comments, and `ping` is a `ping` event without a number; in a stream of Anthropic's API each is a `ping`. One of our routers behind it uses these options instead.
  * Throws a `TypeError` for a bad option.
@@ -32,7 +33,8 @@ export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
     const own: WantedHeartbeat = speaksMessages(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
     keepContext(res, { ...contextOf(res), heartbeat: wanted });
     onHead(res, (head, layer) => {
-      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) startHeartbeat(res, layer, own);
+      const isOpen = isEventStream(head) && !head.compressed && !head.measured;
+      if (isOpen && !contextOf(res).handled) startHeartbeat(res, layer, own);
     });
     next();
   };

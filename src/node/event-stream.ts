@@ -11,6 +11,8 @@ export interface AnswerHead {
   readonly plain: boolean;
   /** Whether a middleware in front compresses them, and therefore buffers them. */
   readonly compressed: boolean;
+  /** Whether the head declares their number, so that a client stops reading there. */
+  readonly measured: boolean;
 }
 
 /** What happens to the answer's bytes at one middleware: one in front of it may compress them later. */
@@ -18,17 +20,15 @@ export type Layer = Pick<ServerResponse, 'write' | 'end'>;
 
 /** Calls `listener` once, when any call of the handler writes the answer's head, and before the first byte. */
 export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: Layer) => void): void {
-  const { writeHead } = res;
   const layer: Layer = { write: res.write.bind(res), end: res.end.bind(res) };
-  // The casts: the overloads of all three are passed on unchanged.
-  res.writeHead = function watchedWriteHead(this: ServerResponse, ...given: unknown[]) {
-    res.writeHead = writeHead;
-    const plain = isPlain(this, given);
-    const answer = writeHead.apply(this, given as Parameters<typeof writeHead>);
-    const type = headerIn(this, given, 'content-type') ?? '';
-    listener({ status: this.statusCode, type, plain, compressed: !isPlain(this, given) }, layer);
-    return answer;
-  } as typeof writeHead;
+  wrapWriteHead(res, (given, writeHead) => {
+    const plain = isPlain(res, given);
+    writeHead(given);
+    const type = headerIn(res, given, 'content-type') ?? '';
+    const measured = headerIn(res, given, 'content-length') !== undefined;
+    listener({ status: res.statusCode, type, plain, compressed: !isPlain(res, given), measured }, layer);
+  });
+  // The casts: the overloads of both are passed on unchanged.
   res.write = function layeredWrite(...given: unknown[]) {
     if (!res.headersSent) res.writeHead(res.statusCode);
     return layer.write(...(given as Parameters<Layer['write']>));
@@ -39,17 +39,40 @@ export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: 
   } as Layer['end'];
 }
 
+/** Runs `wrapper` in the place of `writeHead` until a head is written: one that throws, such as for a bad header, has not. */
+export function wrapWriteHead(
+  res: ServerResponse,
+  wrapper: (given: readonly unknown[], writeHead: (given: readonly unknown[]) => void) => void,
+): void {
+  const { writeHead } = res;
+  // The casts: the overloads are passed on unchanged.
+  const wrapped = function wrappedWriteHead(...given: unknown[]) {
+    res.writeHead = writeHead;
+    try {
+      wrapper(given, (passed) => void writeHead.apply(res, passed as Parameters<typeof writeHead>));
+    } catch (error) {
+      res.writeHead = wrapped;
+      throw error;
+    }
+    return res;
+  } as typeof writeHead;
+  res.writeHead = wrapped;
+}
+
 function isPlain(res: ServerResponse, given: readonly unknown[]): boolean {
   return (headerIn(res, given, 'content-encoding') ?? 'identity') === 'identity';
 }
 
+/** Answers of these have no body, and so no length. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
 /** Writes the head of an answer in one call, as Node would in the middle of `end`, which is too late to watch. */
 function openWhole(res: ServerResponse, given: readonly unknown[]): void {
   const { byteLength } = bytesOf(given);
-  if (res.headersSent || res.statusCode !== 200 || byteLength === 0) return;
+  if (res.headersSent || byteLength === 0 || BODILESS.has(res.statusCode)) return;
   const isFramed = res.hasHeader('content-length') || res.hasHeader('transfer-encoding');
   if (!isFramed) res.setHeader('content-length', byteLength);
-  res.writeHead(200);
+  res.writeHead(res.statusCode);
 }
 
 /** Whether it is an event stream in plain text. */

@@ -1,7 +1,7 @@
 /** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
 import type { ServerResponse } from 'node:http';
 import { bytesOf } from './bytes-of.ts';
-import { type AnswerHead, type Layer, onHead } from './event-stream.ts';
+import { type AnswerHead, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -25,15 +25,12 @@ export function rewriteAnswer(
   isWanted: () => boolean,
   rewriterFor: (head: AnswerHead) => AnswerRewriter | undefined,
 ): void {
-  const { writeHead } = res;
-  // The casts: the overloads are passed on unchanged.
-  res.writeHead = function unmeasuredWriteHead(this: ServerResponse, ...given: unknown[]) {
-    res.writeHead = writeHead;
-    if (!isWanted()) return writeHead.apply(this, given as Parameters<typeof writeHead>);
-    this.removeHeader('content-length');
-    this.removeHeader('etag');
-    return writeHead.apply(this, given.map(unmeasured) as Parameters<typeof writeHead>);
-  } as typeof writeHead;
+  wrapWriteHead(res, (given, writeHead) => {
+    if (!isWanted()) return writeHead(given);
+    res.removeHeader('content-length');
+    res.removeHeader('etag');
+    writeHead(given.map(unmeasured));
+  });
   onHead(res, (head, layer) => {
     const rewriter = rewriterFor(head);
     if (rewriter) new Rewriting(res, layer, rewriter).start();

@@ -371,6 +371,30 @@ describe('guard', () => {
     }
   });
 
+  it.each([200, 201, 203])('guards an answer with status %d whose head is written with its end', async (status) => {
+    const whole: Step = (_req, res) => {
+      res.statusCode = status;
+      res.setHeader('content-type', 'application/json');
+      res.end(chatCompletion(SECRET));
+    };
+    const shown = await withHost([guard({ output: [pii()] }) as Step, whole], async ({ post }) => {
+      const answer = await post(CHAT);
+      return [answer.status, (await answer.text()).includes(SAFE)];
+    });
+    expect(shown).toEqual([status, true]);
+  });
+
+  it('guards the answer of a handler whose first head was not valid', async () => {
+    const twice: Step = (_req, res) => {
+      expect(() => res.writeHead(200, { 'x-note': 'two\nlines' })).toThrow();
+      res.writeHead(200, JSON_TYPE).end(chatCompletion(SECRET));
+    };
+    const shown = await withHost([guard({ output: [pii()] }) as Step, twice], async ({ post }) =>
+      (await post(CHAT)).text(),
+    );
+    expect(shown).toContain(SAFE);
+  });
+
   it('lets a recorder in front of it store what is shown', async () => {
     const store = watchedStore();
     const steps = [

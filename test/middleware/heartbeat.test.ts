@@ -120,6 +120,11 @@ describe('heartbeat', () => {
       (res) => res.end(gzipSync('data: a\n\n')),
       'data: a\n\n',
     ],
+    'in an answer of declared length': [
+      (res) => res.writeHead(200, { ...SSE, 'content-length': 18 }).write('data: a\n\n'),
+      (res) => res.end('data: b\n\n'),
+      'data: a\n\ndata: b\n\n',
+    ],
     'before the head is written': [
       (res) => res.setHeader('content-type', 'text/event-stream'),
       (res) => res.end('data: a\n\n'),
