@@ -9,8 +9,8 @@ import type { NodeRequest } from './node-request.ts';
  * stays unchanged. Throws `ApiError`.
  */
 export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
-  if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'], req.headers.origin))
-    return req.body;
+  const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
+  if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
   if (req.readableEnded) return undefined;
   const body = await readJson(req, headersFrom(req.headers), limits);
   replaceBody(req, body);
@@ -18,6 +18,14 @@ export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unkn
   delete req.headers['content-encoding'];
   req.headers['content-type'] ??= 'application/json';
   return body;
+}
+
+/** Parsers of body-parser 1, such as `express.urlencoded` of Express 4, set `{}` for a body of another type, and leave it unread. */
+function isPlaceholder(req: NodeRequest & { _body?: boolean }): boolean {
+  const { body, headers } = req;
+  const isEmpty = typeof body === 'object' && body !== null && Object.keys(body).length === 0;
+  const hasBytes = Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
+  return isEmpty && hasBytes && req._body !== true && !req.readableDidRead;
 }
 
 /** Replaces the request's body; the length in its headers is then wrong. */

@@ -60,6 +60,16 @@ describe('bodyOf', () => {
     ]);
   });
 
+  it('[X-02] reads JSON for which a parser of another type has only set an empty object', async () => {
+    const unread = await read({ body: '{"a":1}', headers: JSON_TYPE }, (req) => Object.assign(req, { body: {} }));
+    const parsed = await read({ body: '{"a":1}', headers: JSON_TYPE }, async (req) => {
+      for await (const _ of req);
+      req.body = {};
+    });
+    const empty = await read({ headers: JSON_TYPE }, (req) => Object.assign(req, { body: {} }));
+    expect([unread, parsed, empty].map(({ value }) => value)).toEqual([{ a: 1 }, {}, {}]);
+  });
+
   it('[X-01] leaves alone what is not a POST of JSON, and what somebody has read without keeping it', async () => {
     const left = await Promise.all([
       read({ method: 'PUT', body: '{"a":1}', headers: JSON_TYPE }),
