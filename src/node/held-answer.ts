@@ -53,10 +53,14 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   } as typeof end;
 }
 
-/** Calls the callback of a write at once, and removes it from the arguments that are passed on. */
+/**
+ * Calls the callback of a write at once, and removes it from the arguments that are passed on. Bytes become a copy: from
+ * then on the handler may use theirs for the next write.
+ */
 function callBack(given: unknown[]): void {
   const callback = given.at(-1);
   if (typeof callback !== 'function') return;
   given.pop();
+  if (given[0] instanceof Uint8Array) given[0] = Uint8Array.from(given[0]);
   process.nextTick(() => callback(null));
 }

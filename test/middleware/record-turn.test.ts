@@ -120,6 +120,23 @@ describe('recordTurn', () => {
     expect(called).toEqual(called.map(() => ({ status: 200, text, kept: [TEXT] })));
   });
 
+  it('[X-02] passes what a handler wrote that uses its buffer again for the next write', async () => {
+    const whole = JSON.stringify(responseOf('one after another'));
+    const store = watchedStore();
+    const buffer = Buffer.alloc(8);
+    const reading: Step = async (_req, res) => {
+      res.writeHead(200, { 'content-type': 'application/json' });
+      for (let at = 0; at < whole.length; at += 8) {
+        const length = buffer.write(whole.slice(at, at + 8), 'latin1');
+        await new Promise((done) => res.write(buffer.subarray(0, length), done));
+      }
+      res.end();
+    };
+    const steps = [recordTurn({ store }) as Step, reading];
+    const text = await withHost(steps, async ({ post }) => (await post(REQUESTED)).text());
+    expect([text, store.puts.map(textIn)]).toEqual([whole, ['one after another']]);
+  });
+
   it('[P-10] lets a stream that is piped go on behind its last event', async () => {
     const tail = ': and so on\n\n'.repeat(5_000);
     const pieces = `${textStream(TEXT)}${tail}`.match(/.{1,40}/gsu) ?? [];
