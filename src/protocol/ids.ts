@@ -84,7 +84,7 @@ export function inputItemId(prefix: string, seed: string, index: number): string
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
 
-const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})i?[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?$/;
+const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})(i?)[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?$/;
 
 /** On millions of digits the pattern would overflow the stack. */
 function partsOfItemId(itemId: string): readonly (string | undefined)[] | null {
@@ -145,12 +145,12 @@ export function callIdOf(seed: string, index: number): string {
 }
 
 /**
- * Identifies the model call that wrote the item, the same for all items of that call; undefined if the id was not
- * generated here.
+ * Identifies the model call that wrote the item, the same for all items of that call; undefined for an input item and if
+ * the id was not generated here.
  */
 export function modelCallOfItem(itemId: string): string | undefined {
-  const [, seed, round = '0'] = partsOfItemId(itemId) ?? [];
-  return seed === undefined ? undefined : `${seed}.${round}`;
+  const [, seed, input, round = '0'] = partsOfItemId(itemId) ?? [];
+  return seed === undefined || input ? undefined : `${seed}.${round}`;
 }
 
 /** The client's own request id if it is valid in a header, else a new one. */

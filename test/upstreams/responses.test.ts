@@ -152,8 +152,8 @@ describe('the request to another server', () => {
     });
     const answered = (call_id: string, output: string) => ({ type: 'function_call_output', call_id, output });
     expect(written).toEqual([
-      ...[called('a'), called('b'), called('mcp_3', 'g', '{"a":1}')],
-      ...[answered('a', 'of a'), answered('b', 'of b'), answered('mcp_3', 'Sun')],
+      ...[called('a'), called('b'), answered('a', 'of a'), answered('b', 'of b')],
+      ...[called('mcp_3', 'g', '{"a":1}'), answered('mcp_3', 'Sun')],
       { type: 'message', role: 'user', content: 'And?' },
       called('d', 'h', '{"input":"free"}'),
       answered('d', 'done'),

@@ -38,6 +38,10 @@ interface Draft {
   readonly messages: OpenMessage[];
   readonly results: Block[];
   modelCall: string | undefined;
+  /** Whether an output of them has come: if the model call is unknown, further calls are not of it, and words are not either. */
+  isAnswered: boolean;
+  /** Whether one of them holds its output itself: if the model call is unknown, words are not of it. */
+  holdsOutput: boolean;
   /** The ids of tool calls so far, each with the number of its uses. */
   readonly ids: Map<string, number>;
 }
@@ -51,21 +55,25 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   const { items, outputs } = pairCalls(request.items);
   const answers = new Set(outputs.values());
   const system = [...blocksOf(request.instructions)];
-  const draft: Draft = { system, messages: [], results: [], modelCall: undefined, ids: new Map() };
+  const draft: Draft = { system, messages: [], results: [], ...NO_CALLS, ids: new Map() };
   for (const item of items) {
-    if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
+    if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredToolCall(item, outputs);
     if (call) addCall(draft, item, call);
-    else if (!addMessage(draft, item)) skipped(item);
+    else if (!answers.has(item) && !addMessage(draft, item)) skipped(item);
+    draft.isAnswered ||= answers.has(item);
+    draft.holdsOutput ||= call !== undefined && !outputs.has(item);
   }
   giveResults(draft);
   return { system: draft.system, messages: finished(draft.messages) };
 }
 
+const NO_CALLS = { modelCall: undefined, isAnswered: false, holdsOutput: false };
+
 function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
-  if (modelCall !== draft.modelCall) giveResults(draft);
+  if (beginsAnew(draft, modelCall)) giveResults(draft);
   const id = freshId(draft.ids, String(call.id ?? item.id));
   // The API accepts only an object; the error about any other arguments is in the call's output.
   const input = objectIn(plainTextOf(call.arguments)) ?? {};
@@ -107,8 +115,13 @@ function addSearch(draft: Draft, item: Item): boolean {
 /** Text that follows tool calls in the same model answer stays with them; later text follows their results. */
 function addAssistants(draft: Draft, item: Item, blocks: readonly Block[]): void {
   const modelCall = modelCallOfItem(String(item.id));
-  if (modelCall === undefined || modelCall !== draft.modelCall) giveResults(draft);
+  if (beginsAnew(draft, modelCall) || (modelCall === undefined && draft.holdsOutput)) giveResults(draft);
   add(draft, 'assistant', blocks);
+}
+
+/** Whether an item of this model call is not of the message that made the last tool calls. */
+function beginsAnew(draft: Draft, modelCall: string | undefined): boolean {
+  return modelCall !== draft.modelCall || (modelCall === undefined && draft.isAnswered);
 }
 
 function addUsers(draft: Draft, blocks: readonly Block[]): void {
@@ -118,7 +131,7 @@ function addUsers(draft: Draft, blocks: readonly Block[]): void {
 
 function giveResults(draft: Draft): void {
   add(draft, 'user', draft.results.splice(0));
-  draft.modelCall = undefined;
+  Object.assign(draft, NO_CALLS);
 }
 
 function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[]): void {

@@ -17,6 +17,8 @@ export function stateOf({ status: _, ...item }: JsonObject): JsonObject {
 interface Calls {
   modelCall: string | undefined;
   readonly open: AnsweredCall[];
+  /** Whether an output of them has come, which ends an answer that is not known by its items' ids. */
+  isAnswered: boolean;
 }
 
 /**
@@ -30,8 +32,9 @@ export function toInput(
   const { items, outputs } = pairCalls(all);
   const answers = new Set(outputs.values());
   const input: JsonObject[] = [];
-  const calls: Calls = { modelCall: undefined, open: [] };
+  const calls: Calls = { modelCall: undefined, open: [], isAnswered: false };
   for (const item of items) {
+    calls.isAnswered ||= answers.has(item);
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
     const call = answeredCall(item, outputs);
     if (call) addCall(calls, item, call, input);
@@ -44,7 +47,7 @@ export function toInput(
 function addCall(calls: Calls, item: Item, call: AnsweredCall, input: JsonObject[]): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one answer are parallel; those of two rounds are not, although nothing separates them.
-  if (calls.modelCall !== modelCall) answerCalls(calls, input);
+  if (calls.modelCall !== modelCall || (modelCall === undefined && calls.isAnswered)) answerCalls(calls, input);
   calls.modelCall = modelCall;
   calls.open.push(call);
   input.push({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments });
@@ -54,6 +57,7 @@ function answerCalls(calls: Calls, input: JsonObject[]): void {
   for (const { id, output } of calls.open.splice(0)) {
     input.push({ type: 'function_call_output', call_id: id, output: outputOf(output) });
   }
+  calls.isAnswered = false;
 }
 
 function outputOf(output: unknown): unknown {
