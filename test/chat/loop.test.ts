@@ -2,6 +2,7 @@
 
 import { functionTools, type Note, type RouterOptions, type ToolProvider } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { chatStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';
 import {
   ask,
@@ -379,5 +380,31 @@ describe('the usage', () => {
       requested: { ...QUESTION, stream: true },
       last: USAGE,
     });
+  });
+});
+
+describe('a model server that streams although the client wants JSON', () => {
+  const spoken = [
+    { role: 'assistant', content: '' },
+    { reasoning_content: 'May ' },
+    { reasoning_content: 'I?' },
+    { refusal: 'I must ' },
+    { refusal: 'not.' },
+  ];
+
+  it.each([
+    ['no tools', undefined],
+    ['tools of the server', tools],
+  ])('[S-19] [A-27] has all of its message in the completion, with %s', async (_, offered) => {
+    await start({ tools: offered?.() });
+    app.fake.reply({ body: chatStream(...spoken) });
+    const { choices } = (await askJson(app.url)).body as { readonly choices: readonly JsonObject[] };
+    expect(choices).toEqual([
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, reasoning_content: 'May I?', refusal: 'I must not.' },
+        finish_reason: 'stop',
+      },
+    ]);
   });
 });

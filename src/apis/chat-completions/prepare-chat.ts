@@ -83,6 +83,7 @@ export async function prepareChat(
     call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt },
     limits,
     hasServerTools: toolset.size > 0,
+    wantsWhole: checked.stream !== true,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
     runCall: guards?.guardsTools ? guardedCalls(run, guards, signal) : run,

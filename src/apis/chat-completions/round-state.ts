@@ -30,6 +30,8 @@ export interface WrittenCall extends ChatCall {
 export interface RoundRules {
   /** Whether the model was offered server-run tools; if not, no chunk has to wait. */
   readonly hasServerTools: boolean;
+  /** Whether the client wants one JSON object, also from a model server that streams all the same. Default: false. */
+  readonly wantsWhole?: boolean;
   readonly isOwned: (name: string) => boolean;
   /** A call id for calls that arrived without one. */
   readonly newCallId: () => string;
@@ -83,7 +85,11 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
   return {
     completion,
     rules,
-    decoder: chatDecoder({ think: false, passes: true, ...(rules.hasServerTools ? { seeEntry } : {}) }),
+    decoder: chatDecoder({
+      think: false,
+      passes: true,
+      ...(rules.hasServerTools || rules.wantsWhole ? { seeEntry } : {}),
+    }),
     memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),

@@ -167,11 +167,15 @@ function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): v
   // Some servers write an empty one before the end.
   if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
   for (const event of events) noteEvent(round, event);
-  if (round.rules.hasServerTools) noteFields(round, choice ?? {});
+  if (keepsFields(round)) noteFields(round, choice ?? {});
   refuseTooLarge(round);
 }
 
-/** Needed for the next model request, which follows only a server-run call. */
+/** The next model request, which follows only a server-run call, needs them, and so does a completion made of a stream. */
+function keepsFields({ rules, whole }: Round): boolean {
+  return rules.hasServerTools || (rules.wantsWhole === true && !whole);
+}
+
 function noteFields(round: Round, { delta, message }: JsonObject): void {
   const content = delta ?? message;
   if (isRecord(content)) round.completion.bytes += round.fields.take(content, content === message);

@@ -164,7 +164,7 @@ function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason 
   const { head, usage, text, images } = completion;
   const base = round.whole ?? { object: 'chat.completion' };
   const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
-  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant' };
+  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant', ...round.fields.all() };
   const calls = round.calls.filter(({ owned }) => !owned);
   const shown = images.length > 0 ? { images } : {};
   const content = text === '' ? null : text;
