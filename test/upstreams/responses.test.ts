@@ -299,6 +299,37 @@ describe('the answer of another server', () => {
   });
 
   it.each([
+    ['none', {}],
+    ['the same', { output_index: 0 }],
+  ])('[X-07] is read item by item where the server gives each %s as its number', (_, place) => {
+    const call = (id: string) => ({ type: 'function_call', id, call_id: id, name: 'f', arguments: '{"a":1}' });
+    const message = { type: 'message', id: 'm', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] };
+    const items = [message, call('a'), call('b')];
+    const frames = [{ delta: 'Hi' }, { delta: '{"a":1}' }, {}].flatMap((said, at) => {
+      const kind = at === 0 ? 'output_text' : 'function_call_arguments';
+      const item = items[at];
+      const begun = { type: 'response.output_item.added', item: { ...item, content: [], arguments: '' }, ...place };
+      const delta = { type: `response.${kind}.delta`, ...said, ...place };
+      return [begun, delta, { type: 'response.output_item.done', item, ...place }];
+    });
+    const streamed = frames.map(responsesEvent).join('');
+    const expected = [
+      { type: 'message-start' },
+      { type: 'text-delta', text: 'Hi' },
+      { type: 'tool-call-delta', call: 0, id: 'a', name: 'f', arguments: '' },
+      { type: 'tool-call-delta', call: 0, arguments: '{"a":1}' },
+      { type: 'tool-call-delta', call: 1, id: 'b', name: 'f', arguments: '' },
+      { type: 'tool-call-delta', call: 1, arguments: '{"a":1}' },
+      USED,
+      STOP,
+    ];
+    const ends = [responseEnd(), responseEnd('completed', { output: items })];
+    expect(ends.map((end) => decoded(streamed + end))).toEqual(
+      ends.map(() => ({ events: expected, notes: 0, done: true })),
+    );
+  });
+
+  it.each([
     ['max_output_tokens', 'length'],
     ['content_filter', 'content_filter'],
   ])('[X-07] [S-11] is cut off by %s', (reason, expected) => {

@@ -52,7 +52,7 @@ class Decoder implements ResponsesDecoder {
     const { type } = event;
     const index = indexIn(event);
     if (event.object === 'response') return this.takeWhole(event, events);
-    if (type === 'response.output_item.added') return void this.open(index, event.item, events);
+    if (type === 'response.output_item.added') return this.begin(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
     if (ENDS.has(type)) return this.endStream(event.response, events);
     if (String(type).endsWith('.delta')) return this.delta(event, events);
@@ -60,6 +60,17 @@ class Decoder implements ResponsesDecoder {
     if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
     const error = errorInBody(event);
     if (error) throw error;
+  }
+
+  /** Some servers number all items alike, or none: the next one takes the place of one that has ended. */
+  private begin(index: unknown, item: unknown, events: ModelEvent[]): void {
+    const known = this.items.get(index);
+    if (known?.closed && isRecord(item) && wordIn(keyOf(item)) !== known.key) {
+      this.items.delete(index);
+      // Still compared with the final output.
+      this.items.set(Symbol(), known);
+    }
+    this.open(index, item, events);
   }
 
   private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
