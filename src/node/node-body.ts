@@ -28,10 +28,11 @@ function isPlaceholder(req: NodeRequest & { _body?: boolean }): boolean {
   return isEmpty && hasBytes && req._body !== true && !req.readableDidRead;
 }
 
-/** Replaces the request's body; the length in its headers is then wrong. */
+/** Replaces the request's body; its framing in the headers is then wrong, and proxies would pass it on beside their own. */
 export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknown): void {
   req.body = body;
   delete req.headers['content-length'];
+  delete req.headers['transfer-encoding'];
   // body-parser 1 checks this before it reads the stream.
   req._body = true;
 }

@@ -98,11 +98,14 @@ describe('bodyOf', () => {
 });
 
 describe('replaceBody', () => {
-  it('[X-02] drops the length that is no longer true, and keeps parsers from reading again', () => {
-    const req = { headers: { 'content-length': '7', host: 'x' }, body: { a: 1 } } as unknown as Request;
-    replaceBody(req, { b: 2 });
-    expect(req).toEqual({ headers: { host: 'x' }, body: { b: 2 }, _body: true });
-  });
+  it.each([{ 'content-length': '7' }, { 'transfer-encoding': 'chunked' }])(
+    '[X-02] drops the framing that is no longer true, and keeps parsers from reading again',
+    (framing) => {
+      const req = { headers: { ...framing, host: 'x' }, body: { a: 1 } } as unknown as Request;
+      replaceBody(req, { b: 2 });
+      expect(req).toEqual({ headers: { host: 'x' }, body: { b: 2 }, _body: true });
+    },
+  );
 });
 
 describe('headerIn', () => {
