@@ -22,9 +22,10 @@ import type { LoadedHistory } from '../ports/turn-context.ts';
 import { anthropicError } from '../protocol/anthropic/envelope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { bodyFields } from '../protocol/json/json-shape.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { eventLines } from '../streams/event-lines.ts';
-import { HEARTBEAT_FRAME } from '../streams/sse-frames.ts';
+import { HEARTBEAT_FRAME, isDone } from '../streams/sse-frames.ts';
 import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
 import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -235,9 +236,14 @@ class EventRewriter implements AnswerRewriter {
     }
   }
 
+  /** A last event without its blank line counts, if it is whole. */
   async end(): Promise<string> {
     try {
-      return this.framed(await this.reader.end());
+      this.parser.feed(this.spelt(`${this.decoder.end()}\n\n`));
+      let frames = '';
+      for (const data of this.events.splice(0))
+        if (isDone(data) || jsonIn(data) !== undefined) frames += this.framed(await this.reader.event(data));
+      return frames + this.framed(await this.reader.end());
     } catch (error) {
       return this.failure(error);
     }

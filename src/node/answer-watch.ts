@@ -43,7 +43,11 @@ function eventWatch(reader: DataReader, eventBytes: number, settle: AnswerWatch[
       if (!lost) parser.feed(spelt(decoder.write(Buffer.from(bytes))));
       return last;
     },
-    settle: () => (lost ? Promise.resolve() : settle()),
+    settle() {
+      // A last event without its blank line counts.
+      if (!lost && !last) parser.feed(spelt(`${decoder.end()}\n\n`));
+      return lost ? Promise.resolve() : settle();
+    },
   };
 }
 

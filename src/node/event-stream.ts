@@ -60,7 +60,7 @@ export function wrapWriteHead(
 }
 
 function isPlain(res: ServerResponse, given: readonly unknown[]): boolean {
-  return (headerIn(res, given, 'content-encoding') ?? 'identity') === 'identity';
+  return (headerIn(res, given, 'content-encoding') ?? 'identity').toLowerCase() === 'identity';
 }
 
 /** Answers of these have no body, and so no length. */

@@ -384,6 +384,15 @@ describe('guard', () => {
     expect(shown).toEqual([status, true]);
   });
 
+  it('passes on the last event of a stream that ends without a blank line, but not half of one', async () => {
+    const streamed = (text: string) =>
+      answered({ output: [pii()] }, { type: SSE, text, size: 50 }, { ...CHAT, stream: true });
+    const whole = textStream('Nothing to see.');
+    const ended = await streamed(whole.trimEnd());
+    const half = await streamed(`${whole.slice(0, whole.indexOf('data: [DONE]'))}data: {"id":`);
+    expect([ended.text.endsWith('data: [DONE]\n\n'), half.text.includes('data: {"id":\n')]).toEqual([true, false]);
+  });
+
   it('guards the answer of a handler whose first head was not valid', async () => {
     const twice: Step = (_req, res) => {
       expect(() => res.writeHead(200, { 'x-note': 'two\nlines' })).toThrow();

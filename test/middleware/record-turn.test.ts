@@ -120,6 +120,16 @@ describe('recordTurn', () => {
     expect(called).toEqual(called.map(() => ({ status: 200, text, kept: [TEXT] })));
   });
 
+  it('[X-02] keeps a stream whose last event has no blank line behind it', async () => {
+    const text = responseStream(TEXT).trimEnd();
+    const store = watchedStore();
+    const handler: Step = (_req, res) => void res.writeHead(200, SSE).end(text);
+    const shown = await withHost([recordTurn({ store }) as Step, handler], async ({ post }) =>
+      (await post({ ...REQUESTED, stream: true })).text(),
+    );
+    expect([shown, store.puts.map(textIn)]).toEqual([text, [TEXT]]);
+  });
+
   it('[X-02] passes what a handler wrote that uses its buffer again for the next write', async () => {
     const whole = JSON.stringify(responseOf('one after another'));
     const store = watchedStore();
