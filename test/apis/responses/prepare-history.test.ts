@@ -13,7 +13,13 @@ import { endpointRequest } from '../../support/endpoint-request.ts';
 
 const NOW = { type: 'function', name: 'now', description: null, parameters: null, strict: null };
 const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
-const OURS = { type: 'function', name: 'clock', description: null, parameters: { type: 'object' }, strict: null };
+const OURS = {
+  type: 'function',
+  name: 'clock',
+  description: null,
+  parameters: { type: 'object', properties: {} },
+  strict: null,
+};
 const REQUESTED = { type: 'message', id: 'msg_1', role: 'user', content: 'a' };
 const REPORTED = { type: 'message', id: 'msg_2', role: 'assistant', content: 'b' };
 
@@ -77,7 +83,7 @@ describe('loadRequestHistory', () => {
       ]);
     const inherited = { tools: [NOW, OURS], tool_choice: 'required' };
     expect(await both({})).toEqual([inherited, inherited]);
-    const own = { tools: [OURS, { ...NOW, parameters: { type: 'object' } }], tool_choice: undefined };
+    const own = { tools: [OURS, { ...NOW, parameters: { type: 'object', properties: {} } }], tool_choice: undefined };
     expect(await both({ tools: [] })).toEqual([own, own]);
   });
 
