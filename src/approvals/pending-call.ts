@@ -1,7 +1,7 @@
 /** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
 
 import { type KeepSettings, keep } from '../ports/endpoints/keep.ts';
-import { fromStore, type ResponseStore } from '../ports/store.ts';
+import { fromStore, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { pendingCallId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../protocol/items.ts';
 
@@ -28,9 +28,18 @@ export async function keepPending(
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   pending: PendingCall,
 ): Promise<void> {
+  await keep(storedCall(scope, pending), settings, requestId);
+}
+
+/** Stores calls again that were taken and will not run. Throws `store_error`. */
+export async function giveBack(store: ResponseStore, scope: string, calls: readonly PendingCall[]): Promise<void> {
+  for (const call of calls) await fromStore(() => store.put(storedCall(scope, call)));
+}
+
+function storedCall(scope: string, pending: PendingCall): StoredResponse {
   const id = pendingCallId(pending.request.id);
   const kept: KeptCall = { type: TYPE, ...pending };
-  await keep({ scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} }, settings, requestId);
+  return { scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} };
 }
 
 /**

@@ -32,7 +32,7 @@ function laterStore(): ResponseStore {
   };
 }
 
-function start() {
+function start(store = laterStore()) {
   const ran: string[] = [];
   const tools = functionTools({
     send: {
@@ -44,7 +44,7 @@ function start() {
   });
   const api = createResponses({
     upstream,
-    store: laterStore(),
+    store,
     tools,
     approval: () => true,
     hooks: { onError: () => {} },
@@ -80,6 +80,33 @@ function inputOf({ to, approve, shown }: Answer, requests: readonly JsonObject[]
   const response = { type: 'mcp_approval_response', approval_request_id: request.id, approve };
   return shown === 'not' ? [response] : [item, response];
 }
+
+it('[T-09] a call that was approved with one that another request was faster to approve can still be approved', async () => {
+  const store = memoryStore();
+  let meanwhile: () => Promise<unknown> = async () => {};
+  const interrupted = {
+    ...store,
+    async delete(key: Parameters<typeof store.delete>[0]) {
+      const [wasThere, run] = [store.delete(key), meanwhile];
+      meanwhile = async () => {};
+      await run();
+      return wasThere;
+    },
+  };
+  const { ran, ask } = start(interrupted);
+  const waiting = await Promise.all(['a', 'b'].map((word) => ask(word)));
+  const ids = waiting.map(({ body }) => String((body.output as readonly JsonObject[]).at(-1)?.id)).toSorted();
+  const approve = (...given: readonly (string | undefined)[]) =>
+    ask(given.map((id) => ({ type: 'mcp_approval_response', approval_request_id: id, approve: true })));
+  meanwhile = async () => expect((await approve(ids[1])).status).toBe(200);
+  const both = await approve(...ids);
+  const again = await approve(ids[0]);
+  expect([both.status, again.status, ran.map((args) => /"text":"(.)"/.exec(args)?.[1]).toSorted()]).toEqual([
+    400,
+    200,
+    ['a', 'b'],
+  ]);
+});
 
 it('[T-09] a call runs where one good approval was answered well, and never else', async () => {
   const law = fc.asyncProperty(rounds, async (rounds) => {
