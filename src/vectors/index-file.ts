@@ -2,6 +2,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { FileStore, StoredFile } from '../ports/files/file-store.ts';
 import type { TextDocument, TextReader } from '../ports/files/text-reader.ts';
+import { inTime } from '../ports/host/in-time.ts';
 import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
 import {
   type Chunk,
@@ -44,6 +45,13 @@ export class UnusableFile extends Error {
 /** Chunks are embedded and stored in groups of this size: small, because the next process repeats the last group of a killed one. */
 const GROUP = 64;
 
+/** A host's own embedder or reader that never answers would occupy a place of indexing for ever, in milliseconds. */
+const LONGEST_ANSWER_MS = 15 * 60_000;
+
+function answered<Value>(ask: () => Promise<Value>): Promise<Value> {
+  return inTime(ask(), LONGEST_ANSWER_MS, () => 'There was no answer for 15 minutes.');
+}
+
 /** How many chunks of the file are stored. */
 export interface IndexingProgress {
   stored: number;
@@ -63,7 +71,7 @@ export async function indexFile(
   const room = await roomFor(claim, parts);
   for (let from = claim.chunks; from < chunks.length; from += GROUP) {
     const texts = chunks.slice(from, from + GROUP);
-    const embeddings = await embedTexts(texts, parts.embedder, signal);
+    const embeddings = await answered(() => embedTexts(texts, parts.embedder, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
     const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));
@@ -104,7 +112,8 @@ async function chunksOf(
   const { scope, id, chunking } = file;
   const stored = await files.get({ scope, id });
   if (!stored) throw deleted();
-  const text = storable(await untilAborted(signal, () => documents.read(documentOf(stored, files), signal)));
+  const read = () => untilAborted(signal, () => documents.read(documentOf(stored, files), signal));
+  const text = storable(await answered(read));
   signal.throwIfAborted();
   const chunks = await cut(text, chunking, { most: fileChunks, signal });
   if (chunks.length === 0) throw new UnusableFile('invalid_file', 'The file has no text.');
