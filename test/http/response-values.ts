@@ -52,6 +52,7 @@ export const STARTED = {
   max_output_tokens: null,
   max_tool_calls: null,
   model: 'fake-model',
+  output: [] as readonly unknown[],
   parallel_tool_calls: true,
   previous_response_id: null,
   prompt_cache_key: null,
@@ -70,7 +71,6 @@ export const STARTED = {
   truncation: 'disabled',
   usage: null as unknown,
   metadata: {},
-  output: [] as readonly unknown[],
 };
 
 export function completed(output: readonly unknown[]): JsonObject {

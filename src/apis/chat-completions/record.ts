@@ -12,7 +12,7 @@ import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
-import { endedFields, startedFields } from '../../protocol/responses/resource.ts';
+import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
 import { step } from '../../turn/machine.ts';
 import { startState } from '../../turn/state.ts';
 import { isMessageList, itemsOf } from './items.ts';
@@ -96,7 +96,7 @@ function storedTurn(
   // Some servers give every answer the same id, and a turn that continues itself would form a cycle.
   const previousId = continued === id ? undefined : continued;
   const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
-  const resource = startedFields({
+  const started = startedResource({
     id: String(id),
     createdAt,
     body: { model: String(model), previous_response_id: previousId ?? null },
@@ -104,5 +104,5 @@ function storedTurn(
   });
   const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
-  return keptTurn(turn, { resource: endedFields(resource, end), output: end.output });
+  return keptTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
 }

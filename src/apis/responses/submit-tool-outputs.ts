@@ -15,7 +15,7 @@ import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
-import { startedFields } from '../../protocol/responses/resource.ts';
+import { startedResource } from '../../protocol/responses/resource.ts';
 import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -98,7 +98,7 @@ function inherited(kept: JsonObject): JsonObject {
 
 /** Values that a response has where its request had none: they are not settings, and not every model server accepts them. */
 function defaultFields(): JsonObject {
-  return startedFields({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
+  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
 /** The forced call has been made: if the choice were repeated, the model would never answer. */

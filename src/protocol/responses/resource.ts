@@ -20,12 +20,7 @@ interface ResourceStart {
 }
 
 /** The resource in `response.created`: everything except how the turn will end. */
-export function startedResource(start: ResourceStart): JsonObject {
-  return { ...startedFields(start), output: [] };
-}
-
-/** The same as it is stored: without its `output`, which is stored beside it. */
-export function startedFields({ id, createdAt, body, tools }: ResourceStart): JsonObject {
+export function startedResource({ id, createdAt, body, tools }: ResourceStart): JsonObject {
   return {
     id,
     object: 'response',
@@ -39,6 +34,7 @@ export function startedFields({ id, createdAt, body, tools }: ResourceStart): Js
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     model: body.model,
+    output: [],
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
@@ -61,6 +57,11 @@ export function startedFields({ id, createdAt, body, tools }: ResourceStart): Js
     ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
     metadata: body.metadata ?? {},
   };
+}
+
+/** The same as it is stored: without its `output`, which is stored beside it. */
+export function startedFields({ output: _, ...fields }: JsonObject): JsonObject {
+  return fields;
 }
 
 /** The resource in the store and, with the client's presentation, in the last event and in a JSON answer. */
