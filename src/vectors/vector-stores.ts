@@ -3,7 +3,12 @@ import type { ResponseKey } from '../ports/background/response-key.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import type { TextReader } from '../ports/files/text-reader.ts';
 import type { Embedder } from '../ports/vectors/embedder.ts';
-import type { FoundChunk, StoredVectorStore, VectorIndex } from '../ports/vectors/vector-index.ts';
+import {
+  type FoundChunk,
+  isStoreExpired,
+  type StoredVectorStore,
+  type VectorIndex,
+} from '../ports/vectors/vector-index.ts';
 import { fromIndex } from './from-index.ts';
 import { Indexer, type IndexerSettings } from './indexer.ts';
 import { removeEverywhere } from './remove-gone.ts';
@@ -68,11 +73,6 @@ async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void
   // Read again: its name or its notes may have been changed since, such as during the search.
   const kept = await findVectorStore(index, store);
   if (kept) await fromIndex(() => index.putStore({ ...kept, lastActiveAt: now }, 'replace'));
-}
-
-/** Whether the vector store was idle for too long, so that nothing in it is found any more. */
-export function isStoreExpired({ lastActiveAt, expiresAfterMs }: StoredVectorStore, now: number): boolean {
-  return expiresAfterMs !== undefined && lastActiveAt + expiresAfterMs <= now;
 }
 
 /** The vector store, if the tenant has it. Throws `store_error`. */

@@ -1,14 +1,15 @@
 /** The endpoints of the files and batches of a vector store. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { pageQuery } from '../../ports/endpoints/item-pages.ts';
-import type {
-  IndexingStatus,
-  StoredVectorStore,
-  VectorBatch,
-  VectorFile,
-  VectorFilesQuery,
-  VectorIndex,
-  VectorPage,
+import {
+  type IndexingStatus,
+  isStoreExpired,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+  type VectorFilesQuery,
+  type VectorIndex,
+  type VectorPage,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newFileBatchId } from '../../protocol/ids.ts';
@@ -16,7 +17,6 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
 import { removeGone } from '../../vectors/remove-gone.ts';
-import { isStoreExpired } from '../../vectors/vector-stores.ts';
 import { StoreFiles } from './add-files.ts';
 import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
 import { contentReply } from './content-reply.ts';

@@ -1,13 +1,13 @@
 /** Vector stores, their files and batches as clients receive them. */
-import type {
-  FileCounts,
-  FoundChunk,
-  StoredVectorStore,
-  VectorBatch,
-  VectorFile,
+import {
+  type FileCounts,
+  type FoundChunk,
+  isStoreExpired,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { isStoreExpired } from '../../vectors/vector-stores.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,18 +1,19 @@
 /** Finds the objects that the path of a request names. The ids of other tenants are unknown ids. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { isUntracked } from '../../ports/scope.ts';
-import type {
-  StoredVectorStore,
-  VectorBatch,
-  VectorFile,
-  VectorFileKey,
-  VectorIndex,
+import {
+  isStoreExpired,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+  type VectorFileKey,
+  type VectorIndex,
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
 import { removeGone } from '../../vectors/remove-gone.ts';
-import { isStoreExpired, type VectorStores } from '../../vectors/vector-stores.ts';
+import type { VectorStores } from '../../vectors/vector-stores.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {

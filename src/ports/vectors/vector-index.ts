@@ -258,3 +258,13 @@ export class DimensionMismatch extends Error {
     super(`The embedding has ${got} dimensions; those in the vector store have ${stored}.`);
   }
 }
+
+/** When the vector store expires, in milliseconds since the epoch: infinity for one that does not. */
+export function expiryOf({ lastActiveAt, expiresAfterMs = Number.POSITIVE_INFINITY }: StoredVectorStore): number {
+  return lastActiveAt + expiresAfterMs;
+}
+
+/** Whether the vector store was idle for too long. */
+export function isStoreExpired(store: StoredVectorStore, now: number): boolean {
+  return expiryOf(store) <= now;
+}

@@ -6,9 +6,11 @@ import {
   type Chunk,
   type ChunkQuery,
   DimensionMismatch,
+  expiryOf,
   type FileCounts,
   type IndexingClaim,
   type IndexingEnd,
+  isStoreExpired,
   type NewVectorFile,
   type StoredVectorStore,
   type VectorBatch,
@@ -18,7 +20,6 @@ import {
   type VectorIndex,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { expiryOf, hasExpired } from '../shared/searched-stores.ts';
 import { pageOf } from '../shared/vector-page.ts';
 import { dimensionsOf, type KeptStore, type KeptVectorFile, keptChunk, matchingOf, nearestOf } from './kept-vectors.ts';
 
@@ -259,7 +260,7 @@ class MemoryVectors implements VectorIndex {
   }
 
   private isOver({ store }: KeptStore): boolean {
-    return hasExpired(store, this.now());
+    return isStoreExpired(store, this.now());
   }
 
   private watch({ store }: KeptStore): void {

@@ -11,6 +11,7 @@ import {
   type FoundChunk,
   type IndexingClaim,
   type IndexingEnd,
+  isStoreExpired,
   type NewVectorFile,
   type StoredVectorStore,
   type VectorBatch,
@@ -23,7 +24,7 @@ import {
 } from '../../ports/vectors/vector-index.ts';
 import { bytesOf, keepable, searchedWords, wordsOf } from '../shared/chunk-texts.ts';
 import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
-import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
+import { checkDimensions } from '../shared/searched-stores.ts';
 import { digestOf } from '../shared/store-parts.ts';
 import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
 import { fieldOf, inTransaction, isPool, isPrefix, type PostgresPool, type PostgresQueries } from './schema.ts';
@@ -267,7 +268,7 @@ class PgVectors implements VectorIndex {
   private async searched({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {
     const rows = await this.rows(this.sql.stores, digestOf(scope), stores.map(digestOf));
     const now = this.now();
-    return rows.filter(({ body }) => !hasExpired(parsed<StoredVectorStore>(body), now));
+    return rows.filter(({ body }) => !isStoreExpired(parsed<StoredVectorStore>(body), now));
   }
 
   private async page(

@@ -4,22 +4,23 @@ import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
 import { peer } from '../../ports/host/peer.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
-import type {
-  Chunk,
-  ChunkQuery,
-  FileCounts,
-  FoundChunk,
-  IndexingClaim,
-  IndexingEnd,
-  NewVectorFile,
-  StoredVectorStore,
-  VectorBatch,
-  VectorFileKey,
-  VectorFilesQuery,
-  VectorIndex,
-  VectorPageQuery,
+import {
+  type Chunk,
+  type ChunkQuery,
+  type FileCounts,
+  type FoundChunk,
+  type IndexingClaim,
+  type IndexingEnd,
+  isStoreExpired,
+  type NewVectorFile,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFileKey,
+  type VectorFilesQuery,
+  type VectorIndex,
+  type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { checkDimensions, hasExpired } from '../shared/searched-stores.ts';
+import { checkDimensions } from '../shared/searched-stores.ts';
 import { inTransaction, isSqliteDatabase, rowsOf, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { type NearChunk, type SearchedFile, VectorChunks } from './vector-chunks.ts';
 import { type FoundStore, VectorRows } from './vector-rows.ts';
@@ -237,7 +238,7 @@ class SqliteVectors implements VectorIndex {
     const now = this.now();
     return [...new Set(stores)].flatMap((id) => {
       const found = this.tables.rows.store({ scope, id });
-      return found && !hasExpired(found.store, now) ? [found] : [];
+      return found && !isStoreExpired(found.store, now) ? [found] : [];
     });
   }
 
