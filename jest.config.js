@@ -33,6 +33,8 @@ function testsToRun({ SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPR
 export default {
   testEnvironment: 'node',
   testMatch: testsToRun(process.env),
+  // A part of the tests, which changes with SEED: `.ci/run`.
+  setupFilesAfterEnv: process.env.SAMPLE ? ['<rootDir>/test/support/sample-tests.ts'] : [],
   reporters: ['default', '<rootDir>/test/support/skip-report.mjs'],
   // Copies of the examples, whose names are taken.
   modulePathIgnorePatterns: ['<rootDir>/test/frameworks/build/'],
@@ -45,6 +47,7 @@ export default {
   },
   moduleNameMapper: {
     '^express$': express,
+    '^fast-check$': '<rootDir>/test/support/fast-check.ts',
     ...(process.env.MCP_SDK === 'v1' ? { '^.*/installed\\.ts$': '<rootDir>/test/support/mcp-sdk-v1.ts' } : {}),
     '^@aws-sdk/client-s3$': '<rootDir>/test/clients/node_modules/@aws-sdk/client-s3',
     '^express-open-responses$': '<rootDir>/src/index.ts',

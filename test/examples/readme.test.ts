@@ -17,17 +17,14 @@ describe('the README', () => {
     expect(Buffer.byteLength(README)).toBeLessThan(README_BYTES);
   });
 
-  it('starts and tests the project with the scripts that there are, which the gate runs', () => {
+  it('starts and tests the project with the scripts that there are', () => {
     const { scripts } = JSON.parse(readProject('package.json'));
-    const gate = readProject('.ci/run');
-    expect([
-      start,
-      test,
-      typeof scripts.start,
-      typeof scripts.test,
-      / npm ci /.test(gate),
-      / npm test\n/.test(gate),
-    ]).toEqual(['npm ci && npm start\n', 'npm ci && npm test\n', 'string', 'string', true, true]);
+    expect([start, test, typeof scripts.start, typeof scripts.test]).toEqual([
+      'npm ci && npm start\n',
+      'npm ci && npm test\n',
+      'string',
+      'string',
+    ]);
   });
 
   it('quotes its snippets from the example', () => {

@@ -1,6 +1,6 @@
 /**
  * Packs the package and uses the tarball as its users will: from ESM, CommonJS and Jest, and by every compiler, module
- * resolution and strictness that TypeScript hosts have, on Express 4 and 5.
+ * resolution and strictness that TypeScript hosts have, on Express 4 and 5. With `--quick`: one project in ESM, one in CommonJS, and one in strict TypeScript.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -288,11 +288,39 @@ async function checkDeclarations(cwd) {
   console.log('ok: the declarations themselves, by each compiler');
 }
 
+/** The three consumers that each change is tried with. */
+function quick(tarball) {
+  const cwd = mkdtempSync(join(folder, 'quick-'));
+  write(join(cwd, 'package.json'), { name: 'host', private: true, type: 'module' });
+  install(cwd, tarball, 'express@5', '@types/express@5', '@types/node@20', ...PEERS);
+  write(join(cwd, 'esm.js'), esm);
+  write(join(cwd, 'common.cjs'), commonJs);
+  run(process.execPath, ['esm.js'], cwd);
+  run(process.execPath, ['common.cjs'], cwd);
+  cpSync(join(root, 'test/package/features'), join(cwd, 'features'), { recursive: true });
+  const compilerOptions = { module: 'nodenext', target: 'es2022', lib: ['es2023'], types: ['node'], noEmit: true, strict: true };
+  const strictness = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true };
+  write(join(cwd, 'tsconfig.json'), { compilerOptions: { ...compilerOptions, ...strictness }, include: ['features'] });
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', cwd], cwd);
+  console.log('ok: ESM, CommonJS and strict TypeScript');
+}
+
 try {
   const [{ filename, unpackedSize }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root));
   if (unpackedSize > MOST_BYTES) throw new Error(`The package takes ${unpackedSize} bytes, more than ${MOST_BYTES}.`);
   console.log(`ok: ${unpackedSize} bytes unpacked`);
   const tarball = join(folder, filename);
+  if (process.argv.includes('--quick')) {
+    quick(tarball);
+  } else {
+    await every(tarball);
+  }
+} finally {
+  if (!process.env.KEEP) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Every way to use the package. */
+async function every(tarball) {
   await program(tarball);
   await documentedProgram(tarball);
   run(bin('publint'), ['run', tarball, '--strict'], root);
@@ -314,6 +342,4 @@ try {
     console.log(`ok: ${count} ways to compile the features and ${snippets().length} snippets on ${express}`);
     if (express === 'express@5') await checkDeclarations(cwd);
   }
-} finally {
-  if (!process.env.KEEP) rmSync(folder, { recursive: true, force: true });
 }
