@@ -2,7 +2,13 @@
  * Jest runs the TypeScript sources as ES modules; EXPRESS, a path, swaps the Express that everything imports, and
  * MCP_SDK=v1 takes `@modelcontextprotocol/client` away.
  */
+import { readFileSync } from 'node:fs';
+
 const express = process.env.EXPRESS ?? 'express';
+/** The package's name leads to the sources of its entries. */
+const entries = Object.entries(JSON.parse(readFileSync(new URL('entries.json', import.meta.url), 'utf8'))).map(
+  ([name, source]) => [`^express-open-responses${name.slice(1)}$`, `<rootDir>/${source}`],
+);
 /** What takes more than some seconds (recordings byte by byte, floods, outages, laws over thousands of turns) is run apart, as SLOW=1. */
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
 /** Attacks, each of which says what it tried and counts: `npm run test:hostile` runs them, as HOSTILE=1. */
@@ -50,27 +56,7 @@ export default {
     '^fast-check$': '<rootDir>/test/support/fast-check.ts',
     ...(process.env.MCP_SDK === 'v1' ? { '^.*/installed\\.ts$': '<rootDir>/test/support/mcp-sdk-v1.ts' } : {}),
     '^@aws-sdk/client-s3$': '<rootDir>/test/clients/node_modules/@aws-sdk/client-s3',
-    '^express-open-responses$': '<rootDir>/src/index.ts',
-    '^express-open-responses/budgets$': '<rootDir>/src/budgets/index.ts',
-    '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
-    '^express-open-responses/image-generation$': '<rootDir>/src/image-generation/index.ts',
-    '^express-open-responses/core$': '<rootDir>/src/core.ts',
-    '^express-open-responses/documents$': '<rootDir>/src/documents/index.ts',
-    '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
-    '^express-open-responses/engines/(.*)$': '<rootDir>/src/engines/$1/$1-engine.ts',
-    '^express-open-responses/vector-stores$': '<rootDir>/src/vector-stores.ts',
-    '^express-open-responses/files$': '<rootDir>/src/files.ts',
-    '^express-open-responses/guards$': '<rootDir>/src/guards/index.ts',
-    '^express-open-responses/inspector$': '<rootDir>/src/inspector/index.ts',
-    '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
-    '^express-open-responses/otel$': '<rootDir>/src/otel/index.ts',
-    '^express-open-responses/routing$': '<rootDir>/src/upstreams/routing/index.ts',
-    '^express-open-responses/skills$': '<rootDir>/src/skills/index.ts',
-    '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1/$1-store.ts',
-    '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
-    '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1/$1-upstream.ts',
-    '^express-open-responses/web-search$': '<rootDir>/src/web-search/index.ts',
-    '^express-open-responses/websocket$': '<rootDir>/src/websocket/index.ts',
+    ...Object.fromEntries(entries),
   },
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',

@@ -1,61 +1,28 @@
-/** Whether `dist` is what the sources make: a build takes a quarter of a minute, and most commands begin with one. */
+/** Whether `dist` is what the sources make: most commands begin with a build. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const INPUTS = [
-  'src',
-  'scripts',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'tsconfig.inspector-ui.json',
-  'tsconfig.sandbox.json',
-];
+const INPUTS = /^(?:entries|package(?:-lock)?|tsconfig.*)\.json$|^(?:src|scripts)\b/;
 
-/** Remembers in `build/` what `dist` was made of, and when. */
-export function buildRecord(root) {
-  const file = join(root, 'build/dist.sha256');
-  const now = () => `${digest(root, INPUTS, contentOf)} ${digest(root, ['dist'], stateOf)}`;
+/** Remembers in `dist` itself, which each build first removes, what it was made of. */
+export function buildRecord(/** @type {string} */ root) {
+  const file = join(root, 'dist/.sources');
   return {
-    isCurrent: () => attempt(() => readFileSync(file, 'utf8')) === now(),
-    write() {
-      mkdirSync(join(root, 'build'), { recursive: true });
-      writeFileSync(file, now());
-    },
+    isCurrent: () => existsSync(file) && readFileSync(file, 'utf8') === sourcesDigest(root),
+    write: () => writeFileSync(file, sourcesDigest(root)),
   };
 }
 
-function digest(root, paths, describe) {
+function sourcesDigest(root) {
   const hash = createHash('sha256');
-  for (const path of paths.flatMap((each) => filesIn(root, each)))
-    hash.update(`${path}\0${describe(join(root, path))}\0`);
+  const names = readdirSync(root).filter((name) => INPUTS.test(name));
+  for (const path of names.flatMap((name) => filesIn(root, name)).sort())
+    hash.update(`${path}\0`).update(readFileSync(join(root, path)));
   return hash.digest('hex');
 }
 
-function filesIn(root, path) {
-  const found = attempt(() => statSync(join(root, path)));
-  if (!found?.isDirectory()) return found ? [path] : [];
-  return readdirSync(join(root, path))
-    .sort()
-    .flatMap((name) => filesIn(root, join(path, name)));
-}
-
-function contentOf(path) {
-  return readFileSync(path, 'base64');
-}
-
-/** Recognises a file that was written again, too. */
-function stateOf(path) {
-  const { size, mtimeMs, mode } = statSync(path);
-  return `${size} ${mtimeMs} ${mode}`;
-}
-
-function attempt(read) {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
+function filesIn(root, name) {
+  if (!statSync(join(root, name)).isDirectory()) return [name];
+  return readdirSync(join(root, name)).flatMap((each) => filesIn(root, join(name, each)));
 }

@@ -1,31 +1,37 @@
-/** The entries of the package: the ES modules that re-export the CommonJS build by name. */
-
 /**
- * The modules that `exports` of package.json names, as paths without extension: `index`, `mcp/index`. Throws if an entry
- * lacks one of the two formats, or if its types are not first.
+ * Writes what follows from entries.json, where each entry of the package is declared with its source: `exports` and `typesVersions`
+ * of package.json, and `paths` of tsconfig.json. With `--check` it changes nothing, and fails if one of them differs.
  */
-export function entriesOf(exports) {
-  return Object.entries(exports).flatMap(([name, conditions]) => {
-    if (typeof conditions === 'string') return [];
-    const path = /^\.\/dist\/cjs\/(.+)\.js$/.exec(conditions.require?.default)?.[1];
-    const expected = JSON.stringify({ import: formatOf('esm', path), require: formatOf('cjs', path) });
-    if (!path || JSON.stringify(conditions) !== expected)
-      throw new Error(`exports['${name}'] must be ${expected}, not ${JSON.stringify(conditions)}`);
-    return [path];
-  });
-}
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-function formatOf(folder, path) {
-  return { types: `./dist/${folder}/${path}.d.ts`, default: `./dist/${folder}/${path}.js` };
-}
+const read = (name) => readFileSync(join(import.meta.dirname, '..', name), 'utf8');
+const entries = Object.entries(JSON.parse(read('entries.json')));
+const { name, ...manifest } = JSON.parse(read('package.json'));
 
-/**
- * The ES module of an entry: it has no code of its own, so that a process which imports and requires the package has
- * one implementation, with one default store.
- */
-export function esmEntry(entry, names) {
-  const up = '../'.repeat(entry.split('/').length);
-  const from = `'${up}cjs/${entry}.js'`;
-  const list = names.filter((name) => name !== '__esModule').toSorted();
-  return { code: `export { ${list.join(', ')} } from ${from};\n`, types: `export * from ${from};\n` };
+/** The files of an entry in one format, its types first: a compiler takes the first condition that it knows. */
+const filesIn = (path) => ({ types: `${path}.d.ts`, default: `${path}.js` });
+const conditions = entries.map(([entry, source]) => {
+  const path = source.slice('src/'.length, -'.ts'.length);
+  return [entry, { import: filesIn(`./dist/esm/${path}`), require: filesIn(`./dist/cjs/${path}`) }];
+});
+/** For compilers that do not read `exports`. */
+const types = conditions.slice(1).map(([entry, { require }]) => [entry.slice('./'.length), [require.types]]);
+const derived = {
+  exports: { ...Object.fromEntries(conditions), './package.json': './package.json' },
+  typesVersions: { '*': Object.fromEntries(types) },
+};
+const paths = entries.map(([entry, source]) => `      "${name}${entry.slice(1)}": ["./${source}"]`);
+const files = {
+  'package.json': `${JSON.stringify({ name, ...manifest, ...derived }, null, 2)}\n`,
+  'tsconfig.json': read('tsconfig.json').replace(/"paths": \{[^}]*\}/, `"paths": {\n${paths.join(',\n')}\n    }`),
+};
+
+for (const [file, text] of Object.entries(files)) {
+  if (text === read(file)) continue;
+  if (!process.argv.includes('--check')) writeFileSync(join(import.meta.dirname, '..', file), text);
+  else {
+    console.error(`${file} does not follow from entries.json: node scripts/entries.mjs`);
+    process.exitCode = 1;
+  }
 }

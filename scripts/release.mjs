@@ -9,7 +9,11 @@ import { fileURLToPath } from 'node:url';
 /** The organisation in package.json until there is a real one. */
 const PLACEHOLDER = 'your-org';
 
-/** Why the package cannot be published: a list of sentences, empty if it can. */
+/**
+ * Why the package cannot be published: a list of sentences, empty if it can.
+ *
+ * @param {{ version: string; homepage?: string; repository?: { url: string }; bugs?: { url: string } }} manifest
+ */
 export function obstacles({ repository, homepage, bugs, version }, { changelog, versionFile }) {
   const addresses = { repository: repository?.url, homepage, bugs: bugs?.url };
   const unset = Object.keys(addresses).filter((name) => (addresses[name] ?? PLACEHOLDER).includes(PLACEHOLDER));

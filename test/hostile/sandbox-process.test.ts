@@ -22,7 +22,9 @@ function compiledInside(): string {
   // In dist, where the scripts of the sandbox are found.
   const folder = mkdtempSync(join(root, 'dist/inside-'));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const options = ['-p', 'tsconfig.build.json', '--noCheck', '--module', 'commonjs', '--outDir', folder];
+  const asCode = ['--emitDeclarationOnly', 'false', '--declaration', 'false', '--declarationMap', 'false'];
+  const asCommonJs = ['--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false'];
+  const options = ['-p', 'tsconfig.build.json', ...asCode, ...asCommonJs, '--outDir', folder];
   execFileSync(process.execPath, [tsc, ...options], { cwd: root });
   writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
   cpSync(join(root, 'src/ports/host/package-files.cjs'), join(folder, 'ports/host/package-files.cjs'));

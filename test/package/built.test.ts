@@ -7,7 +7,7 @@ import { buildRecord } from '../../scripts/built.mjs';
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'built-'));
-  for (const path of ['src/a/b.ts', 'dist/cjs/b.js']) put(path, 'one');
+  for (const path of ['src/a/b.ts', 'scripts/a.mjs', 'dist/cjs/b.js']) put(path, 'one');
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
@@ -28,9 +28,8 @@ it.each<[string, () => void]>([
   ['a new source', () => put('src/a/c.ts', 'one')],
   ['a source that moved', () => rmSync(join(root, 'src/a/b.ts'))],
   ['another package.json', () => put('package.json', '{}')],
-  ['an output that changed', () => put('dist/cjs/b.js', 'three')],
-  ['an output too many', () => put('dist/cjs/c.js', 'one')],
-  ['an output that is gone', () => rmSync(join(root, 'dist'), { recursive: true })],
+  ['another entry', () => put('entries.json', '{}')],
+  ['its removal', () => rmSync(join(root, 'dist'), { recursive: true })],
 ])('is not current after %s', (_, change) => {
   const record = buildRecord(root);
   record.write();

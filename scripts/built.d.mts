@@ -1,2 +1,0 @@
-/** The types of `built.mjs`. */
-export function buildRecord(root: string): { isCurrent(): boolean; write(): void };
