@@ -1,11 +1,11 @@
 /**
- * Builds the package into `dist`: the implementation in CommonJS (`cjs`) and entries that re-export it as ES modules (`esm`), each
- * with its types; the scripts of the code interpreter's process (`sandbox`); the inspector's page (`inspector-ui`). Does nothing
- * where `dist` was made of the same files, unless called with `--fresh`.
+ * Builds the package into `dist`: the implementation in CommonJS (`cjs`) and entries that re-export it as ES modules (`esm`), each with
+ * its types unless called with `--code`; the scripts of the code interpreter's process (`sandbox`); the inspector's page
+ * (`inspector-ui`). Makes nothing again that was made of the same files, unless called with `--fresh`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
@@ -115,8 +115,9 @@ async function buildInspectorPage() {
 const record = buildRecord(root);
 if (process.argv.includes('--fresh') || !record.isCurrent()) {
   rmSync(dist, { recursive: true, force: true });
-  await Promise.all([buildCode(), buildTypes(), tsc('tsconfig.sandbox.json'), buildInspectorPage()]);
+  await Promise.all([buildCode(), tsc('tsconfig.sandbox.json'), buildInspectorPage()]);
   write('cjs/package.json', '{ "type": "commonjs" }\n');
   write('sandbox/package.json', '{ "type": "module" }\n');
   record.write();
 }
+if (!process.argv.includes('--code') && !existsSync(join(dist, 'cjs/index.d.ts'))) await buildTypes();

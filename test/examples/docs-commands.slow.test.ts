@@ -51,7 +51,7 @@ describe('the commands of the recipes', () => {
     const isUp = await answers(`http://127.0.0.1:${port}/v1/models`);
     child.kill();
     await closed;
-    expect([install, isUp]).toEqual(['npm ci && npm run build && npm run build:examples', true]);
+    expect([install, isUp]).toEqual(['npm ci && npm run built', true]);
   });
 
   itCurl('[X-01] [X-14] upload a file, and ask about it', async () => {

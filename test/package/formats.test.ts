@@ -64,7 +64,7 @@ describe('a process that imports and requires the package', () => {
 });
 
 describe('the tarball', () => {
-  itBuilt('dist/cjs/index.js')(
+  itBuilt('dist/cjs/index.d.ts')(
     '[Q-05] has a map for each file of code and of types, which leads to a published source',
     () => {
       // An entry that only re-exports has no code, and nothing to lead to.

@@ -59,49 +59,52 @@ async function framesOf(file: string, ...flags: readonly string[]) {
   );
 }
 
-describeWhere(existsSync(join(root, 'dist/cjs/index.js')), 'there is no dist/cjs/index.js')('a host’s mistake', () => {
-  beforeAll(install);
-  afterAll(() => rmSync(host, { recursive: true, force: true }));
+describeWhere(existsSync(join(root, 'dist/cjs/index.d.ts')), 'there is no dist/cjs/index.d.ts')(
+  'a host’s mistake',
+  () => {
+    beforeAll(install);
+    afterAll(() => rmSync(host, { recursive: true, force: true }));
 
-  const router = {
-    name: 'responsesRouter',
-    path: 'node_modules/express-open-responses/src/express/responses-router.ts',
-    text: expect.stringContaining('routerKit('),
-  };
-  const call = { name: 'createApp', text: expect.stringContaining('responsesRouter({') };
+    const router = {
+      name: 'responsesRouter',
+      path: 'node_modules/express-open-responses/src/express/responses-router.ts',
+      text: expect.stringContaining('routerKit('),
+    };
+    const call = { name: 'createApp', text: expect.stringContaining('responsesRouter({') };
 
-  it.each([
-    ['CommonJS', 'app.cjs', COMMON_JS],
-    ['an ES module', 'app.mjs', ES_MODULE],
-  ])('[Q-05] has our function and the line of our source in its stack trace, from %s', async (_, file, code) => {
-    writeFileSync(join(host, file), code);
-    const frames = await framesOf(file, '--enable-source-maps');
-    expect(frames).toEqual(expect.arrayContaining([router, { ...call, path: file }]));
-  });
+    it.each([
+      ['CommonJS', 'app.cjs', COMMON_JS],
+      ['an ES module', 'app.mjs', ES_MODULE],
+    ])('[Q-05] has our function and the line of our source in its stack trace, from %s', async (_, file, code) => {
+      writeFileSync(join(host, file), code);
+      const frames = await framesOf(file, '--enable-source-maps');
+      expect(frames).toEqual(expect.arrayContaining([router, { ...call, path: file }]));
+    });
 
-  it('[Q-05] has them from TypeScript, which its compiler accepts with our types', async () => {
-    writeFileSync(join(host, 'app.mts'), TYPESCRIPT);
-    const options = ['--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--strict', '--sourceMap'];
-    await execute(process.execPath, [TSC, ...options, 'app.mts'], { cwd: host });
-    const frames = await framesOf('app.mjs', '--enable-source-maps');
-    expect(frames).toEqual(expect.arrayContaining([router, { ...call, path: 'app.mts' }]));
-  });
+    it('[Q-05] has them from TypeScript, which its compiler accepts with our types', async () => {
+      writeFileSync(join(host, 'app.mts'), TYPESCRIPT);
+      const options = ['--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--strict', '--sourceMap'];
+      await execute(process.execPath, [TSC, ...options, 'app.mts'], { cwd: host });
+      const frames = await framesOf('app.mjs', '--enable-source-maps');
+      expect(frames).toEqual(expect.arrayContaining([router, { ...call, path: 'app.mts' }]));
+    });
 
-  it('[Q-05] names our function and a line that reads well where Node does not follow source maps', async () => {
-    writeFileSync(join(host, 'plain.cjs'), COMMON_JS);
-    const frames = await framesOf('plain.cjs');
-    const path = 'node_modules/express-open-responses/dist/cjs/index.js';
-    expect(frames).toEqual(
-      expect.arrayContaining([
-        { ...router, path },
-        { ...call, path: 'plain.cjs' },
-      ]),
-    );
-  });
+    it('[Q-05] names our function and a line that reads well where Node does not follow source maps', async () => {
+      writeFileSync(join(host, 'plain.cjs'), COMMON_JS);
+      const frames = await framesOf('plain.cjs');
+      const path = 'node_modules/express-open-responses/dist/cjs/index.js';
+      expect(frames).toEqual(
+        expect.arrayContaining([
+          { ...router, path },
+          { ...call, path: 'plain.cjs' },
+        ]),
+      );
+    });
 
-  it('[Q-05] can be looked for in the installed code: functions, their names and their comments are there', () => {
-    const code = readFileSync(join(installed(), 'dist/cjs/index.js'), 'utf8');
-    const [, comment = ''] = /\/\*\*([^/]*(?:\/(?<!\*\/)[^/]*)*)\*\/\nfunction responsesRouter\(/.exec(code) ?? [];
-    expect([comment.length > 100, /\bfunction \w{1,2}\(/.test(code)]).toEqual([true, false]);
-  });
-});
+    it('[Q-05] can be looked for in the installed code: functions, their names and their comments are there', () => {
+      const code = readFileSync(join(installed(), 'dist/cjs/index.js'), 'utf8');
+      const [, comment = ''] = /\/\*\*([^/]*(?:\/(?<!\*\/)[^/]*)*)\*\/\nfunction responsesRouter\(/.exec(code) ?? [];
+      expect([comment.length > 100, /\bfunction \w{1,2}\(/.test(code)]).toEqual([true, false]);
+    });
+  },
+);
