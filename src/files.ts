@@ -16,8 +16,8 @@ export {
 export type { Hooks } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { MaybePromise, ResponseKey } from './ports/store.ts';
-export type { ApiRequest, ServedApi } from './server/api.ts';
 export { createFiles, type FilesOptions } from './server/files-api.ts';
+export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { type DiskFilesOptions, diskFiles } from './stores/disk/disk-files.ts';
 export { type MemoryFilesOptions, memoryFiles } from './stores/memory/memory-files.ts';
 export { type PostgresFilesOptions, postgresFiles } from './stores/postgres/postgres-files.ts';

@@ -37,7 +37,7 @@ export {
   type VectorPage,
   type VectorPageQuery,
 } from './ports/vectors/vector-index.ts';
-export type { ApiRequest, ServedApi } from './server/api.ts';
+export type { ApiRequest, ServedApi } from './server/served-routes.ts';
 export { createVectorStoresApi, type VectorStoresApiOptions } from './server/vector-stores-api.ts';
 export { type MemoryVectorsOptions, memoryVectors } from './stores/memory/memory-vectors.ts';
 export { type PgVectorsOptions, pgVectors } from './stores/postgres/pg-vectors.ts';

@@ -5,7 +5,8 @@ import { isLocalHost } from '../inspector/server/access.ts';
 import type { InspectorHandler } from '../inspector/server/handler.ts';
 import { respond } from '../node/respond.ts';
 import { ApiError } from '../protocol/errors.ts';
-import type { Api, ApiRequest } from '../server/api.ts';
+import type { Api } from '../server/api.ts';
+import type { ApiRequest } from '../server/served-routes.ts';
 
 /** What is served. */
 interface Served {

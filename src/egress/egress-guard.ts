@@ -1,6 +1,8 @@
 /** A fetch for URLs from untrusted callers: limits the destinations and the answer size by a policy. */
-import { Agent, type Dispatcher, type RequestInit as PoolInit, fetch as poolFetch } from 'undici';
+
+import type { Dispatcher, RequestInit as PoolInit } from 'undici';
 import { checkOptions } from '../ports/host/options-check.ts';
+import { undici } from '../protocol/json/packages.cjs';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
 import { checkUrl } from './check-url.ts';
 import { type Deadline, deadline } from './deadline.ts';
@@ -75,7 +77,7 @@ function dispatcherOf(settings: EgressSettings, resources: EgressResources): Dis
     ca: (value) => typeof value === 'string' || Array.isArray(value) || 'PEM text or a list of it',
   });
   const { resolve = systemResolve, ca } = resources;
-  return new Agent({
+  return new (undici().Agent)({
     connections: SOCKETS,
     // The deadline of each request limits its time.
     headersTimeout: 0,
@@ -121,7 +123,7 @@ async function send({ url, method, headers, body }: Hop, { dispatcher, clock }: 
     duplex: 'half',
   };
   // The casts: the pool's types and Node's own describe the same classes.
-  return (await poolFetch(url, options as unknown as PoolInit)) as unknown as Response;
+  return (await undici().fetch(url, options as unknown as PoolInit)) as unknown as Response;
 }
 
 /** Our refusal, which a failed connection wraps in an error of its own. */

@@ -3,7 +3,7 @@ import type { Request, Router } from 'express';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { type FilesOptions, filesChecks, filesOf } from '../server/files-api.ts';
 import type { Scope } from './handle.ts';
-import { plainRouter } from './router.ts';
+import { plainRouter } from './plain-router.ts';
 
 /** The store, the tenant and the limits; `undefined` means omitted. */
 export interface FilesRouterOptions<Req extends Request = Request> extends FilesOptions {

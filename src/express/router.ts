@@ -1,16 +1,13 @@
-/** The parts that all routers share: options, error handling and shutting down. */
-import type { ErrorRequestHandler, Request, Router } from 'express';
+/** The parts that the routers of models share: options and shutting down. */
+import type { Request, Router } from 'express';
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
-import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
-import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
+import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
-import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
-import { type ReportedRoutes, reportedRoutes } from '../server/reported-routes.ts';
+import { reportedRoutes } from '../server/reported-routes.ts';
 import { type RouterStatus, statusReader } from '../server/status.ts';
-import { express } from './express.cjs';
-import { handle, handleBytes, run, type Scope } from './handle.ts';
-import { readBody } from './read-body.ts';
+import type { Scope } from './handle.ts';
+import { routerOf } from './plain-router.ts';
 
 /**
  * The shared options, and those that need an Express app. `Req` is the request as the app's earlier handlers leave it,
@@ -56,33 +53,4 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   }
 
   return { settings, serve };
-}
-
-/** The router of an API that calls no model; `scope` is the host's. */
-export function plainRouter({ routes, settings }: ReportedRoutes, scope: Scope<never> | undefined): Router {
-  // The cast: the host states what its earlier handlers make of a request.
-  return routerOf(routes, settings, scope as Scope | undefined);
-}
-
-type ServingSettings = EndpointSettings & Pick<CoreSettings, 'limits' | 'owner'>;
-
-function routerOf(routes: readonly Route[], settings: ServingSettings, scope: Scope | undefined): Router {
-  const body = readBody(settings.limits);
-  const router = express().Router();
-  for (const { method, path, endpoint, readsBytes } of routes) {
-    if (readsBytes) router.post(path, handleBytes(endpoint, settings.owner, scope));
-    else if (method === 'POST') router.post(path, body, handle(endpoint, scope));
-    else if (method === 'GET') router.get(path, handle(endpoint, scope));
-    else router.delete(path, handle(endpoint, scope));
-  }
-  return router.use(answerErrors(settings));
-}
-
-/** Answers request errors found before an endpoint runs; the host's own errors go to the host's handler. */
-function answerErrors(settings: EndpointSettings): ErrorRequestHandler {
-  return function answerErrors(error, req, res, next) {
-    const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
-    if (!(shown instanceof ApiError)) return next(error);
-    run(refusal(shown, settings), req, res, next, () => '');
-  };
 }

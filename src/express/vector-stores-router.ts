@@ -3,7 +3,7 @@ import type { Request, Router } from 'express';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { type VectorStoresApiOptions, vectorStoresApiOf, vectorStoresChecks } from '../server/vector-stores-api.ts';
 import type { Scope } from './handle.ts';
-import { plainRouter } from './router.ts';
+import { plainRouter } from './plain-router.ts';
 
 /** The vector stores, the tenant and the limits; `undefined` means omitted. */
 export interface VectorStoresRouterOptions<Req extends Request = Request> extends VectorStoresApiOptions {

@@ -1,9 +1,10 @@
 /** The request to the image server: the model's arguments, within the settings of the client's request. */
 
-import { FormData } from 'undici';
+import type { FormData } from 'undici';
 import type { ToolCall } from '../ports/tool-provider.ts';
 import { imageInURL } from '../protocol/images.ts';
 import type { GeneratedImage } from '../protocol/items.ts';
+import { undici } from '../protocol/json/packages.cjs';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import { ImageFailure } from './image-failure.ts';
 
@@ -70,7 +71,7 @@ function editedIn(images: readonly string[], { input_image_mask: given }: JsonOb
 
 /** The request as a form with files. */
 export function formOf({ fields, edited }: ImageRequest): FormData {
-  const form = new FormData();
+  const form = new (undici().FormData)();
   for (const [name, value] of Object.entries(fields)) form.append(name, plainTextOf(value));
   if (edited) form.append('image', blobOf(edited.image), `image.${edited.image.details.output_format}`);
   if (edited?.mask) form.append('mask', blobOf(edited.mask), `mask.${edited.mask.details.output_format}`);

@@ -1,8 +1,9 @@
 /** A server that makes images as OpenAI's does: one request for each image. */
 
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { urlBelow } from '../ports/host/url-below.ts';
 import type { GeneratedImage } from '../protocol/items.ts';
+import { undici } from '../protocol/json/packages.cjs';
 import { masker, secretsOfHeader, secretsOfURL } from '../protocol/secrets/mask.ts';
 import { bytesOf, readBytes, readWhole } from '../streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
@@ -43,7 +44,11 @@ export class ImageServer {
   private readonly headers: Readonly<Record<string, string>>;
   private readonly mask: (text: string) => string;
   // `timeoutMs` bounds the whole exchange: a server may send nothing until the image is there.
-  private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
+  private readonly agent = new (undici().Agent)({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  });
 
   constructor(options: ImageServerOptions) {
     this.options = options;

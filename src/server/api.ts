@@ -3,54 +3,13 @@
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
-import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
-import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoints/endpoint-request.ts';
-import { type ApiRoutes, matchPath, type Route } from '../ports/endpoints/routes.ts';
+import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
-import { checkedScope, defaultScope } from '../ports/scope.ts';
-import { ApiError, toApiError } from '../protocol/errors.ts';
-import { requestIdFrom } from '../protocol/ids.ts';
-import type { Reply } from '../protocol/reply.ts';
-import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { anthropicRoutes } from './messages-routes.ts';
 import { type AnyCoreOptions, type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { reportedRoutes } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
-
-/** A request, as any framework can describe it. `Req` is the framework's own. */
-export interface ApiRequest<Req = unknown> {
-  /** The HTTP method, in upper case. */
-  readonly method: string;
-  /** Below the mount point, such as `/responses/resp_1`, without the query. */
-  readonly path: string;
-  /** The parsed query. Default: none. */
-  readonly query?: Readonly<Record<string, unknown>> | undefined;
-  /** The request headers. */
-  readonly headers: Headers | NodeHeaders;
-  /** The JSON, if the host has parsed it already. */
-  readonly body?: unknown;
-  /** The body otherwise: read only if the path has one, and within `limits.bodyBytes`. */
-  readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
-  /** Aborted when the client leaves. */
-  readonly signal: AbortSignal;
-  /** The tenant whose responses the request may see. Default: a digest of the request's API key. */
-  readonly scope?: string | undefined;
-  /** The framework's own request, for the host's functions among the options. */
-  readonly request?: Req | undefined;
-  /** Closes the connection of a client that does not read its answer, when `drain` has waited long enough. */
-  readonly disconnect?: (() => void) | undefined;
-}
-
-/** An API, as a host serves it. */
-export interface ServedApi<Req = unknown> {
-  /**
-   * The reply, or undefined if the API has no such path. Rejects if the client has left, or a function of the host's
-   * threw.
-   */
-  handle(request: ApiRequest<Req>): Promise<Reply> | undefined;
-  /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
-  refuse(error: ApiError, request: ApiRequest<Req>): Promise<Reply>;
-}
+import { type ServedApi, servedRoutes } from './served-routes.ts';
 
 /** One API whose answers may take long, or several as one. */
 export interface Api<Req = unknown> extends ServedApi<Req> {
@@ -134,75 +93,4 @@ function messagesApi(settings: CoreSettings): Api {
 function apiOf(settings: CoreSettings, api: ApiRoutes): Api {
   const { routes, drain } = reportedRoutes(api, settings);
   return { ...servedRoutes(routes, { ...settings, envelopeOf: api.envelopeOf }), drain };
-}
-
-/** Serves the routes, which have been reported. */
-export function servedRoutes(routes: readonly Route[], settings: ServedSettings): ServedApi {
-  const { limits } = settings;
-  const refuse = (error: ApiError) => refusal(error, settings);
-
-  async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
-    const apiRequest = endpointRequestOf(request);
-    const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest.headers, params, limits);
-    const read = await rest.catch(toApiError);
-    if (read instanceof ApiError) return refuse(read)(apiRequest);
-    return endpoint({ ...apiRequest, ...read });
-  }
-
-  return {
-    handle(request) {
-      // As every router does: a HEAD is a GET whose body the server omits.
-      const method = request.method === 'HEAD' ? 'GET' : request.method;
-      for (const route of routes) {
-        const params = route.method === method ? matchPath(route.path, request.path) : undefined;
-        if (params) return answer(route, request, params);
-      }
-      return undefined;
-    },
-    refuse: (error, request) => refuse(error)(endpointRequestOf(request)),
-  };
-}
-
-/** What serving routes needs of the host's options. */
-type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
-
-type RawParams = Readonly<Record<string, string>>;
-
-/** The request without its body and path parameters, which may be invalid. */
-function endpointRequestOf({ query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest): EndpointRequest {
-  const headers = isHeaders(rest.headers) ? rest.headers : headersFrom(rest.headers);
-  const requestId = requestIdFrom(headers.get('x-request-id'));
-  const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
-  return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
-}
-
-/** Not `instanceof`: polyfills and other realms have their own `Headers`. */
-function isHeaders(headers: ApiRequest['headers']): headers is Headers {
-  return typeof headers.get === 'function';
-}
-
-/** The path's parameters, and the body as it arrives. Throws `ApiError`. */
-async function unread({ bytes }: ApiRequest, raw: RawParams) {
-  return { params: decodedAll(raw), bytes: bytes ?? undefined };
-}
-
-/** The path's parameters, and the body if there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
-  const params = decodedAll(raw);
-  if (request.method !== 'POST') return { params, body: undefined };
-  const { body, bytes } = request;
-  if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
-  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
-}
-
-function decodedAll(raw: RawParams): RawParams {
-  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch (cause) {
-    throw new ApiError('invalid_value', 'The path is not valid.', { cause });
-  }
 }

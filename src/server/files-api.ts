@@ -6,10 +6,9 @@ import type { FileStore } from '../ports/files/file-store.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { ResponseKey } from '../ports/store.ts';
 import type { VectorStores } from '../vectors/vector-stores.ts';
-import { type ServedApi, servedRoutes } from './api.ts';
-import { isFileStore, isVectorStores, preparationSettings } from './options.ts';
-import { type PlainOptions, plainChecks } from './plain-api.ts';
+import { isFileStore, isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
+import { type ServedApi, servedRoutes } from './served-routes.ts';
 
 /** The store and the limits; `undefined` means omitted. */
 export interface FilesOptions extends PlainOptions {
@@ -35,7 +34,7 @@ export const filesChecks: Readonly<Record<string, OptionCheck>> = {
 export function filesOf(owner: string, options: FilesOptions): ReportedRoutes {
   if (options.files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
   const { files, vectorStores, limits, hooks, logger } = options;
-  const settings = preparationSettings(owner, { hooks, logger });
+  const settings = plainSettings(owner, { hooks, logger });
   const settled = fileLimits(owner, limits);
   const forgetFile = vectorStores && ((key: ResponseKey) => vectorStores.forgetFile(key));
   const own = { files, forgetFile, fileLimits: settled, formParser: formParser(owner, settled) };

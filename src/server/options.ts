@@ -25,6 +25,7 @@ import {
   isObject,
   type OptionCheck,
   oneOf,
+  withMethods,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
@@ -39,7 +40,8 @@ import { createSchema } from '../protocol/responses/schema.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
-import { type HostRecorder, recorderFor, reportsOf } from './recorder.ts';
+import { isFileStore, plainSettings } from './plain-api.ts';
+import type { HostRecorder } from './recorder.ts';
 import { watchedStore } from './watched-store.ts';
 
 /** How idle time on an event stream is filled. */
@@ -190,20 +192,6 @@ function sharedStore(): ResponseStore {
   return shared;
 }
 
-const withMethods =
-  (...methods: readonly string[]): OptionCheck =>
-  (value) =>
-    (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
-    `an object with ${methods.join(', ')}`;
-
-/** Whether the value has the methods of a store of files. */
-export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
-
-/** Whether the value is what `createVectorStores` makes. */
-export const isVectorStores: OptionCheck = (value) =>
-  (isRecord(value) && ['search', 'forgetFile'].every((method) => isFunction(value[method]) === true)) ||
-  'made by createVectorStores()';
-
 const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
 
 /** The checks of the shared options, to which a router adds its own. */
@@ -255,21 +243,6 @@ function limitCheck(name: string): OptionCheck {
 
 const LIMIT_CHECKS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limitCheck(name)]));
 
-const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
-
-const HOOK_CHECKS = {
-  onRequest: hook,
-  onTurn: hook,
-  onResponse: hook,
-  onAttempt: hook,
-  onToolCall: hook,
-  onToolProgress: hook,
-  onApproval: hook,
-  onGuard: hook,
-  onError: hook,
-  onNote: hook,
-};
-
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettings {
   return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
@@ -281,14 +254,14 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   // Made here, or the first request would wait until zod is loaded.
   createSchema();
   checkOptions(`${owner}: limits`, limits, LIMIT_CHECKS);
-  checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
+  const plain = plainSettings(owner, { hooks, logger: options.logger });
+  const { vitals } = plain.recorder;
   checkDurability(owner, options);
   const chosenHeartbeat =
     heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
-  const recorder = recorderFor(options.logger, hooks);
   const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
   const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
@@ -298,9 +271,10 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     listsTools: shown.listsTools ?? true,
   });
   return {
+    ...plain,
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
     store: tenantStore(
-      watchedStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs), recorder.vitals.store),
+      watchedStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs), vitals.store),
     ),
     files: options.files,
     documents: options.documents,
@@ -319,9 +293,6 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
     budget: options.budget,
-    hooks: reportsOf(hooks, recorder),
-    recorder,
-    owner,
     providers: typeof options.tools === 'function' ? undefined : providersOf(options.tools),
     dialectOf,
     shownIn,

@@ -1,7 +1,25 @@
 /** The options in which the APIs that call no model are alike. */
+import { openai } from '../dialects/dialects.ts';
+import type { EndpointSettings } from '../ports/endpoints/endpoint.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
-import { areHooks, isObject, type OptionCheck } from '../ports/host/options-check.ts';
+import {
+  areHooks,
+  checkOptions,
+  isFunction,
+  isObject,
+  type OptionCheck,
+  withMethods,
+} from '../ports/host/options-check.ts';
+import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
+import { type HostRecorder, recorderFor, reportsOf } from './recorder.ts';
+
+/** Whether the value has the methods of a store of files. */
+export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
+
+/** Whether the value is what `createVectorStores` makes. */
+export const isVectorStores: OptionCheck = (value) =>
+  withMethods('search', 'forgetFile')(value) === true || 'made by createVectorStores()';
 
 /** What reports of an API go to; `undefined` means omitted. */
 export interface PlainOptions {
@@ -17,3 +35,34 @@ export const plainChecks: Readonly<Record<string, OptionCheck>> = {
   hooks: areHooks,
   logger: isLogger,
 };
+
+/** What serving an API takes, whether or not it calls a model. */
+export interface PlainSettings extends EndpointSettings {
+  readonly limits: Limits;
+  readonly recorder: HostRecorder;
+  /** The function that the host has called, which messages name. */
+  readonly owner: string;
+}
+
+const HOOK_CHECKS: Readonly<Record<keyof Hooks, OptionCheck>> = {
+  onRequest: isFunction,
+  onTurn: isFunction,
+  onResponse: isFunction,
+  onAttempt: isFunction,
+  onToolCall: isFunction,
+  onToolProgress: isFunction,
+  onApproval: isFunction,
+  onGuard: isFunction,
+  onError: isFunction,
+  onNote: isFunction,
+};
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function plainSettings(
+  owner: string,
+  { hooks = {}, logger }: { readonly hooks?: Hooks | undefined; readonly logger?: Logger | false | undefined },
+): PlainSettings {
+  checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
+  const recorder = recorderFor(logger, hooks);
+  return { dialectOf: () => openai, hooks: reportsOf(hooks, recorder), limits: DEFAULT_LIMITS, recorder, owner };
+}

@@ -6,6 +6,7 @@ import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import { announcer } from './announce.ts';
 import type { CoreSettings } from './options.ts';
+import type { PlainSettings } from './plain-api.ts';
 
 /** The same routes; the first request to any of them announces the router in the host's log. */
 export function reportedRoutes(api: ApiRoutes, settings: CoreSettings): ApiRoutes {
@@ -16,7 +17,7 @@ export function reportedRoutes(api: ApiRoutes, settings: CoreSettings): ApiRoute
 /** Routes that report their steps, and the settings with which they do. */
 export interface ReportedRoutes {
   readonly routes: readonly Route[];
-  readonly settings: Omit<CoreSettings, 'upstream'>;
+  readonly settings: PlainSettings;
 }
 
 /** The same route, which reports its steps; `announce` is called first. */

@@ -3,10 +3,9 @@ import { vectorStoreRoutes } from '../apis/vector-stores/endpoints.ts';
 import { type SomeVectorStoreLimits, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { VectorStores } from '../vectors/vector-stores.ts';
-import { type ServedApi, servedRoutes } from './api.ts';
-import { isVectorStores, preparationSettings } from './options.ts';
-import { type PlainOptions, plainChecks } from './plain-api.ts';
+import { isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
+import { type ServedApi, servedRoutes } from './served-routes.ts';
 
 /** The vector stores and the limits; `undefined` means omitted. */
 export interface VectorStoresApiOptions extends PlainOptions {
@@ -26,7 +25,7 @@ export const vectorStoresChecks: Readonly<Record<string, OptionCheck>> = {
 export function vectorStoresApiOf(owner: string, options: VectorStoresApiOptions): ReportedRoutes {
   if (options.vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
   const { vectorStores, limits, hooks, logger } = options;
-  const settings = preparationSettings(owner, { hooks, logger });
+  const settings = plainSettings(owner, { hooks, logger });
   const routes = vectorStoreRoutes({ ...settings, vectorStores, storeLimits: vectorStoreLimits(owner, limits) });
   return { routes: routes.map((route) => reported(route, settings)), settings };
 }

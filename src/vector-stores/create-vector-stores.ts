@@ -8,11 +8,11 @@ import { hostLog, isLogger, type Logger } from '../ports/host/logger.ts';
 import {
   areHooks,
   checkOptions,
-  isFunction,
   isObject,
   milliseconds,
   type OptionCheck,
   positiveInteger,
+  withMethods,
 } from '../ports/host/options-check.ts';
 import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
 import type { VectorIndex } from '../ports/vectors/vector-index.ts';
@@ -60,12 +60,6 @@ export interface VectorStoresOptions {
   /** Receives the lines for the host's log. Default: failures are process warnings. */
   readonly logger?: Logger | false | undefined;
 }
-
-const withMethods =
-  (...methods: readonly string[]): OptionCheck =>
-  (value) =>
-    (isRecord(value) && methods.every((method) => isFunction(value[method]) === true)) ||
-    `an object with ${methods.join(', ')}`;
 
 const CHECKS: Readonly<Record<keyof VectorStoresOptions, OptionCheck>> = {
   files: withMethods('put', 'get', 'read', 'list', 'delete', 'usage'),

@@ -4,8 +4,9 @@ import { checkOptions, isFunction, type OptionCheck } from '../ports/host/option
 import { checkedScope } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { type ApiRequest, allApis, type ServedApi } from '../server/api.ts';
+import { allApis } from '../server/api.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
+import type { ApiRequest, ServedApi } from '../server/served-routes.ts';
 import { responseOf } from './response-of.ts';
 
 /** The shared options, and those that need the host. */

@@ -1,9 +1,10 @@
 /** The sandbox around a container's process: it contains nothing of the host except Node, the child's scripts and Pyodide. */
+
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { z } from 'zod';
 import { killChild } from '../../ports/processes/kill-child.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { FilteredArch } from './allowed-system-calls.ts';
 import { brokenIsolation } from './isolation.ts';
 import { seccompFilter } from './seccomp-filter.ts';
@@ -58,7 +59,7 @@ const SHELL = '/bin/sh';
 /** Long, so that a slow machine is not mistaken for one that refuses. */
 const PROBE_MS = 60_000;
 const run = promisify(execFile);
-const reported = z.array(z.string());
+const reported = lazily((z) => z.array(z.string()));
 
 /** The libraries that Node itself has loaded, including the loader; read from a Node that has loaded nothing else. */
 async function nodeLibraries(): Promise<readonly string[]> {
@@ -66,7 +67,9 @@ async function nodeLibraries(): Promise<readonly string[]> {
   const options = { env: {}, cwd: '/', timeout: PROBE_MS };
   const { stdout } = await run(process.execPath, ['--print', script], options);
   // The kernel's own has no path.
-  return reported.parse(JSON.parse(stdout)).filter((name) => name.startsWith('/') && name !== process.execPath);
+  return reported()
+    .parse(JSON.parse(stdout))
+    .filter((name) => name.startsWith('/') && name !== process.execPath);
 }
 
 async function tried(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {

@@ -1,9 +1,10 @@
 /** Asks a service that judges texts, limited in size; errors name neither addresses, keys nor texts. */
-import { fetch } from 'undici';
+
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
 import { limitedText } from '../../ports/host/limited-text.ts';
 import { isHeaderValue, type OptionCheck, secretly } from '../../ports/host/options-check.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
+import { undici } from '../../protocol/json/packages.cjs';
 
 /** One request. The signal ends it when the guard's time is up. */
 interface ServiceRequest {
@@ -41,7 +42,7 @@ export async function postJson({ service, url, apiKey, body, signal }: ServiceRe
   try {
     // The text and the key must not follow a redirect.
     const sent = { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', signal } as const;
-    const response = await fetch(url, sent);
+    const response = await undici().fetch(url, sent);
     const text = response.ok ? await textOf(response.body) : undefined;
     const value = text === undefined ? undefined : jsonIn(text);
     if (value !== undefined) return value;

@@ -1,8 +1,9 @@
 /** The sockets to one MCP server: a limited pool that closes every socket. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
+import type { RequestInit as PoolInit, RequestInfo } from 'undici';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
+import { undici } from '../../protocol/json/packages.cjs';
 import { eventLines } from '../../streams/event-lines.ts';
 import type { Fetch } from './client/mcp-client.ts';
 
@@ -22,6 +23,7 @@ export const MESSAGE_BYTES = 10 * 1024 * 1024;
 export function httpPool(connectTimeoutMs: number): HttpPool {
   // No response timeouts: calls have deadlines of their own, and a server's event stream may be idle for hours.
   const connect = { timeout: connectTimeoutMs };
+  const { Agent, fetch: poolFetch } = undici();
   const dispatcher = new Agent({ connections: SOCKETS, headersTimeout: 0, bodyTimeout: 0, connect });
   let closed = false;
 

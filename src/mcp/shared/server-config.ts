@@ -1,9 +1,10 @@
 /** One server of the `mcpServers` JSON that every MCP client reads: checked once, then trusted. */
 import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { ToolsRequest } from '../../ports/tool-provider.ts';
+import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { type NameTest, nameTest } from '../../protocol/name-patterns.ts';
 import type { McpChallenge } from './challenge.ts';
 import type { McpAuthProvider } from './client/auth-provider.ts';
@@ -124,27 +125,29 @@ const KINDS: Readonly<Record<string, McpTransport>> = {
 };
 const LABEL = /^[a-zA-Z0-9_-]+$/;
 
-const text = z.string().min(1);
-const patterns = z.array(z.string());
-const configSchema = z.object({
-  type: text.optional(),
-  transport: text.optional(),
-  command: text.optional(),
-  args: z.array(z.string()).optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  cwd: text.optional(),
-  url: text.optional(),
-  headers: z.record(z.string(), z.string()).optional(),
-  auth: text.optional(),
-  label: z.string().regex(LABEL, `must match ${LABEL}`).optional(),
-  allowedTools: z.array(z.string()).optional(),
-  include: patterns.optional(),
-  exclude: patterns.optional(),
-  defer: z.union([z.boolean(), patterns], 'must be true, false, or a list of names').optional(),
-  maxTools: z.int().min(1).optional(),
-  disabled: z.boolean().optional(),
+const configSchema = lazily((z) => {
+  const text = z.string().min(1);
+  const patterns = z.array(z.string());
+  return z.object({
+    type: text.optional(),
+    transport: text.optional(),
+    command: text.optional(),
+    args: z.array(z.string()).optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    cwd: text.optional(),
+    url: text.optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    auth: text.optional(),
+    label: z.string().regex(LABEL, `must match ${LABEL}`).optional(),
+    allowedTools: z.array(z.string()).optional(),
+    include: patterns.optional(),
+    exclude: patterns.optional(),
+    defer: z.union([z.boolean(), patterns], 'must be true, false, or a list of names').optional(),
+    maxTools: z.int().min(1).optional(),
+    disabled: z.boolean().optional(),
+  });
 });
-type Config = z.infer<typeof configSchema>;
+type Config = z.infer<ReturnType<typeof configSchema>>;
 
 /** Checks one entry; throws a `TypeError` that names the server and quotes no value that may be secret. */
 export function serverSettings(key: string, json: unknown): ServerSettings {
@@ -163,7 +166,7 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
     defers: typeof defer === 'boolean' ? () => defer : nameTest(`${owner}: defer`, defer),
     maxTools,
     redact: redactor({ headers: { ...headers, ...config.headers }, env, url, inserted }),
-    ignored: Object.keys(expanded as object).filter((name) => !Object.hasOwn(configSchema.shape, name)),
+    ignored: Object.keys(expanded as object).filter((name) => !Object.hasOwn(configSchema().shape, name)),
   };
 }
 
@@ -180,7 +183,7 @@ export function isDisabled(json: unknown): boolean {
 }
 
 function checked(owner: string, json: unknown): Config {
-  const { data, error } = configSchema.safeParse(json);
+  const { data, error } = configSchema().safeParse(json);
   if (data) return data;
   // Zod's messages name types and never values.
   const faults = error.issues.map(({ path, message }) => [...path, message].join(': '));

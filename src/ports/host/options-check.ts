@@ -34,6 +34,13 @@ function quoted(value: unknown, { isSecret }: OptionCheck): string {
 export const positiveInteger: OptionCheck = (value) =>
   (Number.isInteger(value) && (value as number) > 0) || 'a positive whole number';
 
+/** An object with these methods, such as a port of the host's own making. */
+export function withMethods(...methods: readonly string[]): OptionCheck {
+  return (value) =>
+    (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
+    `an object with ${methods.join(', ')}`;
+}
+
 /** Any function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 

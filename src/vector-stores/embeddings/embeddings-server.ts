@@ -1,6 +1,6 @@
 /** A client of a server with OpenAI's `/embeddings`: sends texts in batches, and retries failures that may pass. */
+
 import { setTimeout as pause } from 'node:timers/promises';
-import { Agent } from 'undici';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
 import {
   checkOptions,
@@ -15,6 +15,7 @@ import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { urlBelow } from '../../ports/host/url-below.ts';
 import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
+import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 import { bytesOf, readWhole } from '../../streams/bytes.ts';
@@ -101,7 +102,11 @@ class EmbeddingsServer implements Embedder {
   private readonly headers: Readonly<Record<string, string>>;
   private readonly mask: (text: string) => string;
   // Each attempt has a time of its own.
-  private readonly agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
+  private readonly agent = new (undici().Agent)({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  });
 
   constructor(options: EmbeddingsOptions) {
     this.options = options;

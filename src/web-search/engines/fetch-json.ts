@@ -1,8 +1,10 @@
 /** Asks the JSON API of a search engine, limited in time and size; errors name neither addresses nor keys. */
-import { fetch, type RequestInit } from 'undici';
+
+import type { RequestInit } from 'undici';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
 import { limitedText } from '../../ports/host/limited-text.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
+import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** One request to an engine. */
@@ -24,7 +26,7 @@ export async function fetchJson({ engine, url, init, signal, timeoutMs }: Engine
   const both = AbortSignal.any([signal, timeout]);
   try {
     // Headers with keys must not follow a redirect.
-    const response = await fetch(url, { ...init, redirect: 'manual', signal: both });
+    const response = await undici().fetch(url, { ...init, redirect: 'manual', signal: both });
     const text = response.ok ? await textOf(response.body) : undefined;
     if (text !== undefined) return answerIn(text);
     await response.body?.cancel();

@@ -1,0 +1,134 @@
+/** The names that the entries with and without Express have in common, in one list. */
+
+export type { RestoredRequest } from './background/stored-request.ts';
+export type { CompactionOptions } from './compaction/settings.ts';
+export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
+export {
+  type ClaimedLog,
+  type EventLog,
+  type LogAppend,
+  type LogHead,
+  type LogPage,
+  type NewEventLog,
+  UnreadableLog,
+} from './ports/background/event-log.ts';
+export type { DialectName } from './ports/dialect.ts';
+export type { DrainOptions } from './ports/endpoints/activity.ts';
+export type {
+  ByteRange,
+  FileDetails,
+  FilePage,
+  FilePageQuery,
+  FileStore,
+  FileUpload,
+  FileUsage,
+  StoredFile,
+} from './ports/files/file-store.ts';
+export type {
+  Guard,
+  GuardDirection,
+  GuardFinding,
+  GuardInfo,
+  GuardMode,
+  GuardOptions,
+  GuardScan,
+  GuardSubject,
+  GuardVerdict,
+} from './ports/guard.ts';
+export type {
+  ApprovalInfo,
+  AttemptInfo,
+  Hooks,
+  ObservedEvent,
+  ObservedTurn,
+  ReceiveEvents,
+  RequestInfo,
+  ResponseInfo,
+  ToolCallInfo,
+  ToolProgressInfo,
+  UpstreamInfo,
+} from './ports/hooks.ts';
+export type { LogFields, Logger } from './ports/host/logger.ts';
+export type { Limits } from './ports/limits.ts';
+export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
+export {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+  TooManyBytes,
+} from './ports/store.ts';
+export type {
+  ApprovalPolicy,
+  ApprovalQuestion,
+  ProvidedTool,
+  ToolCall,
+  ToolFile,
+  ToolProgress,
+  ToolProvider,
+  ToolResult,
+  ToolsOf,
+  ToolsRequest,
+  Workspace,
+} from './ports/tool-provider.ts';
+export type {
+  ChatBatch,
+  ModelAttempt,
+  ModelServerStatus,
+  OnAttempt,
+  Upstream,
+  UpstreamCall,
+  WireTap,
+} from './ports/upstream.ts';
+export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
+export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
+export type {
+  Annotation,
+  CodeOutput,
+  ContainerFileCitation,
+  FileCitation,
+  FilePassage,
+  GeneratedImage,
+  ImageDetails,
+  Item,
+  LogProb,
+  TopLogProb,
+  UrlCitation,
+  UrlSource,
+  WebAction,
+  WebResult,
+} from './protocol/items.ts';
+export type {
+  ModelRequest,
+  Moderation,
+  PromptCacheOptions,
+  TextFormat,
+  ToolChoice,
+  ToolDefinition,
+} from './protocol/model-request.ts';
+export type { Note } from './protocol/note.ts';
+export type { JsonObject } from './protocol/record.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
+export type { MemoryConversations } from './stores/memory/conversations.ts';
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
+export type { TokenOptions } from './tokens/settings.ts';
+export type { TextCounter } from './tokens/tokenizer.ts';
+export {
+  type AnyFunctionTool,
+  type ExecuteContext,
+  type FunctionTool,
+  functionTool,
+  functionTools,
+} from './tools/function-tools.ts';
+export {
+  type ChatCompletionsOptions,
+  type ChatCompletionsUpstream,
+  chatCompletionsUpstream,
+} from './upstreams/chat-completions/chat-completions-upstream.ts';
+export type { ProviderName } from './upstreams/chat-completions/providers.ts';
+export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
+export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';
