@@ -16,6 +16,7 @@ import {
 import { ask, askJson, errorIn, parseStream, type Stream, send } from '../http/client.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../support/app.ts';
+import { HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { HandQueue } from './hand-engine.ts';
 
@@ -659,14 +660,13 @@ describe('a response that a process cannot take over now', () => {
 
   it('[S-18] is let go at once by one that waits for a place', async () => {
     const one = await join();
-    const two = await join({ limits: { concurrentTurns: 1, queuedTurns: 5 } });
+    const two = await join({ limits: { ...HOUR_LONG_LIMITS, concurrentTurns: 1, queuedTurns: 5 } });
     const id = await stalledAt(one, 'Hello', STALLED('busy'));
     await ask(two.url, { stream: true });
     const run = queue.hand(1, keyOf(id));
     await pause(50);
-    const began = performance.now();
     run.release();
-    expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+    expect(await run.outcome).toBe('released');
   });
 
   it('[S-18] is let go at once by one that prepares it, and no try is lost', async () => {
@@ -680,7 +680,7 @@ describe('a response that a process cannot take over now', () => {
       },
       call: async () => ({ content: '' }),
     };
-    await join({ tools });
+    await join({ tools, limits: HOUR_LONG_LIMITS });
     const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
     for (let times = 0; times < 4; times += 1) {
       const asked = new Promise<void>((resolve) => {
@@ -688,9 +688,8 @@ describe('a response that a process cannot take over now', () => {
       });
       const run = queue.hand(1, keyOf(id));
       await asked;
-      const began = performance.now();
       run.release();
-      expect([await run.outcome, performance.now() - began < 1000]).toEqual(['released', true]);
+      expect(await run.outcome).toBe('released');
     }
     await join();
     expect(await queue.hand(2, keyOf(id)).outcome).toBe('ended');

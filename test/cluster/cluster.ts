@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Limits } from '../../src/ports/limits.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { endWithParent } from '../support/services.ts';
 
 /** What a node is started with. */
@@ -23,8 +24,6 @@ export type NodeMessage =
   | { readonly type: 'claimed'; readonly id: string }
   | { readonly type: 'done'; readonly id: string; readonly outcome: 'ended' | 'released' }
   | { readonly type: 'error'; readonly message: string };
-
-const PATIENCE_MS = 60_000;
 
 /** Resolves with the first value that is not undefined. Throws, naming what was waited for, if there never is one. */
 export async function eventually<Value>(

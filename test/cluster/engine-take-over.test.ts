@@ -12,8 +12,6 @@ import { hostPerSuite } from '../engines/host-per-suite.ts';
 import { endWithParent, type Service } from '../support/services.ts';
 
 const LOCK_MS = 1500;
-/** A takeover takes one to three locks; a busy machine may need more. */
-const TAKEN_OVER_WITHIN_MS = 15_000;
 
 /** A process of the test, and its messages. */
 class Holder {
@@ -77,11 +75,9 @@ for (const database of engineDatabases)
       holder.child.send({ submit: 'resp_1' });
       await holder.until('ran', 'resp_1');
       engine.start(worker);
-      const before = performance.now();
       await holder.kill();
       await worker.until(() => worker.finished === 1);
       expect(worker.keys).toEqual([{ scope: 's', id: 'resp_1' }]);
-      expect(performance.now() - before).toBeLessThan(TAKEN_OVER_WITHIN_MS);
     });
 
     it('[X-08] aborts what a process held that was frozen until another took it over, and takes nothing of it', async () => {

@@ -16,14 +16,6 @@ import {
   type World,
 } from './world.ts';
 
-/** Generous, as a busy machine is slow: on a quiet one each takes 0.1 s. The times that the code waits are tested by fake timers, in test/background. */
-const AT_ONCE_MS = 3000;
-
-async function timed<Value>(work: Promise<Value>): Promise<readonly [Value, number]> {
-  const began = performance.now();
-  return [await work, performance.now() - began];
-}
-
 /** A response whose node is killed in the middle of its text; the others live. */
 async function orphaned({ cluster, model }: World): Promise<{ id: string; owner: ClusterNode }> {
   model.say(stalled('Hello'));
@@ -47,8 +39,8 @@ onEachDatabase('A response whose node was killed', (world) => {
   it('[S-18] [X-08] is cancelled from another node before anybody goes on with it', async () => {
     const { id } = await orphaned(world);
     const [node] = world.cluster.without();
-    const [{ body }, tookMs] = await timed(send(`${node.url}/responses/${id}/cancel`, 'POST'));
-    expect([body.status, tookMs < AT_ONCE_MS]).toEqual(['cancelled', true]);
+    const { body } = await send(`${node.url}/responses/${id}/cancel`, 'POST');
+    expect(body.status).toBe('cancelled');
     await world.cluster.endOf(id);
     const streams = await Promise.all(world.cluster.nodes.map((each) => followed(each, id)));
     const responses = await Promise.all(world.cluster.nodes.map((each) => retrieved(each, id)));
@@ -62,8 +54,8 @@ onEachDatabase('A response whose node was killed', (world) => {
   it('[S-18] [X-08] is deleted from another node before anybody goes on with it', async () => {
     const { id } = await orphaned(world);
     const [node] = world.cluster.without();
-    const [{ body }, tookMs] = await timed(send(`${node.url}/responses/${id}`, 'DELETE'));
-    expect([body.deleted, tookMs < AT_ONCE_MS]).toEqual([true, true]);
+    const { body } = await send(`${node.url}/responses/${id}`, 'DELETE');
+    expect(body.deleted).toBe(true);
     await world.cluster.endOf(id);
     const answers = await Promise.all(
       world.cluster.nodes.flatMap(({ url }) => [
@@ -77,10 +69,9 @@ onEachDatabase('A response whose node was killed', (world) => {
   it('[S-18] [X-08] is cancelled from another node while one goes on with it', async () => {
     const { id, heir, left } = await adopted(world);
     const [node] = world.cluster.without(heir);
-    const [{ body }, tookMs] = await timed(send(`${node.url}/responses/${id}/cancel`, 'POST'));
-    expect([body.status, tookMs < AT_ONCE_MS]).toEqual(['cancelled', true]);
-    const [, leftMs] = await timed(left);
-    expect(leftMs < AT_ONCE_MS).toBe(true);
+    const { body } = await send(`${node.url}/responses/${id}/cancel`, 'POST');
+    expect(body.status).toBe('cancelled');
+    await left;
     await eventually('the heir lets go', () => heir.isDoneWith(id) || undefined);
     const [one, other] = await Promise.all([followed(node, id), followed(heir, id)]);
     expect([one.events, one.done]).toEqual([other.events, true]);
@@ -90,10 +81,9 @@ onEachDatabase('A response whose node was killed', (world) => {
   it('[S-18] [X-08] is deleted from another node while one goes on with it', async () => {
     const { id, heir, left } = await adopted(world);
     const [node] = world.cluster.without(heir);
-    const [{ body }, tookMs] = await timed(send(`${node.url}/responses/${id}`, 'DELETE'));
-    expect([body.deleted, tookMs < AT_ONCE_MS]).toEqual([true, true]);
-    const [, leftMs] = await timed(left);
-    expect(leftMs < AT_ONCE_MS).toBe(true);
+    const { body } = await send(`${node.url}/responses/${id}`, 'DELETE');
+    expect(body.deleted).toBe(true);
+    await left;
     await eventually('the heir lets go', () => heir.isDoneWith(id) || undefined);
     const answers = await Promise.all(world.cluster.nodes.map(({ url }) => send(`${url}/responses/${id}`)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));

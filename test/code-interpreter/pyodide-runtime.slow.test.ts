@@ -104,16 +104,11 @@ describe('a container of pyodideRuntime', () => {
   });
 
   it(
-    '[T-11] answers 1 + 1 in milliseconds once it is there',
+    '[T-11] answers 1 + 1 again and again in the same interpreter',
     async () => {
-      const times: number[] = [];
-      for (let round = 0; round < 50; round += 1) {
-        const start = performance.now();
-        await container.run('1 + 1', NEVER);
-        times.push(performance.now() - start);
-      }
-      // 5 ms where nothing else runs.
-      expect(times.toSorted((a, b) => a - b)[25]).toBeLessThan(5000);
+      await container.run('ran = 0', NEVER);
+      for (let round = 1; round <= 50; round += 1)
+        expect((await container.run('ran += 1\nran', NEVER)).result).toBe(String(round));
     },
     PATIENCE,
   );

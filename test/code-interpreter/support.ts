@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Launch, pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
 import type { PyodideLimits } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 /** Where the build has what runs in the process of a container. */
 export const CHILD_FOLDER = join(import.meta.dirname, '../../dist/sandbox/code-interpreter/child');
@@ -60,7 +61,7 @@ function statusOf(pid: number): { readonly ppid: number; readonly state: string 
 
 /** Looks again until it holds; there is no event to wait for where the kernel or another process must act. */
 export async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!holds() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
   if (!holds()) throw new Error(`It never came to hold: ${holds}`);
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import express, { type Request } from 'express';
 import { diskFiles, type FileStore, type FilesRouterOptions, filesRouter } from '../../src/files.ts';
 import { type Listening, listening } from '../support/listening.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { bytesBelow, diskFolder, filesBelow } from './disk-folder.ts';
 
 /** A running app over a folder of its own. */
@@ -99,7 +100,7 @@ async function answerOf(response: Response): Promise<Answer> {
 
 /** Waits until it is so. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!(await isSo())) {
     if (Date.now() > deadline) throw new Error('It never came to be.');
     await sleep(10);

@@ -209,15 +209,9 @@ it('a status that is requested a thousand times asks a hanging store only once',
     return new Promise<undefined>(() => {});
   };
   const { router } = await start({ store: { ...memoryStore(), get }, limits: { storeTimeoutMs: 3000 } });
-  const before = process.cpuUsage();
   const statuses = await Promise.all(Array.from({ length: 1000 }, () => router.status()));
-  const { user, system } = process.cpuUsage(before);
   tried('statuses at the same time', statuses.length);
-  expect([asked, statuses.every(({ status }) => status === 'degraded'), (user + system) / 1000 < 5000]).toEqual([
-    1,
-    true,
-    true,
-  ]);
+  expect([asked, statuses.every(({ status }) => status === 'degraded')]).toEqual([1, true]);
 });
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;

@@ -17,6 +17,7 @@ import {
   typesOf,
 } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
+import { expectLinearWork } from '../support/linear-work.ts';
 import { startMemoryProcess } from '../support/memory-process.ts';
 import { tally } from './tally.ts';
 
@@ -268,10 +269,8 @@ describe('a hostile body', () => {
       `{"model":"m","input":"Hi","metadata":{${Array.from({ length: 100_000 }, (_, key) => `"${key}":""`).join()}}}`,
     ],
   ])('[P-11][P-14] is a 400 in the envelope: %s', async (_, text) => {
-    const began = performance.now();
     const { status, type, message } = await refusalOf(text);
     expect([status, type, message]).toEqual([400, 'application/json; charset=utf-8', expect.stringMatching(SENTENCE)]);
-    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it.each<[string, string | Uint8Array, Readonly<Record<string, string>>, number, string]>([
@@ -353,28 +352,36 @@ describe('a hostile body', () => {
     const body = `${head}${piece.repeat(Math.floor((32 * 1024 * 1024 - 100) / piece.length))}1]}`;
     const hit = await startMemoryProcess(fake.baseURL, ['--max-old-space-size=2048']);
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    const answer = await fetch(`${hit.url}/responses`, { ...init, signal: AbortSignal.timeout(8000) }).catch(String);
+    const answer = await fetch(`${hit.url}/responses`, init).catch(String);
     const seen = typeof answer === 'string' ? answer : [answer.status, errorIn(parsed(await answer.text())).type];
     await hit.stop();
     expect(seen).toEqual([413, 'invalid_request_error']);
   });
 
-  const many = Array.from({ length: 40_000 }, (_, index) => `call_${index}`);
-  const outputs = many.toReversed().map((call_id) => ({ type: 'function_call_output', call_id, output: 'x' }));
-
-  it.each<[string, readonly JsonObject[], number]>([
-    ['messages', many.map((content, index) => ({ role: index % 2 ? 'assistant' : 'user', content })), 200],
-    ['calls with their outputs in reverse', [...many.map((call_id) => ({ ...call, call_id })), ...outputs], 200],
-    ['calls of one id', many.map(() => call), 400],
-    ['hosted calls', many.map((id) => ({ type: 'mcp_call', id, name: 'f', arguments: '{}', output: 'x' })), 200],
-    ['references', many.map((id) => ({ type: 'item_reference', id })), 200],
-    ['unknown items', many.map((id) => ({ type: 'unknown', id })), 200],
-  ])('[P-14] of 40,000 items takes linear time: %s', async (_, input, status) => {
-    const began = process.cpuUsage();
-    const response = await ask(app.url, { input });
-    await response.text();
-    const { user, system } = process.cpuUsage(began);
-    expect([response.status, (user + system) / 1000 < 4000]).toEqual([status, true]);
+  it.each<[string, (ids: readonly string[]) => readonly JsonObject[], number]>([
+    ['messages', (ids) => ids.map((content, index) => ({ role: index % 2 ? 'assistant' : 'user', content })), 200],
+    [
+      'calls with their outputs in reverse',
+      (ids) => [
+        ...ids.map((call_id) => ({ ...call, call_id })),
+        ...ids.toReversed().map((call_id) => ({ type: 'function_call_output', call_id, output: 'x' })),
+      ],
+      200,
+    ],
+    ['calls of one id', (ids) => ids.map(() => call), 400],
+    [
+      'hosted calls',
+      (ids) => ids.map((id) => ({ type: 'mcp_call', id, name: 'f', arguments: '{}', output: 'x' })),
+      200,
+    ],
+    ['references', (ids) => ids.map((id) => ({ type: 'item_reference', id })), 200],
+    ['unknown items', (ids) => ids.map((id) => ({ type: 'unknown', id })), 200],
+  ])('[P-14] of thousands of items takes linear work: %s', async (_, inputOf, status) => {
+    await expectLinearWork(8000, async (size) => {
+      const response = await ask(app.url, { input: inputOf(Array.from({ length: size }, (_, at) => `call_${at}`)) });
+      await response.text();
+      expect(response.status).toBe(status);
+    });
   });
 });
 
@@ -644,13 +651,13 @@ describe('a hostile model server', () => {
     expect((output as readonly JsonObject[]).filter(({ type }) => type === 'function_call')).toEqual([]);
   });
 
-  it('[P-14] may send 20,000 calls, which take linear time', async () => {
-    const chunks = Array.from({ length: 20_000 }, (_, index) => chatChunk({ tool_calls: [entry(index, `f${index}`)] }));
-    fake.reply({ body: chunks.join('') + FINISH }, GOOD);
-    const began = process.cpuUsage();
-    const { output } = await askJson(app.url);
-    const { user, system } = process.cpuUsage(began);
-    expect([(output as readonly JsonObject[]).length, (user + system) / 1000 < 4000]).toEqual([20_000, true]);
+  it('[P-14] may send thousands of calls, which take linear work', async () => {
+    await expectLinearWork(8000, async (size) => {
+      const chunks = Array.from({ length: size }, (_, index) => chatChunk({ tool_calls: [entry(index, `f${index}`)] }));
+      fake.reply({ body: chunks.join('') + FINISH }, GOOD);
+      const { output } = await askJson(app.url);
+      expect((output as readonly JsonObject[]).length).toBe(size);
+    });
   });
 
   it('[P-14] cannot break out of a frame by its text', async () => {

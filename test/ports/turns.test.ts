@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { type Activity, activity, type Running } from '../../src/ports/endpoints/activity.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../src/ports/limits.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
-import { expectProportion } from '../support/cpu-time.ts';
+import { expectLinearWork } from '../support/linear-work.ts';
 
 function turnsWith(limits: Partial<Limits>): Activity {
   return activity({ ...DEFAULT_LIMITS, queuedTurns: 100, ...limits });
@@ -220,7 +220,7 @@ describe('turns', () => {
 
   it('[P-11] take time in proportion to their number, whether of one tenant or of as many', async () => {
     for (const tenantOf of [() => 'one', String, (index: number) => String(index % 7)])
-      await expectProportion(16_000, async (size) => {
+      await expectLinearWork(4_000, async (size) => {
         const turns = turnsWith({ concurrentTurns: 1, concurrentTurnsPerTenant: 1, queuedTurns: 2 * size + 1 });
         const running = turnOf('first');
         turns.begin(running);

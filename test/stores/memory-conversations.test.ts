@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { Item } from '../../src/protocol/items.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
-import { expectProportion } from '../support/cpu-time.ts';
+import { expectLinearWork } from '../support/linear-work.ts';
 
 const KEY = { scope: 's', id: 'conv_1' };
 
@@ -15,7 +15,7 @@ function conversation() {
 const itemOf = (id: string): Item => ({ type: 'message', id, role: 'user', content: [] });
 
 it('[F-05] take time in proportion where thousands are taken out one by one, as of a turn that was overruled', async () => {
-  await expectProportion(48_000, async (size) => {
+  await expectLinearWork(8_000, async (size) => {
     const conversations = conversation();
     const items = Array.from({ length: size }, (_, index) => itemOf(`msg_${index}`));
     conversations.append(KEY, items);

@@ -54,7 +54,6 @@ export interface Answer {
   readonly code: string | undefined;
   /** How many words the model was given: all of the chain's. */
   readonly words: number | undefined;
-  readonly tookMs: number;
 }
 
 interface Body {
@@ -66,7 +65,6 @@ interface Body {
 
 /** Says one thing and waits for the whole answer. */
 export async function say({ url }: AppProcess, input: string, previous?: string): Promise<Answer> {
-  const began = performance.now();
   const response = await create(url, { input, ...(previous ? { previous_response_id: previous } : {}) });
   // The cast: a response or an error envelope, whose fields the tests compare.
   const body = (await response.json()) as Body;
@@ -77,7 +75,6 @@ export async function say({ url }: AppProcess, input: string, previous?: string)
     // A failed response has one of OpenAI's own codes, and ours as its reason.
     code: body.error?.reason ?? body.error?.code,
     words: body.usage?.input_tokens,
-    tookMs: performance.now() - began,
   };
 }
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { recordTurn } from '../../src/index.ts';
 import { eventLines } from '../../src/streams/event-lines.ts';
 import { withHost } from '../middleware/host.ts';
-import { expectProportion } from '../support/cpu-time.ts';
+import { expectLinearWork } from '../support/linear-work.ts';
 import { readEvents } from '../support/read-events.ts';
 
 const MIB = 1024 * 1024;
@@ -35,8 +35,10 @@ async function upstreamReads(chunks: readonly Buffer[]): Promise<number> {
 describe('an event stream', () => {
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a model server', async (_, lines) => {
     const streamOf = (bytes: number) => `${lines(bytes)}\n\ndata: a\n\n`;
-    await expectProportion(MIB, async (bytes) => expect(await upstreamReads([Buffer.from(streamOf(bytes))])).toBe(1));
-    await expectProportion(MIB, async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
+    await expectLinearWork(MIB / 8, async (bytes) =>
+      expect(await upstreamReads([Buffer.from(streamOf(bytes))])).toBe(1),
+    );
+    await expectLinearWork(MIB / 8, async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
   });
 
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a handler behind recordTurn', async (_, lines) => {
@@ -50,7 +52,7 @@ describe('an event stream', () => {
       },
     ];
     await withHost(steps, ({ post }) =>
-      expectProportion(MIB, async (size) => {
+      expectLinearWork(MIB / 8, async (size) => {
         bytes = size;
         await (await post({ model: 'm', input: 'Go.', stream: true })).text();
       }),

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
 import { type McpHttpOptions, type McpHttpServer, type SeenRequest, startMcpServer } from './mcp-http-server.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -118,11 +119,11 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   return outcome as Error;
 }
 
-/** Waits for a condition without an event: checks it after each round of the event loop, for at most fifty seconds. */
+/** Waits for a condition without an event: checks it after each round of the event loop, for as long as tests are patient. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const start = process.hrtime()[0];
   while (!(await isSo())) {
-    if (process.hrtime()[0] - start > 50) throw new Error(`The condition was never met: ${isSo}`);
+    if ((process.hrtime()[0] - start) * 1000 > PATIENCE_MS) throw new Error(`The condition was never met: ${isSo}`);
     await nextTurn();
   }
 }

@@ -2,9 +2,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Upstream } from 'express-open-responses/core';
+import { PATIENCE_MS } from './patience.ts';
 
 const PIECE = 'x'.repeat(64 * 1024);
-const DEADLINE_MS = 5000;
 const HI = { model: 'm', input: 'Hi', stream: true };
 
 /** A model that never stops, and how many batches were taken from it. */
@@ -55,21 +55,21 @@ export function unreadClient(url: string, path = '/v1/responses', body: object =
 
 /** How many batches were taken, once none has been for a quarter of a second. Throws if that never happens. */
 export async function takenInAll(model: EndlessModel): Promise<number> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + PATIENCE_MS;
   for (let quiet = 0, last = -1; performance.now() < deadline; ) {
     await pause(25);
     quiet = model.taken === last && model.isOpen ? quiet + 1 : 0;
     last = model.taken;
     if (quiet === 10) return last;
   }
-  throw new Error(`The model still wrote after ${DEADLINE_MS} ms: ${model.taken} batches.`);
+  throw new Error(`The model still wrote after ${PATIENCE_MS} ms: ${model.taken} batches.`);
 }
 
 /** Resolves when the condition holds. Throws if it never does. */
 export async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS;
+  const deadline = performance.now() + PATIENCE_MS;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`It did not come true in ${DEADLINE_MS} ms: ${condition}`);
+    if (performance.now() > deadline) throw new Error(`It did not come true in ${PATIENCE_MS} ms: ${condition}`);
     await pause(5);
   }
 }

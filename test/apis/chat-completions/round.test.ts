@@ -5,7 +5,7 @@ import { endRound, takeData, takeWhole } from '../../../src/apis/chat-completion
 import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import { wholeText } from '../../../src/protocol/grown-text.ts';
-import { expectProportion } from '../../support/cpu-time.ts';
+import { expectLinearWork } from '../../support/linear-work.ts';
 import { RULES } from './rules.ts';
 
 let completion: Completion;
@@ -214,7 +214,7 @@ describe('what is refused', () => {
   });
 
   it('[P-14] is no field of a call by itself: many of them are taken in proportion', async () => {
-    await expectProportion(16_000, async (size) => {
+    await expectLinearWork(4_000, async (size) => {
       const many = newRound(completion, { ...RULES, limits: DEFAULT_LIMITS });
       takeData(many, calls([0, 'theirs']));
       for (let index = 0; index < size; index += 1)
