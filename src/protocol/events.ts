@@ -180,8 +180,8 @@ export type IncompleteReason =
  */
 type TurnControl =
   | { readonly type: 'start' }
-  /** Another model call begins. */
-  | { readonly type: 'model-call' }
+  /** Another model call begins; `isForced` is whether the request's forced tool is still to be called. */
+  | { readonly type: 'model-call'; readonly isForced: boolean }
   /** The process that made the response is gone, and this one goes on: what the model had begun ends as it is. */
   | { readonly type: 'resume' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
@@ -261,6 +261,9 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
+/** Why a call of the model is neither run nor shown: the request does not allow it, forces another one first, or allows one at a time. */
+export type CallRefusal = 'not_allowed' | 'not_forced' | 'not_alone';
+
 /**
  * The events of a turn. Starts and ends balance, and the last event is one `turn-end`. Each event with a `sequence` is
  * exactly one wire event; the others may produce none. `logprobs` is the JSON of each, separated by commas.
@@ -302,7 +305,7 @@ export type TurnEvent =
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
-  | { readonly type: 'call-dropped'; readonly name: string; readonly why: 'not_allowed' | 'cut_off' }
+  | { readonly type: 'call-dropped'; readonly name: string; readonly why: CallRefusal | 'cut_off' }
   | { readonly type: 'heartbeat' }
   | { readonly type: 'keepalive'; readonly sequence: number }
   | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }

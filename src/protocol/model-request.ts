@@ -69,6 +69,11 @@ export interface ModelRequest {
   readonly tools: readonly ToolDefinition[];
   /** Whether the model must call one of them. */
   readonly toolChoice?: ToolChoice;
+  /**
+   * The names of the only tools that it may call, if it is offered others too. A server that knows no such choice need
+   * not receive them: other calls are not made, and the model is told.
+   */
+  readonly allowedTools?: readonly string[];
   /** Whether the model may call several tools at once. */
   readonly parallelToolCalls?: boolean;
   /** The required format of the text. Default: free text. */

@@ -9,6 +9,7 @@ export interface Note {
     | 'item_skipped'
     | 'reference_skipped'
     | 'call_dropped'
+    | 'call_missing'
     | 'tool_choice_dropped'
     | 'setting_dropped'
     | 'state_rejected'

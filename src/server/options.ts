@@ -90,6 +90,11 @@ export interface CoreOptions<Req = unknown> {
   readonly approval?: ApprovalPolicy<Req> | undefined;
   /** What may go in and come out: guards such as `pii()`, for each direction. Default: none. */
   readonly guards?: GuardOptions<Req> | undefined;
+  /**
+   * What the model is offered where `tool_choice` allows only some tools: `all` keeps the model server's cache of the
+   * prompt, and a model that calls another tool is told which it may call; `allowed` leaves the others out. Default: `all`.
+   */
+  readonly offeredTools?: 'all' | 'allowed' | undefined;
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
   /**
@@ -157,6 +162,7 @@ export interface CoreSettings extends Presentation {
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
+  readonly offeredTools: 'all' | 'allowed';
   readonly toolItems: 'hidden' | 'shown';
   /** Undefined for none. */
   readonly guards: GuardSettings | undefined;
@@ -211,6 +217,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   approval: isFunction,
   // Its lists are checked where they are read.
   guards: (value) => isRecord(value) || 'an object with lists of guards',
+  offeredTools: oneOf('all', 'allowed'),
   mcpItems: oneOf('mcp_call', 'function_call'),
   toolItems: oneOf('hidden', 'shown'),
   reasoning: oneOf('summary', 'text', 'spec'),
@@ -283,6 +290,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     mcpLabels: options.mcpLabels,
     // The cast: as for the other functions, the request is the host's own.
     approval: options.approval as ApprovalPolicy | undefined,
+    offeredTools: options.offeredTools ?? 'all',
     toolItems: options.toolItems ?? 'hidden',
     guards: guardSettings(`${owner}: guards`, options.guards),
     limits: settledLimits,

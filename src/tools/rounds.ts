@@ -55,6 +55,15 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     if (this.isSteered()) this.end ??= 'steered';
   }
 
+  refuse(calls: readonly RoundCall[], outputs: readonly string[]): void {
+    this.rounds += 1;
+    if (this.rounds > this.limits.toolIterations) this.end = 'max_tool_iterations';
+    else if (this.circling()) this.end = 'repeated_tool_calls';
+    for (const [at, call] of calls.entries())
+      this.repeats.outcomeFor(call, { output: outputs[at] ?? '', failed: true });
+    if (this.isSteered()) this.end ??= 'steered';
+  }
+
   stopped(): RoundsEnd | undefined {
     return this.end;
   }

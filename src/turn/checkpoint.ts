@@ -2,6 +2,7 @@
 
 import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';
+import type { RefusedCall } from '../ports/turn/call-permission.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
 import type { FilePassage, Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
@@ -38,6 +39,8 @@ export interface Checkpoint {
   readonly finish?: FinishReason | undefined;
   readonly stopped?: IncompleteReason | undefined;
   readonly pending: readonly PendingRecord[];
+  /** The calls that the model may not make, of which it has not been told yet; absent for none. */
+  readonly refused?: readonly RefusedCall[];
   /** The names of the deferred tools that the model has found; absent for none. */
   readonly found?: readonly string[];
   /** The end of the open text that may become the mark of a citation; absent for none. */
@@ -61,7 +64,9 @@ export function checkpointOf(state: TurnState): Checkpoint {
   const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
   const found = state.found.size > 0 ? { found: state.found.values() } : {};
   const held = state.writing?.part?.held ? { held: state.writing.part.held } : {};
-  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...found, ...held };
+  const refused = state.refused.size > 0 ? { refused: state.refused.values() } : {};
+  const own = { ...refused, ...found, ...held };
+  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...own };
 }
 
 function pendingRecord({ ownedAs }: TurnPlan, call: PendingToolCall): PendingRecord {
@@ -77,7 +82,7 @@ export function restoredState(
   { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
 ): TurnState {
   if (!checkpoint) return startState(plan);
-  const { pending, callUsage, facts, finish, stopped, found = [], held = '', ...counted } = checkpoint;
+  const { pending, callUsage, facts, finish, stopped, refused = [], found = [], held = '', ...counted } = checkpoint;
   const written = new WrittenSoFar();
   for (const event of events) written.take(event);
   if (written.writing?.part) written.writing.part.held = held;
@@ -95,6 +100,7 @@ export function restoredState(
     output: listOf(written.output),
     writing: written.writing,
     pending: mapOf(calls, (call) => call.index),
+    refused: numbered(refused),
     searches: mapOf(written.searches(), ({ search }) => search),
     found: mapOf(found, (name) => name),
     pages: withPages(new SharedMap(), written.results()),
@@ -186,6 +192,13 @@ function listOf<Member>(members: readonly Member[]): SharedList<Member> {
   let list = new SharedList<Member>();
   for (const member of members) list = list.added(member);
   return list;
+}
+
+/** Under negative numbers: the model's own may come again. */
+function numbered<Value>(values: readonly Value[]): SharedMap<number, Value> {
+  let map = new SharedMap<number, Value>();
+  for (const [at, value] of values.entries()) map = map.with(-1 - at, value);
+  return map;
 }
 
 function mapOf<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key): SharedMap<Key, Value>;

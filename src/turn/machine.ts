@@ -120,6 +120,9 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
     case 'model-call':
       draft.roundStart = draft.output.size;
       draft.finish = undefined;
+      draft.refused = NOTHING;
+      draft.hasCall = false;
+      draft.isForced = input.isForced;
       return;
     case 'resume':
       closeAll(draft, () => 'completed');
@@ -157,7 +160,6 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
   const last = draft.output.size - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   requestApproval(draft, reason === 'stop');
-  draft.dropped = NOTHING;
   draft.finish = reason;
   draft.round += 1;
   addCallUsage(draft);

@@ -1,6 +1,7 @@
 /** Reports a turn's events to the host's hooks. */
 
 import { type Hooks, notify, type ReceiveEvents, type RequestInfo, type UpstreamInfo } from '../ports/hooks.ts';
+import { refusalNote } from '../ports/turn/call-permission.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnError, TurnEvent, UpstreamFacts } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
@@ -37,13 +38,9 @@ export function upstreamInfo({ model, server, usage, cost }: UpstreamFacts): Ups
   };
 }
 
-const WHY_DROPPED = {
-  not_allowed: 'which tool_choice does not allow',
-  cut_off: 'which needs approval, and was cut off',
-} as const;
-
 function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
-  return { code: 'call_dropped', message: `The model called '${name}', ${WHY_DROPPED[why]}.` };
+  if (why !== 'cut_off') return refusalNote(name, why);
+  return { code: 'call_dropped', message: `The model called '${name}', which needs approval, and was cut off.` };
 }
 
 /** The original error behind a turn's error. */

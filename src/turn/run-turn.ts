@@ -1,6 +1,7 @@
 /** Runs a turn: drives the state machine with its input, and stores the turn before its last event is emitted. */
 
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
+import { hasRules } from '../ports/turn/call-permission.ts';
 import type { TurnCompaction } from '../ports/turn/turn-compaction.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
@@ -120,7 +121,8 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
 
 function inputsOf(turn: Turn, current: () => TurnState): Inputs {
   const { compaction, place } = turn;
-  if (turn.plan.owners.size === 0 && !compaction && !turn.resumed && !place) return soleAnswer(turn);
+  const isSole = turn.plan.owners.size === 0 && !hasRules(turn.plan) && !compaction && !turn.resumed && !place;
+  if (isSole) return soleAnswer(turn);
   const sources = turnSources(turn, current);
   const whole = compaction ? withCompaction(sources, compaction, current) : sources;
   return inTurn(place ? afterPlace(whole, place) : whole);

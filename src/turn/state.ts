@@ -1,6 +1,7 @@
 /** The state of a turn between two steps, and the copy of it that one step may change. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
+import type { CallRules, RefusedCall } from '../ports/turn/call-permission.ts';
 import {
   type FinishReason,
   type IncompleteReason,
@@ -21,13 +22,11 @@ import type { TextField } from './data/text-field.ts';
 type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 
 /** The settings that are fixed before a turn begins. */
-export interface TurnPlan {
+export interface TurnPlan extends CallRules {
   /** The random part of the response's id, from which every item's id is made. */
   readonly seed: string;
   /** Where reasoning is written: the item's `summary`, or its raw `content`. */
   readonly reasoning: 'summary_text' | 'reasoning_text';
-  /** The names of tools that may be called; undefined allows all. */
-  readonly allowedTools?: ReadonlySet<string>;
   /** The tools that the server runs, by the model's name for them. */
   readonly owners: ReadonlyMap<string, ToolOwner>;
   /**
@@ -136,7 +135,12 @@ export interface TurnState {
   readonly pending: SharedMap<number, PendingToolCall>;
   /** By the upstream's id for it. */
   readonly searches: SharedMap<string, OpenSearch>;
-  readonly dropped: SharedMap<number, true>;
+  /** The calls of the current model call that it may not make, by the upstream's index. */
+  readonly refused: SharedMap<number, RefusedCall>;
+  /** Whether the model must call the plan's forced tool. */
+  readonly isForced: boolean;
+  /** Whether the current model call has begun a call that it may make. */
+  readonly hasCall: boolean;
   readonly callIds: SharedMap<string, true>;
   /** The model's names for the deferred tools that it has found, by themselves. */
   readonly found: SharedMap<string, string>;
@@ -184,7 +188,9 @@ export function startState(plan: TurnPlan): TurnState {
     awaitingApproval: EMPTY_MAP,
     pending: EMPTY_MAP,
     searches: EMPTY_MAP,
-    dropped: EMPTY_MAP,
+    refused: EMPTY_MAP,
+    isForced: plan.forcedTool !== undefined,
+    hasCall: false,
     callIds: EMPTY_MAP,
     found: EMPTY_MAP,
     pages: EMPTY_MAP,
@@ -218,7 +224,9 @@ export function draftOf(state: TurnState): Draft {
     awaitingApproval: state.awaitingApproval,
     pending: state.pending,
     searches: state.searches,
-    dropped: state.dropped,
+    refused: state.refused,
+    isForced: state.isForced,
+    hasCall: state.hasCall,
     callIds: state.callIds,
     found: state.found,
     pages: state.pages,

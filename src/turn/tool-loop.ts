@@ -1,8 +1,17 @@
 /** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
+import {
+  type CallRules,
+  lacksCallNote,
+  offeredAfter,
+  refusalOf,
+  refusalText,
+  wantsTextOnly,
+} from '../ports/turn/call-permission.ts';
 import type { ToolRounds } from '../ports/turn/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
+import { outputItemId } from '../protocol/ids.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
@@ -21,7 +30,7 @@ export interface Loop {
   /** The items as the upstream receives them: with the upstream's own state that they carry. */
   readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;
-  readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
+  readonly plan: Pick<TurnPlan, 'owners'> & CallRules;
   /** The tools of each server that the client has not been shown yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
   /** A tool that the model is offered once it has found it, by its name for it. */
@@ -69,7 +78,8 @@ export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
 
 /**
  * Yields the model's output and the tool results as sources, each to be read to its end, until the model answers
- * without calling a server-run tool, calls a client's tool, or reaches a limit. N rounds are exactly N model calls.
+ * without calling a server-run tool or one that it may not call, calls a client's tool, or reaches a limit. N rounds
+ * are exactly N model calls.
  * `current` returns the machine's state after everything that was read.
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
@@ -82,7 +92,8 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     yield only([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* ran(turn, current().roundStart))) return;
     if (!needsModel(current(), loop.plan)) return;
-    request = withFound(resumedRequest(request, loop.resumed, current()), loop, current());
+    const told = current().finish === undefined ? [] : toldOfRefusals(request, loop.plan, current());
+    request = withFound(resumedRequest(request, loop.resumed, current(), told), loop, current());
   }
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
@@ -92,15 +103,72 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
+  let refusals = 0;
   for (let isFirst = true; ; isFirst = false) {
     const before = current().output.size;
-    if (!isFirst || loop.resumed) yield only([{ type: 'model-call' }]);
+    const isForced = typeof request.toolChoice === 'object';
+    if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
     yield introduced(loop.upstream.stream(request, loop.call));
-    if (current().pending.size === 0 || isCutOff(current())) return;
-    const written = yield* ran(turn, before);
+    const { pending, refused, finish, hasCall } = current();
+    if (isDemanding(request) && finish === 'stop' && !hasCall && refused.size === 0)
+      loop.call.note?.(lacksCallNote(loop.plan));
+    if (isCutOff(current()) || (pending.size === 0 && !goesOnUnrun(current(), before, loop.plan))) return;
+    const told = toldOfRefusals(request, loop.plan, current());
+    const written = pending.size > 0 ? yield* ran(turn, before) : yield* refusedRound(turn, before, told);
     if (!written) return;
-    request = withFound(nextRequest(request, written, rounds.circling()), loop, current());
+    if (refused.size > 0) refusals += 1;
+    const next = nextRequest(request, [...written, ...told], rounds.circling(), pending.size === 0);
+    const tools = offeredAfter(refusals, next.tools, loop.plan, nameOf);
+    request = withFound(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
+}
+
+/** Whether the model is asked again although none of its calls ran: it made calls that it may not make, and nothing else. */
+function goesOnUnrun({ refused, output }: TurnState, before: number, plan: CallRules): boolean {
+  if (refused.size === 0) return false;
+  const written = output.from(before);
+  if (owedByClient(written).length > 0) return false;
+  return !(wantsTextOnly(plan) && written.some(hasText));
+}
+
+function hasText(item: OutputItem): boolean {
+  if (item.type !== 'message') return false;
+  return item.content.some((part) => ('text' in part ? part.text : part.refusal).trim() !== '');
+}
+
+/** The refused calls with what the model is told of each. The same of every one, as they belong to one answer of the model. */
+function toldOfRefusals({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
+  const names = tools.map(({ name }) => name);
+  return state.refused.values().flatMap((call, at): readonly Item[] => {
+    const { id: callId, name, arguments: text } = call;
+    // The id says which answer of the model it belongs to.
+    const id = outputItemId('fc', state.plan.seed, state.output.size + at, state.round - 1);
+    return [
+      { type: 'function_call', id, call_id: callId, name, arguments: text === '' ? '{}' : text },
+      { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
+    ];
+  });
+}
+
+/** A round in which nothing ran. Returns as `ran` does. */
+async function* refusedRound(
+  { loop, rounds, current }: LoopedTurn,
+  before: number,
+  told: readonly Item[],
+): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+  const outputs = told.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
+  rounds.refuse(current().refused.values(), outputs);
+  const reason = rounds.stopped();
+  if (reason) yield only([{ type: 'stop', reason }]);
+  return reason ? undefined : loop.opened(current().output.from(before));
+}
+
+function nameOf({ name }: ToolDefinition): string {
+  return name;
+}
+
+function isDemanding({ toolChoice }: ModelRequest): boolean {
+  return toolChoice === 'required' || typeof toolChoice === 'object';
 }
 
 /** A turn while its loop runs. */
@@ -171,7 +239,7 @@ function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnS
     if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
     const first = begun ? [] : [...named].flatMap(listed);
     begun = true;
-    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan)), event])];
+    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan, current())), event])];
   };
   return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
 }
@@ -195,9 +263,9 @@ function beginsCall(event: TurnInput): event is TurnInput & { readonly name: str
 }
 
 /** The server whose tool is called here; no server has an empty name. */
-function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): string {
-  if (!beginsCall(event) || (event.type === 'tool-call-delta' && allowedTools?.has(event.name) === false)) return '';
-  return owners.get(event.name)?.server ?? '';
+function serverOf(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
+  if (!beginsCall(event) || (event.type === 'tool-call-delta' && refusalOf(plan, event.name, state))) return '';
+  return plan.owners.get(event.name)?.server ?? '';
 }
 
 /** Whether the model is called next in a turn that another process began, and that waits for no tool. */
@@ -205,6 +273,7 @@ function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
   if (owedByClient(written).length > 0) return false;
+  if (goesOnUnrun(state, state.roundStart, plan)) return true;
   return (
     state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
   );
@@ -218,11 +287,17 @@ const GO_ON: Item = {
 };
 
 /** The request with what the turn has written so far; a text that was torn is to be continued. */
-function resumedRequest(request: ModelRequest, resumed: ResumedTurn, { output, finish }: TurnState): ModelRequest {
-  const written = resumed.modelView(output.from(0));
+function resumedRequest(
+  request: ModelRequest,
+  resumed: ResumedTurn,
+  { output, finish }: TurnState,
+  told: readonly Item[],
+): ModelRequest {
+  const written = [...resumed.modelView(output.from(0)), ...told];
   if (written.length === 0) return request;
   const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
-  return nextRequest(request, isTorn ? [...written, GO_ON] : written, false);
+  const isOpen = !isTorn && !output.from(0).some((item) => toolCallKind(item));
+  return nextRequest(request, isTorn ? [...written, GO_ON] : written, false, isOpen);
 }
 
 /** The output as the model must receive it: its own call ids, and results with their images. */
@@ -238,10 +313,15 @@ function modelView(
   });
 }
 
-/** A forced tool choice applies to the first model call only, or the model could never answer. */
-function nextRequest(request: ModelRequest, written: readonly Item[], circling: boolean): ModelRequest {
+/** A forced tool choice applies until its call is made (`isOpen` says it is not), or the model could never answer. */
+function nextRequest(
+  request: ModelRequest,
+  written: readonly Item[],
+  circling: boolean,
+  isOpen: boolean,
+): ModelRequest {
   const { toolChoice, ...rest } = request;
-  const free = toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
+  const free = isOpen || toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
   const choice = circling ? 'none' : free;
   return { ...rest, items: [...request.items, ...written], ...(choice === undefined ? {} : { toolChoice: choice }) };
 }

@@ -1,7 +1,8 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
-import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
+import { type RefusedCall, refusalOf } from '../ports/turn/call-permission.ts';
+import type { ApprovedCall, CallRefusal, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../protocol/items.ts';
 import { objectIn } from '../protocol/json/json-text.ts';
@@ -29,10 +30,8 @@ type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
 /** Adds arguments to the call and opens it if it is new; returns the call if it is allowed. */
 export function writeCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
-  if (draft.dropped.has(delta.call)) {
-    draft.bytes += Buffer.byteLength(delta.arguments);
-    return undefined;
-  }
+  const refused = draft.refused.get(delta.call);
+  if (refused) return growRefused(draft, refused, delta);
   const open = draftCall(draft, delta.call) ?? callAwaitingApproval(draft, delta) ?? openCall(draft, delta);
   if (!open || !('index' in open) || delta.arguments === '') return open;
   const bytes = Buffer.byteLength(delta.arguments);
@@ -57,7 +56,9 @@ function callAwaitingApproval(
 
 function openCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
   const name = delta.name ?? '';
-  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta, name);
+  const why = refusalOf(draft.plan, name, draft);
+  if (why) return refuseCall(draft, delta, name, why);
+  draft.hasCall = true;
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
   return makeNewest(draft, showCall(draft, delta.call, name, delta.id));
@@ -106,12 +107,25 @@ function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
   return field === 'arguments' ? undefined : field;
 }
 
-/** `allowed_tools` is a hard limit: a call outside it is never shown, whatever the model does. */
-function dropCall(draft: Draft, { call, id = '' }: CallDelta, name: string): undefined {
-  draft.dropped = draft.dropped.with(call, true);
+/** Counted from the end, so that the ids of refused calls differ from those that are made for shown ones. */
+const LAST_CALL_ID = 0xfff;
+
+/** A call that the request does not allow is never shown, whatever the model does; the loop tells the model of it. */
+function refuseCall(draft: Draft, delta: CallDelta, name: string, why: CallRefusal): undefined {
+  const id = unusedCallId(draft, delta.id, LAST_CALL_ID - draft.refused.size);
+  draft.callIds = draft.callIds.with(id, true);
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id);
   countItem(draft);
-  draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
+  draft.events.push({ type: 'call-dropped', name, why });
+  growRefused(draft, { id, name, why, arguments: '' }, delta);
+}
+
+/** Arguments beyond the limit are left out: the call fails anyway. */
+function growRefused(draft: Draft, refused: RefusedCall, { call, arguments: text }: CallDelta): undefined {
+  const whole = refused.arguments + text;
+  const written = whole.length > draft.plan.argumentBytes ? refused.arguments : whole;
+  draft.bytes += Buffer.byteLength(text);
+  draft.refused = draft.refused.with(call, { ...refused, arguments: written });
 }
 
 /** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */

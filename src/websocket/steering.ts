@@ -1,4 +1,5 @@
 /** Input that a client sends for a response that still runs: it ends where that is safe, and another one goes on with the input. */
+import { unforcedChoice } from '../apis/responses/unforced-choice.ts';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd } from '../protocol/events.ts';
 import { printedId, randomSeed } from '../protocol/ids.ts';
@@ -104,8 +105,7 @@ export class Steering {
     if (!end || end.status === 'failed') return this.lost(steers, lane, OVER);
     const required = end.status === 'completed' ? requiredInput(end.output) : [];
     if (required.length > 0) return this.wait(id, response, required);
-    // A choice of tools was for the response that ends here.
-    const choice = isRecord(body.tool_choice) ? undefined : body.tool_choice;
+    const choice = isRecord(body.tool_choice) ? unforcedChoice(body.tool_choice) : body.tool_choice;
     const next = { ...body, previous_response_id: id, input: inputOf(steers), tool_choice: choice };
     return { events: [], steers, next };
   }

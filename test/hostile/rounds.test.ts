@@ -13,7 +13,13 @@ const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
 type CallAt = (index: number) => { readonly name: string; readonly arguments: string };
 
 function read(count: number, callAt: CallAt): void {
-  const rules = { hasServerTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
+  const rules = {
+    hidesCalls: true,
+    callRules: {},
+    isOwned: (name: string) => name === 'ours',
+    newCallId: () => 'own',
+    limits,
+  };
   const round = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
   for (let index = 0; index < count; index += 1) {
     const call = { index, id: `c${index}`, function: callAt(index) };

@@ -165,7 +165,13 @@ describe('thousands of pieces of calls', () => {
 
 describe('a round of thousands of calls without arguments', () => {
   const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
-  const rules = { hasServerTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
+  const rules = {
+    hidesCalls: true,
+    callRules: {},
+    isOwned: (name: string) => name === 'ours',
+    newCallId: () => 'own',
+    limits,
+  };
   const plan = { wantsUsage: false, legacy: false };
   const chunk = (delta: object) => JSON.stringify({ id: 'x', choices: [{ index: 0, delta }] });
   const begun = (index: number, name = 'f') =>

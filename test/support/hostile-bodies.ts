@@ -298,6 +298,7 @@ const WIRE = {
   developerRole: 'system',
   reasoningReplay: true,
   maxTokensField: 'max_tokens',
+  toolChoice: 'names',
 } as const;
 const COMPLETION = {
   id: 'chatcmpl_1',

@@ -1,7 +1,7 @@
 /** What `tool_choice` does to tools that the server runs. */
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, chatBody, played, providerOf, says, shape, withTools } from './support.ts';
+import { type ChatBody, calls, chatBody, played, providerOf, says, shape, toolTexts, withTools } from './support.ts';
 
 const OPTIONS = { tools: [providerOf('files', ['read', 'write']), providerOf('mail', ['send'])] };
 const CLIENTS = [{ type: 'function', name: 'ask' }];
@@ -75,11 +75,16 @@ describe('allowed_tools', () => {
     });
   });
 
-  it('[D-13] end the response where the model calls nothing that it may', async () => {
-    const { response, toolCalls } = await played(OPTIONS, [calls(['a', 'write'])], {
+  it('[O-05, D-13] leave a model that calls nothing that it may to its words', async () => {
+    const { response, toolCalls, requested } = await played(OPTIONS, [calls(['a', 'write']), says('Done.')], {
       tool_choice: allowed({ type: 'function', name: 'read' }),
     });
-    expect([response.status, response.output, toolCalls]).toEqual(['completed', [], []]);
+    expect([response.status, shape(response), toolCalls, toolTexts(requested[1] as ChatBody)]).toEqual([
+      'completed',
+      ['message completed'],
+      [],
+      { a: "Not run: 'write' is not allowed for this answer. Call one of: read" },
+    ]);
   });
 
   it('[B-25] admit all tools of a server by its label', async () => {

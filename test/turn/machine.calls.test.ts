@@ -112,7 +112,13 @@ const CALLS: readonly Row[] = [
   {
     name: '[D-13] drops calls by their number for one model call only',
     plan: { allowedTools: new Set(['look_up']) },
-    model: [call(0, '{}', { name: 'send' }), finish(), call(0, '{}', { name: 'look_up' }), finish()],
+    model: [
+      call(0, '{}', { name: 'send' }),
+      finish(),
+      { type: 'model-call', isForced: false },
+      call(0, '{}', { name: 'look_up' }),
+      finish(),
+    ],
     events: [
       'call-dropped send',
       'item-start 0 function_call',

@@ -90,7 +90,7 @@ describe('a search by this server', () => {
     };
     take({ type: 'start' }, call('web_search', { query: 'x' }), FINISH);
     carryOver();
-    take({ type: 'resume' }, result(0), { type: 'model-call' });
+    take({ type: 'resume' }, result(0), { type: 'model-call', isForced: false });
     carryOver();
     take({ type: 'text-delta', text: 'https://e.com' }, FINISH, { type: 'end', at: 0 });
     expect(events.filter((event) => event.type === 'item-end' && event.index === 0)).toHaveLength(1);

@@ -24,6 +24,13 @@ describe('docs/providers.md', () => {
     expect(rows.filter((row) => !/(recordings|documentation only)[^|]*\|$/.test(row))).toEqual([]);
   });
 
+  it('[O-11] says which providers obey more or fewer forms of tool_choice than names', () => {
+    const others = Object.entries<Provider>(PROVIDERS).filter(([, { toolChoice }]) => toolChoice !== 'names');
+    const said = others.map(([name, { toolChoice }]) => `\`${name}\` has \`'${toolChoice}'\``);
+    expect(said.filter((words) => !page.includes(words))).toEqual([]);
+    expect(said.length).toBe(2);
+  });
+
   it('[V-02] holds for system messages, too', () => {
     expect(Object.values<Provider>(PROVIDERS).filter(({ systemMessages }) => systemMessages !== 'keep')).toEqual([]);
   });

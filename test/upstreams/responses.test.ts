@@ -31,7 +31,12 @@ import { HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { callItem, item, responseEnd, responsesEvent, responsesStream } from './responses-bytes.ts';
 
-const SETTINGS = { reasoningSummary: undefined, reasoningReplay: true, serverTools: [] } as const;
+const SETTINGS = {
+  reasoningSummary: undefined,
+  reasoningReplay: true,
+  serverTools: [],
+  knowsAllowedTools: false,
+} as const;
 
 /** The body of a request, with what was left out of it. */
 function body(request: Partial<ModelRequest>, settings: Partial<Parameters<typeof toResponsesBody>[1]> = {}) {

@@ -81,6 +81,27 @@ describe('response.steer', () => {
     ]);
   });
 
+  it.each([
+    ['allowed_tools', { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] }],
+    ['a server', { type: 'mcp', server_label: 'functions' }],
+  ])('[O-05] goes on with the same tools forbidden: %s', async (_, choice) => {
+    const { talk, done } = await startLooking();
+    app.fake.reply(
+      { body: toolCallStream([LOOK]) },
+      { body: toolCallStream([{ ...LOOK, name: 'ask' }]) },
+      { body: textStream('Well.') },
+    );
+    talk.create({ tools: [{ type: 'function', name: 'ask' }], tool_choice: choice });
+    const id = await begun(talk);
+    await until(talk, 'response.mcp_call.in_progress');
+    steer(talk, id);
+    await until(talk, 'response.steer.accepted');
+    done.open();
+    await talk.response();
+    const { output } = finalOf(await talk.response());
+    expect((output as readonly JsonObject[]).map(({ type }) => type)).toEqual(['message']);
+  });
+
   it('[X-13] lets a response without tools end as it would, and several inputs follow it in their order', async () => {
     app = await startSocketApp();
     app.fake.reply(slowly(textStream(['One', ' two'])), { body: textStream('Trois.') });

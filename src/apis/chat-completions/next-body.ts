@@ -1,11 +1,13 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
+import { type CallRules, offeredAfter } from '../../ports/turn/call-permission.ts';
 import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
-import type { JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { toolList } from '../../tools/toolset.ts';
 import type { ChatCall } from './completion/completion.ts';
-import { isLegacy } from './prepare-tools.ts';
+import { isLegacy, nameIn } from './prepare-tools.ts';
 import type { Round } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -45,12 +47,43 @@ export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arg
   return { name, arguments: text };
 }
 
-/** A forced choice applies to the first model call only, or the model could never answer. */
-export function nextBody(body: ChatBody, added: readonly JsonObject[], circling: boolean): ChatBody {
+/** How the model goes on. */
+interface Continuation {
+  /** Whether it repeats itself, and must answer without tools. */
+  readonly circling: boolean;
+  /** Whether the call that the choice requires is still to be made. */
+  readonly isOpen: boolean;
+}
+
+/** A forced choice applies until its call is made, or the model could never answer. */
+export function nextBody(body: ChatBody, added: readonly JsonObject[], { circling, isOpen }: Continuation): ChatBody {
   const next: Record<string, unknown> = { ...body, messages: [...body.messages, ...added] };
-  for (const field of ['tool_choice', 'function_call']) {
-    if (field in next && next[field] !== 'none') next[field] = 'auto';
-  }
-  if (circling) next[isLegacy(body) ? 'function_call' : 'tool_choice'] = 'none';
+  for (const field of CHOICES) if (field in next && !isOpen) next[field] = unforced(next[field]);
+  if (circling && hasTools(next)) next[isLegacy(body) ? 'function_call' : 'tool_choice'] = 'none';
   return next as ChatBody;
+}
+
+const CHOICES = ['tool_choice', 'function_call'] as const;
+
+/** What only allows certain tools goes on doing so. */
+function unforced(choice: unknown): unknown {
+  if (choice === 'none' || choice === undefined) return choice;
+  if (!isRecord(choice) || choice.type !== 'allowed_tools') return 'auto';
+  const { allowed_tools: allowed } = choice;
+  return isRecord(allowed) ? { ...choice, allowed_tools: { ...allowed, mode: 'auto' } } : { ...choice, mode: 'auto' };
+}
+
+function hasTools({ tools, functions }: JsonObject): boolean {
+  return tools !== undefined || functions !== undefined;
+}
+
+/** The body without the tools that are not offered any more. Servers refuse a choice without tools. */
+export function offeredOnly(body: ChatBody, rules: CallRules, refusals: number): ChatBody {
+  const { tools, functions, tool_choice: _, function_call: __, parallel_tool_calls: ___, ...bare } = body;
+  const all = [...(toolList(tools) ?? []), ...(toolList(functions) ?? [])];
+  const left = offeredAfter(refusals, all, rules, nameIn);
+  if (left.length === all.length) return body;
+  // The cast: without these fields it is still a valid body.
+  if (left.length === 0) return bare as ChatBody;
+  return { ...body, ...(isLegacy(body) ? { functions: left } : { tools: left }) };
 }

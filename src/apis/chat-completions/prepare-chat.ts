@@ -12,6 +12,7 @@ import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { attemptsOf, type Reports } from '../../ports/hooks.ts';
 import type { OnStep } from '../../ports/step.ts';
 import type { Toolset } from '../../ports/toolset.ts';
+import { canRefuse, OFFERS_ALLOWED_ONLY } from '../../ports/turn/call-permission.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
@@ -23,8 +24,17 @@ import { withFirstOutput } from '../../turn/first-output.ts';
 import { newCompletion } from './completion/completion.ts';
 import { itemsOf } from './items.ts';
 import { keepResults } from './kept-results.ts';
+import { offeredOnly } from './next-body.ts';
 import { prepareChatHistory } from './prepare-history.ts';
-import { chatToolNames, countingUsage, isLegacy, prepareChatTools, wantsUsage, withFound } from './prepare-tools.ts';
+import {
+  chatCallRules,
+  chatToolNames,
+  countingUsage,
+  isLegacy,
+  prepareChatTools,
+  wantsUsage,
+  withFound,
+} from './prepare-tools.ts';
 import { readUploads, uploadsForCode } from './read-uploads.ts';
 import type { ChatTurn } from './run-chat.ts';
 import { type ChatBody, validateChat } from './schema.ts';
@@ -72,17 +82,21 @@ export async function prepareChat(
   const workspace = await workspaceOf(workspaceCase, settings.store);
   const images = conversationImages(toolset, body.messages, itemsOf);
   const hidden = hiddenTools(toolset, chatToolNames(body));
+  const callRules = chatCallRules(checked, toolset);
+  const offered = settings.offeredTools === 'allowed' ? offeredOnly(body, callRules, OFFERS_ALLOWED_ONLY) : body;
+  const hidesCalls = toolset.size > 0 || canRefuse(callRules);
   const isCounted = toolset.size > 0 || settings.isMetered === true;
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(request.requestId, settings.hooks);
   const run = toolRunner({ toolset, workspace, images, tools }, request, settings, signal);
   return {
-    body: isCounted ? countingUsage(body) : body,
+    body: isCounted ? countingUsage(offered) : offered,
     completion: newCompletion({ wantsUsage: wantsUsage(checked) || !isCounted, legacy: isLegacy(checked) }),
     chat: guards ? guardedChat(chatOf(upstream, request, onStep), guards) : chatOf(upstream, request, onStep),
     call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt },
     limits,
-    hasServerTools: toolset.size > 0,
+    hidesCalls,
+    callRules,
     wantsWhole: checked.stream !== true,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,

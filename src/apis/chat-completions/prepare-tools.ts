@@ -3,12 +3,14 @@
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
+import type { CallRules } from '../../ports/turn/call-permission.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';
 import { checkRequested } from '../../tools/check-requested.ts';
 import { modelToolset } from '../../tools/deferred-tools.ts';
-import { buildToolset, clientToolsOnly, definitions, toolList, typesOf } from '../../tools/toolset.ts';
+import { buildToolset, clientToolsOnly, definitions, namesServing, toolList, typesOf } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
 /**
@@ -25,9 +27,10 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const note = noteOf(request, settings);
   const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
   await checkRequested(whole.values(), client ?? [], request);
-  const { names, allows } = chosenTools(body);
   const runnable = withoutApprovalRequired(whole, request, settings);
-  const { toolset, known } = modelToolset(runnable, { allows, known: new Set(names) }, note);
+  const { allowedTools } = chatCallRules(body, runnable);
+  const allows = (name: string) => allowedTools?.has(name) ?? true;
+  const { toolset, known } = modelToolset(runnable, { allows, known: new Set(chosenNames(body)) }, note);
   const tools = { toolset, client };
   return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
 }
@@ -76,17 +79,44 @@ function withDefinitions<Body extends JsonObject>(body: Body, tools: readonly To
   return { ...body, tools: [...list(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))] };
 }
 
-/** The tools that the body's choice names, and whether it allows only those, or none at all. */
-function chosenTools({ tool_choice: choice, function_call: legacy }: JsonObject) {
+/** What the body says of the calls that the model may make. `toolset` holds the server-run tools. */
+export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
+  const { tool_choice: choice, function_call: legacy, parallel_tool_calls: parallel, n } = body;
+  // Several answers cannot be asked again: the client receives them as they are, and nothing runs here.
+  if (Number(n ?? 1) > 1) return {};
   const given = choice ?? legacy;
-  if (!isRecord(given)) return { names: [], allows: () => given !== 'none' };
-  const { allowed_tools: allowed } = given;
-  const names = (isRecord(allowed) ? list(allowed.tools) : [given]).map(nameIn);
-  const only = isRecord(allowed) ? new Set(names) : undefined;
-  return { names, allows: (name: string) => only?.has(name) ?? true };
+  const singleCall = parallel === false;
+  if (given === 'none') return { allowedTools: new Set() };
+  if (!isRecord(given)) return { singleCall };
+  const allowed = allowedIn(given);
+  if (!allowed) return { singleCall, forcedTool: nameIn(given) || undefined };
+  const search = toolset.get(TOOL_SEARCH)?.search ? [TOOL_SEARCH] : [];
+  return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => namesMeant(tool, toolset)), ...search]) };
 }
 
-function nameIn({ function: called, custom, name }: JsonObject): string {
+/** The entries of `allowed_tools`, also where a client writes them as the Responses API does. */
+function allowedIn({ type, allowed_tools: allowed, tools }: JsonObject): readonly JsonObject[] | undefined {
+  if (isRecord(allowed)) return list(allowed.tools);
+  return type === 'allowed_tools' ? list(tools) : undefined;
+}
+
+/** The model's names for what an entry means: a tool by its name, those of a server by its label, or a hosted one by its type. */
+function namesMeant(tool: JsonObject, toolset: Toolset): readonly string[] {
+  const name = nameIn(tool);
+  if (tool.type !== 'mcp') return [name, ...namesServing(toolset, tool.type)];
+  const { server_label: label } = tool;
+  const ofServer = [...toolset].filter(([, entry]) => entry.tool.server === label);
+  return ofServer.filter(([, entry]) => name === '' || entry.tool.name === name).map(([modelName]) => modelName);
+}
+
+/** The tools that the body's choice names: the model must be offered those. */
+function chosenNames({ tool_choice: choice, function_call: legacy }: JsonObject): readonly string[] {
+  const given = choice ?? legacy;
+  return isRecord(given) ? (allowedIn(given) ?? [given]).map(nameIn) : [];
+}
+
+/** The name in a tool, or in a choice of one; empty for none. */
+export function nameIn({ function: called, custom, name }: JsonObject): string {
   const named = called ?? custom;
   return plainTextOf(isRecord(named) ? named.name : name);
 }

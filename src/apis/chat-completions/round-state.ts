@@ -1,6 +1,7 @@
 /** The state of one model call of a completion. */
 
 import type { Limits } from '../../ports/limits.ts';
+import type { CallRules } from '../../ports/turn/call-permission.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { weightOf } from '../../protocol/chat-completions/own-fields.ts';
@@ -28,8 +29,10 @@ export interface WrittenCall extends ChatCall {
 
 /** What a round needs from its turn. */
 export interface RoundRules {
-  /** Whether the model was offered server-run tools; if not, no chunk has to wait. */
-  readonly hasServerTools: boolean;
+  /** Whether the model may make calls that the client is not shown; if not, no chunk has to wait. */
+  readonly hidesCalls: boolean;
+  /** What the request allows the model to call. */
+  readonly callRules: CallRules;
   /** Whether the client wants one JSON object, also from a model server that streams all the same. Default: false. */
   readonly wantsWhole?: boolean;
   readonly isOwned: (name: string) => boolean;
@@ -66,13 +69,17 @@ export interface Round {
   finishReason: string | undefined;
   /** Whether the model was truncated, so that its calls may be incomplete. */
   cutOff: boolean;
+  /** Whether the model must call the tool that the request forces. */
+  readonly isForced: boolean;
+  /** Whether it has begun a call that it may make. */
+  hasCall: boolean;
   done: boolean;
   /** The whole answer, if it was not streamed. */
   whole: JsonObject | undefined;
 }
 
 /** Before the model's first output. */
-export function newRound(completion: Completion, rules: RoundRules): Round {
+export function newRound(completion: Completion, rules: RoundRules, isForced = false): Round {
   const callFields = new Map<number, JsonObject>();
   const seeEntry: SeeEntry = ({ call }, entry) => {
     const fields = fieldsOfCall(entry);
@@ -88,7 +95,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     decoder: chatDecoder({
       think: false,
       passes: true,
-      ...(rules.hasServerTools || rules.wantsWhole ? { seeEntry } : {}),
+      ...(rules.hidesCalls || rules.wantsWhole ? { seeEntry } : {}),
     }),
     memo: chunkMemo(),
     calls: [],
@@ -105,6 +112,8 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     usage: undefined,
     finishReason: undefined,
     cutOff: false,
+    isForced,
+    hasCall: false,
     done: false,
     whole: undefined,
   };

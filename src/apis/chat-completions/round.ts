@@ -1,5 +1,6 @@
 /** One model call of a completion: passed on and recorded as it arrives, within its limits, until it calls a server-run tool. */
 import { bytesOfItem } from '../../ports/limits.ts';
+import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';
@@ -89,7 +90,7 @@ function parse(data: string): JsonObject {
 function release(round: Round, latest: HeldChunk): string {
   if (round.rewriting) return rewritten(round, latest);
   // Every call is the client's, and none will ever have to be sent in generated chunks.
-  if (!round.rules.hasServerTools) return passedFrame(round.completion, latest.data, latest.chunk);
+  if (!round.rules.hidesCalls) return passedFrame(round.completion, latest.data, latest.chunk);
   hold(round, latest);
   round.undecided = isUndecided(round.undecided, latest);
   return round.undecided ? '' : flush(round);
@@ -173,7 +174,7 @@ function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): v
 
 /** The next model request, which follows only a server-run call, needs them, and so does a completion made of a stream. */
 function keepsFields({ rules, whole }: Round): boolean {
-  return rules.hasServerTools || (rules.wantsWhole === true && !whole);
+  return rules.hidesCalls || (rules.wantsWhole === true && !whole);
 }
 
 function noteFields(round: Round, { delta, message }: JsonObject): void {
@@ -217,7 +218,10 @@ function callOf(round: Round, event: CallDelta): WrittenCall {
   const known = round.callNumbers.get(event.call);
   if (known) return known;
   const name = event.name ?? '';
-  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '', bytes: 0 };
+  const why = refusalOf(round.rules.callRules, name, round);
+  round.hasCall ||= why === undefined;
+  const owned = why !== undefined || round.rules.isOwned(name);
+  const call = { id: unusedId(round, event.id), name, owned, why, arguments: '', bytes: 0 };
   round.calls.push(call);
   round.callIds.add(call.id);
   round.completion.bytes += bytesOfItem(round.calls.length) + Buffer.byteLength(call.id);

@@ -1,10 +1,17 @@
 /** Runs a chat completion: the model, server-run tools, and the model again, until there is output for the client. */
 
+import {
+  lacksCallNote,
+  type RefusedCall,
+  refusalNote,
+  refusalText,
+  wantsTextOnly,
+} from '../../ports/turn/call-permission.ts';
 import type { RoundLimits, ToolRounds } from '../../ports/turn/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
-import type { JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
@@ -12,7 +19,8 @@ import { toolRounds } from '../../tools/rounds.ts';
 import { addImage, type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
 import { addUsage } from './completion/usage.ts';
 import type { ChatRound } from './kept-results.ts';
-import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
+import { type AnsweredChatCall, calledIn, callMessage, nextBody, offeredOnly, roundMessages } from './next-body.ts';
+import { chatToolNames } from './prepare-tools.ts';
 import { endRound, takeData, takeWhole } from './round.ts';
 import { newRound, type Round, type RoundRules } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
@@ -37,7 +45,7 @@ export interface ChatTurn extends RoundRules {
 export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable<string>, void> {
   const rounds = toolRounds(turn.limits, turn.runCall);
   for (let body: ChatBody | undefined = turn.body; body; ) {
-    const round = newRound(turn.completion, turn);
+    const round = newRound(turn.completion, turn, isForcing(body));
     yield roundFrames(turn, body, round);
     const after: AfterRound = await afterRound(turn, body, round, rounds);
     if (after.images !== '') yield only(after.images);
@@ -84,7 +92,7 @@ function takeBatch(round: Round, batch: ChatBatch): { readonly frames: string; r
 export async function chatAnswer(turn: ChatTurn): Promise<string> {
   const rounds = toolRounds(turn.limits, turn.runCall);
   for (let body: ChatBody | undefined = turn.body; ; ) {
-    const round: Round = newRound(turn.completion, turn);
+    const round: Round = newRound(turn.completion, turn, isForcing(body));
     let text = '';
     for await (const batch of turn.chat(body, turn.call)) {
       const { failure } = takeBatch(round, batch);
@@ -116,27 +124,66 @@ async function afterRound(
   completion.text += wholeText(round.text);
   if (round.usage) completion.usage = addUsage(completion.usage, round.usage);
   completion.lastUsage = round.usage ?? completion.lastUsage;
-  const owned = round.calls.filter((call) => call.owned && !round.cutOff);
+  const owned = round.calls.filter((call) => call.owned && !call.why && !round.cutOff);
+  const refused = refusedCalls(turn, round);
   const clients = round.calls.filter((call) => !call.owned);
   const answered: AnsweredChatCall[] = [];
   const found: string[] = [];
   let images = '';
-  for await (const { call, outcome: given } of rounds.run(owned)) {
+  for await (const { call, outcome: given } of owned.length > 0 ? rounds.run(owned) : []) {
     const outcome = withinRoom(given, turn.limits.outputBytes - completion.bytes);
     if (outcome.image) images += addImage(completion, outcome.image);
     answered.push({ call, output: outcome.output });
     for (const { modelName } of outcome.found ?? []) found.push(modelName);
   }
+  if (isDemanding(body) && round.calls.length === 0 && !round.cutOff) turn.call.note?.(lacksCallNote(turn.callRules));
+  const told = refused.map((call) => ({ call, output: refusalText(call, turn.callRules, [...chatToolNames(body)]) }));
+  const isUnrun = owned.length === 0 && clients.length === 0 && told.length > 0;
+  const goesOnUnrun = isUnrun && !(wantsTextOnly(turn.callRules) && wholeText(round.text).trim() !== '');
+  if (goesOnUnrun)
+    rounds.refuse(
+      refused,
+      told.map(({ output }) => output),
+    );
   // Chat Completions' only finish reason for a truncated answer.
   const over = (finishReason: string | undefined) => ({ body: undefined, finishReason, images });
   if (rounds.stopped()) return over('length');
   if (clients.length > 0) await keepRound(turn, body, round, answered);
-  if (owned.length === 0) return over(round.rewriting ? (round.finishReason ?? 'stop') : undefined);
+  if (owned.length === 0 && !goesOnUnrun) return over(round.rewriting ? endOf(round) : undefined);
   if (clients.length > 0) return over('tool_calls');
   completion.continued = true;
-  const messages = roundMessages(round, answered, completion.legacy);
-  const next = nextBody(turn.withFound(body, found), messages, rounds.circling());
+  if (told.length > 0) completion.refusals += 1;
+  const messages = roundMessages(round, [...answered, ...told], completion.legacy);
+  const how = { circling: rounds.circling(), isOpen: goesOnUnrun };
+  const next = nextBody(offeredOnly(turn.withFound(body, found), turn.callRules, completion.refusals), messages, how);
   return { body: next, finishReason: undefined, images };
+}
+
+/** The whole calls that the request does not allow, each noted. */
+function refusedCalls({ call: { note } }: ChatTurn, { calls, cutOff }: Round): readonly (ChatCall & RefusedCall)[] {
+  return calls.flatMap((call) => {
+    if (!call.why) return [];
+    note(refusalNote(call.name, call.why));
+    return cutOff ? [] : [Object.assign(call, { why: call.why })];
+  });
+}
+
+/** Calls that the client was not shown are none for it. */
+function endOf({ calls, finishReason = 'stop' }: Round): string {
+  const isOfCalls = finishReason === 'tool_calls' || finishReason === 'function_call';
+  return isOfCalls && calls.every(({ owned }) => owned) ? 'stop' : finishReason;
+}
+
+function isDemanding(body: JsonObject): boolean {
+  const { tool_choice: choice } = body;
+  const { allowed_tools: allowed } = isRecord(choice) ? choice : {};
+  return isForcing(body) || [choice, isRecord(allowed) && allowed.mode].includes('required');
+}
+
+/** Whether the body forces one tool. */
+function isForcing({ tool_choice: choice, function_call: legacy }: JsonObject): boolean {
+  const forced = choice ?? legacy;
+  return isRecord(forced) && forced.type !== 'allowed_tools';
 }
 
 /**

@@ -90,7 +90,9 @@ function summary(
   const headers = passedHeaders(apiRequest);
   const modelCall = { signal: apiRequest.signal, headers, limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
-  const upstream = guards?.guardsOutput ? guardedUpstream(settings.upstream, guards, () => true) : settings.upstream;
+  const upstream = guards?.guardsOutput
+    ? guardedUpstream(settings.upstream, guards, () => () => true)
+    : settings.upstream;
   const plan = { request, items: window.items, retained, scope: apiRequest.scope, call: modelCall };
   return summaryOf(plan, { ...settings, upstream });
 }

@@ -19,6 +19,7 @@ import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findTool, type Toolset } from '../../ports/toolset.ts';
+import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
@@ -221,10 +222,16 @@ function notBegun(approved: readonly ApprovedCall[], output: readonly OutputItem
   return output.length === 0 ? approved : [];
 }
 
-/** A call that `allowed_tools` excludes, or that waits for approval, leaves the text before it open. */
-function behindGuards(upstream: Upstream, guards: RequestGuards, { allowedTools, owners }: TurnPlan): Turn['upstream'] {
-  const opensItem = (name: string) => allowedTools?.has(name) !== false && !owners.get(name)?.needsApproval;
-  return guardedUpstream(upstream, guards, opensItem);
+/** A call that the request does not allow, or that waits for approval, leaves the text before it open. */
+function behindGuards(upstream: Upstream, guards: RequestGuards, plan: TurnPlan): Turn['upstream'] {
+  return guardedUpstream(upstream, guards, ({ toolChoice }) => {
+    const answer = { isForced: typeof toolChoice === 'object', hasCall: false };
+    return (name) => {
+      if (refusalOf(plan, name, answer)) return false;
+      answer.hasCall = true;
+      return !plan.owners.get(name)?.needsApproval;
+    };
+  });
 }
 
 function reportingModel(upstream: Turn['upstream'], requestId: string, onStep: OnStep): Turn['upstream'] {
@@ -348,7 +355,7 @@ async function keepPendingCalls(
 }
 
 function planOf(
-  { seed, tools: { allowed, forms }, toolset, approvalRules, body, states, conversation }: PreparedRequest,
+  { seed, tools: { allowed, forms, toolChoice }, toolset, approvalRules, body, states, conversation }: PreparedRequest,
   container: string | undefined,
   settings: ResponsesApiSettings,
 ): TurnPlan {
@@ -357,6 +364,9 @@ function planOf(
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
+    ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
+    ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
+    ...(toolChoice === 'required' ? { needsCall: true } : {}),
     owners: ownersOf(toolset, { approvalRules, container }),
     forms,
     files: filesShown(conversation),

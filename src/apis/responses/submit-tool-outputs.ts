@@ -19,6 +19,7 @@ import { startedResource } from '../../protocol/responses/resource.ts';
 import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
+import { unforcedChoice } from './unforced-choice.ts';
 
 const bodySchema = lazily((z) => {
   const output = z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() });
@@ -92,18 +93,13 @@ function inherited(kept: JsonObject): JsonObject {
   const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
   return {
     ...Object.fromEntries(changed.map((key) => [key, resource[key]])),
-    tool_choice: unforced(resource.tool_choice),
+    tool_choice: unforcedChoice(resource.tool_choice),
   };
 }
 
 /** Values that a response has where its request had none: they are not settings, and not every model server accepts them. */
 function defaultFields(): JsonObject {
   return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
-}
-
-/** The forced call has been made: if the choice were repeated, the model would never answer. */
-function unforced(choice: unknown): unknown {
-  return isRecord(choice) && choice.type === 'allowed_tools' ? { ...choice, mode: 'auto' } : 'auto';
 }
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */

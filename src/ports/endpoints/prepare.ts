@@ -21,6 +21,8 @@ export interface PrepareSettings {
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
   readonly approval?: ApprovalPolicy | undefined;
+  /** Whether the model is offered only the tools that the request allows it to call. Default: `all`. */
+  readonly offeredTools?: 'all' | 'allowed' | undefined;
   /** Uploaded files; undefined if requests may name none. */
   readonly files?: FileStore | undefined;
   /** What reads documents for models; undefined if they receive them as they are. */

@@ -31,6 +31,8 @@ export interface ToolRounds<Call extends RoundCall> {
     calls: readonly Call[],
     onPartialImage?: (call: Call, image: PartialImage) => void,
   ): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
+  /** Counts a round in which the model made only calls that it may not make; `outputs` are what it is told, call by call. */
+  refuse(calls: readonly RoundCall[], outputs: readonly string[]): void;
   /** Why the model may not be called again. */
   stopped(): RoundsEnd | undefined;
   /** Whether the model repeats itself and must answer without tools. */

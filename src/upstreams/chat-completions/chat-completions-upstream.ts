@@ -20,7 +20,7 @@ import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
-import { toChatBody } from './chat-body.ts';
+import { inKnownForm, toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 import { SeenFields } from './seen-fields.ts';
 
@@ -66,7 +66,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   }
 
   function chat(body: JsonObject, call: UpstreamCall): PullStream<ChatBatch> {
-    return open(body, call).batches;
+    return open(inKnownForm(body, settings.toolChoice), call).batches;
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {

@@ -8,7 +8,7 @@ import {
   serverSettings,
 } from '../http/server-options.ts';
 import type { BodyOptions } from './chat-body.ts';
-import { isProviderName, PROVIDERS, type ProviderName, providerOf } from './providers.ts';
+import { isProviderName, PROVIDERS, type ProviderName, providerOf, type ToolChoiceForms } from './providers.ts';
 
 /** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
@@ -35,6 +35,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
   readonly reasoningReplay?: 'auto' | boolean | undefined;
   /** Whether `<think>` at the start of the text is read as reasoning. Default: true. */
   readonly thinkTags?: boolean | undefined;
+  /**
+   * The forms of `tool_choice` that the server obeys. `all`: also `allowed_tools`. `names`: a tool by its name. `words`:
+   * not even that, so a forced tool is sent alone with `required`. Default: the provider's, or `names`.
+   */
+  readonly toolChoice?: ToolChoiceForms | undefined;
   /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
 }
@@ -57,6 +62,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     developerRole: oneOf('keep', 'system'),
     reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",
     thinkTags: boolean,
+    toolChoice: oneOf('all', 'names', 'words'),
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   });
   const server = openaiServer(NAME, options);
@@ -70,6 +76,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     reasoningReplay: reasoningReplay === 'auto' ? usual.reasoningReplay : reasoningReplay,
     reasoningField: usual.reasoningField,
     thinkTags: options.thinkTags ?? true,
+    toolChoice: options.toolChoice ?? usual.toolChoice,
     maxTokensField: options.maxTokensField ?? usual.maxTokensField,
   };
 }

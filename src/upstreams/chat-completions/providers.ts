@@ -12,7 +12,14 @@ export interface Provider {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
   readonly developerRole: 'keep' | 'system';
   readonly systemMessages: 'keep' | 'merge';
+  readonly toolChoice: ToolChoiceForms;
 }
+
+/**
+ * The forms of `tool_choice` that a server obeys: `all` of OpenAI's, with `allowed_tools`; `names` of tools and words;
+ * or `words` alone, such as `required`.
+ */
+export type ToolChoiceForms = 'all' | 'names' | 'words';
 
 /** The settings for unknown servers, which every server accepts. */
 const USUAL: Provider = {
@@ -22,6 +29,7 @@ const USUAL: Provider = {
   maxTokensField: 'max_tokens',
   developerRole: 'system',
   systemMessages: 'keep',
+  toolChoice: 'names',
 };
 const REASONING = { reasoningField: 'reasoning' } as const;
 const COMPLETION_TOKENS = { maxTokensField: 'max_completion_tokens' } as const;
@@ -33,14 +41,19 @@ function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provi
 
 /** The known providers, by the names of the option `provider`. */
 export const PROVIDERS = Object.freeze({
-  openai: provider(['api.openai.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY, developerRole: 'keep' }),
+  openai: provider(['api.openai.com'], {
+    ...COMPLETION_TOKENS,
+    ...NO_REPLAY,
+    developerRole: 'keep',
+    toolChoice: 'all',
+  }),
   azure: provider(['openai.azure.com', 'services.ai.azure.com', 'cognitiveservices.azure.com'], {
     ...COMPLETION_TOKENS,
     ...NO_REPLAY,
   }),
   vllm: provider([]),
   sglang: provider([]),
-  'llama.cpp': provider([]),
+  'llama.cpp': provider([], { toolChoice: 'words' }),
   ollama: provider(['ollama.com', ':11434'], REASONING),
   'lm-studio': provider([]),
   deepseek: provider(['api.deepseek.com']),

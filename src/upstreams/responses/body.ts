@@ -8,7 +8,10 @@ import { toInput } from './input.ts';
 import type { ResponsesSettings } from './options.ts';
 
 /** How the body is written. */
-type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
+type BodySettings = Pick<
+  ResponsesSettings,
+  'reasoningSummary' | 'reasoningReplay' | 'serverTools' | 'knowsAllowedTools'
+>;
 
 /** Writes the body, always requesting a stream and no storage. Fields without a value are undefined. */
 export function toResponsesBody(
@@ -25,7 +28,7 @@ export function toResponsesBody(
     store: false,
     include: includes(request, settings),
     ...(tools.length > 0
-      ? { tools, tool_choice: choiceOf(request), parallel_tool_calls: request.parallelToolCalls }
+      ? { tools, tool_choice: choiceOf(request, settings), parallel_tool_calls: request.parallelToolCalls }
       : {}),
     max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, LEAST_TOKENS),
     temperature: request.temperature,
@@ -67,8 +70,16 @@ function functionTool({ name, description, parameters, strict, outputSchema }: T
   };
 }
 
-function choiceOf({ toolChoice }: ModelRequest): unknown {
-  return typeof toolChoice === 'object' ? { type: 'function', name: toolChoice.name } : toolChoice;
+function choiceOf(
+  { toolChoice: choice, allowedTools: allowed }: ModelRequest,
+  { knowsAllowedTools, serverTools }: BodySettings,
+): unknown {
+  if (typeof choice === 'object') return { type: 'function', name: choice.name };
+  if (!allowed || choice === 'none' || !knowsAllowedTools) return choice;
+  // The host offers its server's own tools with every request.
+  const own = serverTools.map(({ type }) => ({ type }));
+  const tools = [...own, ...allowed.map((name) => ({ type: 'function', name }))];
+  return { type: 'allowed_tools', mode: choice ?? 'auto', tools };
 }
 
 function formatOf({ textFormat }: ModelRequest): unknown {

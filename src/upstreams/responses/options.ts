@@ -1,6 +1,7 @@
 /** The options of `responsesUpstream`, checked once. */
 import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { providerOf } from '../chat-completions/providers.ts';
 import {
   openaiServer,
   type ServerOptions,
@@ -40,6 +41,8 @@ export interface ResponsesSettings extends ServerSettings {
   readonly reasoningSummary: ResponsesOptions['reasoningSummary'];
   readonly reasoningReplay: boolean;
   readonly serverTools: readonly HostedTool[];
+  /** Whether the server obeys `allowed_tools`. */
+  readonly knowsAllowedTools: boolean;
 }
 
 const NAME = 'responsesUpstream';
@@ -61,9 +64,11 @@ export function responsesSettings(options: ResponsesOptions): ResponsesSettings 
     reasoningReplay: boolean,
     serverTools: toolsOption,
   });
+  const server = openaiServer(NAME, options);
   return {
     ...serverSettings(options),
-    ...openaiServer(NAME, options),
+    ...server,
+    knowsAllowedTools: providerOf('auto', server.baseURL).toolChoice === 'all',
     reasoningSummary: options.reasoningSummary,
     reasoningReplay: options.reasoningReplay ?? true,
     serverTools: options.serverTools ?? [],

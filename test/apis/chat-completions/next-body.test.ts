@@ -66,8 +66,10 @@ it('[S-19] answers a legacy call in the legacy words', () => {
   ]);
 });
 
+const ON = { circling: false, isOpen: false };
+
 it('[T-02] [A-15] adds the messages and keeps all else', () => {
-  expect(nextBody(BODY, [{ role: 'tool' }], false)).toEqual({
+  expect(nextBody(BODY, [{ role: 'tool' }], ON)).toEqual({
     ...BODY,
     messages: [...BODY.messages, { role: 'tool' }],
   });
@@ -80,12 +82,15 @@ it.each([
   ['function_call', { name: 'add' }, 'auto'],
   ['function_call', 'none', 'none'],
 ])('[A-15] makes of a %s of %j, which holds once, %j', (field, choice, next) => {
-  expect(nextBody({ ...BODY, [field]: choice }, [], false)[field]).toEqual(next);
+  expect(nextBody({ ...BODY, [field]: choice }, [], ON)[field]).toEqual(next);
 });
 
 it('[T-12] forbids tools to a model that goes round in circles, in its own words', () => {
   const choices = [{}, { tool_choice: 'required' }, { functions: [] }].map((fields) => {
-    const { tool_choice: choice, function_call: called } = nextBody({ ...BODY, ...fields }, [], true);
+    const { tool_choice: choice, function_call: called } = nextBody({ ...BODY, tools: [], ...fields }, [], {
+      ...ON,
+      circling: true,
+    });
     return [choice, called];
   });
   expect(choices).toEqual([

@@ -66,7 +66,7 @@ describe('what goes on at once', () => {
   });
 
   it('[S-19] is every call where the server has no tools', () => {
-    round = newRound(completion, { ...RULES, hasServerTools: false });
+    round = newRound(completion, { ...RULES, hidesCalls: false });
     const data = [calls([0, 'theirs']), calls([0, undefined, '{}'])];
     expect(take(...data)).toEqual(data.map(frame));
   });

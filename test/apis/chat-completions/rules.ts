@@ -5,7 +5,8 @@ let ids = 0;
 
 /** Tight limits, and call ids that count up. */
 export const RULES: RoundRules = {
-  hasServerTools: true,
+  hidesCalls: true,
+  callRules: {},
   isOwned: (name) => name === 'ours',
   newCallId: () => `own_${++ids}`,
   limits: { outputBytes: 1000, argumentBytes: 100, eventBytes: 10_000 },

@@ -2,16 +2,21 @@
 
 import type { ModelRequest } from '../../../src/protocol/model-request.ts';
 import { toChatBody } from '../../../src/upstreams/chat-completions/chat-body.ts';
+import type { ToolChoiceForms } from '../../../src/upstreams/chat-completions/providers.ts';
 
 const OPTIONS = {
   systemMessages: 'keep',
   developerRole: 'system',
   reasoningReplay: true,
   maxTokensField: 'max_tokens',
+  toolChoice: 'names',
 } as const;
 
 /** The body without what every body has. */
-function body(request: Partial<ModelRequest>, options: { maxTokensField?: 'max_completion_tokens' } = {}): unknown {
+function body(
+  request: Partial<ModelRequest>,
+  options: { maxTokensField?: 'max_completion_tokens'; toolChoice?: ToolChoiceForms } = {},
+): unknown {
   const whole = { model: 'm', items: [], tools: [], ...request };
   const {
     model,
@@ -125,5 +130,50 @@ describe('toChatBody', () => {
     [3, { logprobs: true, top_logprobs: 3 }],
   ])('[S-09] asks for the log probabilities of %i alternatives', (topLogprobs, written) => {
     expect(body({ topLogprobs })).toEqual(written);
+  });
+});
+
+describe('a choice of tools', () => {
+  const OTHER = { name: 'other' };
+  const named = (name: string) => ({ type: 'function', function: { name } });
+  const request = (more: Partial<ModelRequest>) => ({ tools: [BARE, OTHER], ...more });
+  const choices = (more: Partial<ModelRequest>) =>
+    (['all', 'names', 'words'] as const).map((toolChoice) => {
+      // The cast: the body is the API's.
+      const sent = body(request(more), { toolChoice }) as { tool_choice?: unknown; tools: readonly unknown[] };
+      return [sent.tools.length, sent.tool_choice];
+    });
+
+  it('[O-05] of some tools goes to servers that know one, and keeps all definitions', () => {
+    const allowed = (mode: string) => ({ type: 'allowed_tools', allowed_tools: { mode, tools: [named('now')] } });
+    expect([
+      choices({ toolChoice: 'auto', allowedTools: ['now'] }),
+      choices({ toolChoice: 'required', allowedTools: ['now'] }),
+      choices({ toolChoice: 'none', allowedTools: ['now'] }),
+    ]).toEqual([
+      [
+        [2, allowed('auto')],
+        [2, 'auto'],
+        [2, 'auto'],
+      ],
+      [
+        [2, allowed('required')],
+        [2, 'required'],
+        [2, 'required'],
+      ],
+      [
+        [2, 'none'],
+        [2, 'none'],
+        [2, 'none'],
+      ],
+    ]);
+  });
+
+  it('[O-11] of one tool is `required` with that tool alone for servers that ignore names', () => {
+    expect(choices({ toolChoice: { name: 'now' } })).toEqual([
+      [2, named('now')],
+      [2, named('now')],
+      [1, 'required'],
+    ]);
   });
 });

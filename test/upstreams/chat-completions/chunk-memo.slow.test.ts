@@ -291,7 +291,8 @@ function parsed(event: ModelEvent): ModelEvent {
 function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
   const rules = {
     ...RULES,
-    hasServerTools: offersTools,
+    hidesCalls: offersTools,
+    callRules: {},
     isOwned: (name: string) => offersTools && name === 'a',
     newCallId: () => 'new',
   };

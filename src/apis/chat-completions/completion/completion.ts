@@ -1,6 +1,6 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
-import type { ModelEvent } from '../../../protocol/events.ts';
+import type { CallRefusal, ModelEvent } from '../../../protocol/events.ts';
 import { dataURL } from '../../../protocol/images.ts';
 import type { GeneratedImage } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
@@ -11,8 +11,10 @@ import { addUsage } from './usage.ts';
 export interface ChatCall {
   readonly id: string;
   readonly name: string;
-  /** Whether the server runs it. */
+  /** Whether the client is not shown it: the server runs it, or the request does not allow it. */
   readonly owned: boolean;
+  /** Why the request does not allow it; undefined if it does. */
+  readonly why?: CallRefusal | undefined;
   arguments: string;
   /** Its extra fields, for the model server alone. */
   extra?: JsonObject;
@@ -52,13 +54,15 @@ export interface Completion extends CompletionPlan {
   readonly clientCalls: Map<ChatCall, number>;
   /** A number above all of those. */
   nextNumber: number;
+  /** How many answers of the model held calls that the request does not allow. */
+  refusals: number;
 }
 
 /** Before any output. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
   const unknown = { lastUsage: undefined, answeredBy: undefined, server: undefined };
-  return { clientCalls: new Map(), nextNumber: 0, images: [], ...nothing, ...unknown, ...plan };
+  return { clientCalls: new Map(), nextNumber: 0, refusals: 0, images: [], ...nothing, ...unknown, ...plan };
 }
 
 /** Takes the id and similar fields from the first chunk that has an id: Azure's very first one has an empty one. */

@@ -29,7 +29,7 @@ export interface ToolPlan {
   /** The deferred tools among them that are offered at once. */
   readonly known: ReadonlySet<string>;
   readonly toolChoice: ToolChoice | undefined;
-  /** Set where `allowed_tools` limits the calls. */
+  /** The only tools that the model may call, where the choice limits them; empty for none. */
   readonly allowed: ReadonlySet<string> | undefined;
 }
 
@@ -103,8 +103,8 @@ function deferredOf(known: ReadonlyMap<string, ClientTool>, toolset: Toolset): T
 }
 
 /** Whether the model may call a tool that it has found. */
-function allowing({ toolChoice, allowed }: Settled): (name: string) => boolean {
-  return (name) => toolChoice !== 'none' && (allowed?.has(name) ?? true);
+function allowing({ allowed }: Settled): (name: string) => boolean {
+  return (name) => allowed?.has(name) ?? true;
 }
 
 /** A search that has nothing to find cannot be forced. */
@@ -133,6 +133,7 @@ interface Settled extends Pick<ToolPlan, 'toolChoice' | 'allowed'> {
 }
 
 const ANY: Settled = { toolChoice: undefined, allowed: undefined, named: [] };
+const NO_CALLS: ReadonlySet<string> = new Set<string>();
 
 function settleChoice(
   choice: unknown,
@@ -140,6 +141,7 @@ function settleChoice(
   toolset: Toolset,
   note: (note: Note) => void,
 ): Settled {
+  if (choice === 'none') return { ...ANY, toolChoice: wordChoice(choice, callable), allowed: NO_CALLS };
   if (typeof choice === 'string') return { ...ANY, toolChoice: wordChoice(choice, callable) };
   if (!isRecord(choice)) return ANY;
   if (choice.type === 'allowed_tools') return allowedTools(choice, callable, toolset);

@@ -3,10 +3,11 @@ import type { Answers } from '../../../approvals/read-answers.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
+import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../ports/turn/call-permission.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
-import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
+import type { ModelRequest, TextFormat, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
@@ -24,7 +25,7 @@ export interface ModelRequestSettings {
 /** The request as the model receives it. Throws `ApiError` for a tool that this model server cannot have. */
 export function toModelRequest(
   request: RequestWithApprovals,
-  settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks'>,
+  settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools'>,
 ): PreparedRequest {
   const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
   const { upstream, stateSealer } = settings;
@@ -34,7 +35,8 @@ export function toModelRequest(
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const opened = states.opened(forModel(withDenied(items, answers), toolset));
-  return Object.assign({}, request, { states, request: modelRequest(body, opened, tools) });
+  const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
+  return Object.assign({}, request, { states, request: modelRequest(body, opened, offers) });
 }
 
 /** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
@@ -64,9 +66,12 @@ const LOGPROBS = 'message.output_text.logprobs';
 
 /** The request to the model: the conversation so far, and every setting that a model server may support. */
 export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
+  const allowed = plan.allowed?.size ? allowedOf(plan) : [];
+  const isLimited = allowed.length > 0 && allowed.length < plan.modelTools.length;
   const settings = {
     instructions: body.instructions,
     toolChoice: plan.toolChoice,
+    allowedTools: isLimited ? allowed.map(({ name }) => name) : undefined,
     parallelToolCalls: body.parallel_tool_calls,
     textFormat: textFormat(body.text?.format),
     verbosity: body.text?.verbosity,
@@ -89,6 +94,11 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
   };
   // The cast: null means omitted, and the remaining values have the right types.
   return { model: body.model, items, tools: plan.modelTools, ...given(settings) } as ModelRequest;
+}
+
+/** The offered tools that the model may call. */
+function allowedOf({ modelTools, allowed }: ToolPlan): readonly ToolDefinition[] {
+  return offeredAfter(OFFERS_ALLOWED_ONLY, modelTools, { allowedTools: allowed }, ({ name }) => name);
 }
 
 /** The fields that have a value; undefined if none has. */
