@@ -1,5 +1,6 @@
 /** `background: true`, and the operations on such a response: wait for it, stream it and cancel it. */
 
+import { withdrawTurn } from '../history/conversation.ts';
 import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
@@ -223,7 +224,8 @@ export async function cancel(
   const run = background.runs.find(stored);
   await run?.stop();
   const whole = (run?.output ?? (await background.outputOf(stored))).filter(Boolean);
-  const { now } = await endRunning(store, stored, (running) => cancelled(running, whole));
+  const { now, isEnded } = await endRunning(store, stored, (running) => cancelled(running, whole));
+  if (now && isEnded) await withdrawTurn(store, now);
   // Also where an earlier request has ended it, which may have failed here.
   if (now?.resource.status === 'cancelled') await background.endEvents(now);
   return now;

@@ -1,6 +1,7 @@
 /** What a router does with the responses that its engine claims: it runs them, or goes on where another process stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { withdrawTurn } from '../history/conversation.ts';
 import { endRunning, keptTurn } from '../history/keep-turn.ts';
 import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
 import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
@@ -128,6 +129,8 @@ export class RunWorker implements BackgroundWorker {
     const version = versionOf(stored);
     const owned: StoredResponse = { ...stored, version: version + 1 };
     if (!(await fromStore(() => replaceIn(this.parts.settings.store, owned, version)))) return 'released';
+    // Its process may have stopped between the two writes at the end of a turn.
+    await withdrawTurn(this.parts.settings.store, owned);
     const kept = await claimedIn(log, owned);
     if (typeof kept === 'string') return this.failAll(log, owned, NOTHING_KEPT, kept);
     if (kept.state.tries >= MOST_TRIES) return this.failAll(log, owned, kept, `It failed on ${MOST_TRIES} servers.`);

@@ -2,6 +2,7 @@
 
 import { pageOf } from '../ports/endpoints/item-pages.ts';
 import {
+  type AppendTerms,
   type ConversationStore,
   fromStore,
   type ItemPage,
@@ -9,12 +10,14 @@ import {
   type ResponseKey,
   type ResponseStore,
   type StoredConversation,
+  type StoredResponse,
   TooManyBytes,
+  versionOf,
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import type { JsonObject } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
 
 /** The part of the store that holds conversations. Throws `unsupported_parameter` if the store has none. */
@@ -78,27 +81,37 @@ export async function itemsNamed(
 }
 
 /**
- * Adds the items atomically. Throws `conversation_not_found` if it was deleted in the meantime, and
- * `conversation_too_long` if it would exceed `maxBytes`.
+ * Adds the items atomically, except for those that are there already. Returns what else stands against it: `missing` if
+ * the conversation was deleted in the meantime. Throws `conversation_too_long` if it would exceed `maxBytes`.
  */
 export async function appendItems(
   store: ResponseStore,
   key: ResponseKey,
   items: readonly Item[],
-  maxBytes: number,
-): Promise<void> {
-  if (items.length === 0) return;
+  terms: AppendTerms & { readonly maxBytes: number },
+): Promise<'added' | 'known' | 'overruled' | 'missing'> {
+  if (items.length === 0) return 'added';
   const conversations = conversationsOf(store);
-  const added = await fromStore(() => conversations.append(key, items, maxBytes));
-  if (added === 'full') throw conversationTooLong(maxBytes);
-  if (!added) throw conversationNotFound(key.id);
+  const answer = await fromStore(() => conversations.append(key, items, terms));
+  if (answer === 'full') throw conversationTooLong(terms.maxBytes);
+  if (answer === true) return 'added';
+  return answer === false ? 'missing' : answer;
 }
 
-/** Removes items that were added, if they are still there. */
-export async function takeBack(store: ResponseStore, key: ResponseKey, items: readonly Item[]): Promise<void> {
-  const conversations = conversationsOf(store);
-  for (const { id } of items) if (id) await fromStore(() => conversations.removeItem(key, id));
+/**
+ * Takes back what a turn has added to its conversation, and refuses what processes add that ran it before this version
+ * of its response.
+ */
+export async function withdrawTurn(store: ResponseStore, stored: Withdrawn): Promise<void> {
+  const { scope, id, resource } = stored;
+  const { conversation } = resource;
+  if (!isRecord(conversation) || typeof conversation.id !== 'string') return;
+  const key = { scope, id: conversation.id };
+  const turn = { id, epoch: versionOf(stored) };
+  await fromStore(() => store.conversations?.append(key, [], { turn }));
 }
+
+type Withdrawn = Pick<StoredResponse, 'scope' | 'id' | 'resource' | 'version'>;
 
 /** Replaces the metadata of an existing conversation. Throws `conversation_not_found`. */
 export async function updateConversation(store: ResponseStore, conversation: StoredConversation): Promise<void> {

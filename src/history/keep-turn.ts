@@ -10,6 +10,7 @@ import {
   type ResponseStore,
   replaceIn,
   type StoredResponse,
+  type TurnFence,
   versionOf,
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -125,18 +126,32 @@ export interface Extension {
   readonly items: readonly Item[];
   /** The maximum bytes of items in the conversation afterwards. */
   readonly maxBytes: number;
+  /** The turn, if another process may take it over. */
+  readonly turn: TurnFence | undefined;
 }
 
 /**
- * Adds a turn's items to its conversation. Throws `conversation_not_found` if the conversation was deleted meanwhile,
- * and the errors of `appendItems`.
+ * Adds a turn's items to its conversation; returns whether there still is one. Throws `TurnOverruled` if another process
+ * has taken the turn over, and the errors of `appendItems`.
  */
 export async function extend(
   { store, ...settings }: KeepSettings,
-  { conversation, items, maxBytes }: Extension,
+  { conversation, items, ...terms }: Extension,
   requestId: string,
-): Promise<void> {
-  await kept(() => appendItems(store, conversation, items, maxBytes), settings, requestId);
+): Promise<boolean> {
+  let answer: Awaited<ReturnType<typeof appendItems>> | undefined;
+  await kept(
+    async () => {
+      answer = await appendItems(store, conversation, items, terms);
+    },
+    settings,
+    requestId,
+  );
+  if (answer === 'overruled') {
+    const key = { scope: conversation.scope, id: terms.turn?.id ?? '' };
+    throw new TurnOverruled(await fromStore(() => store.get(key)));
+  }
+  return answer !== 'missing';
 }
 
 /** The resource of a stored turn, without what is stored for its next turn only. */

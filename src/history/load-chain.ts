@@ -1,5 +1,6 @@
 /** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
+import { eachOnce } from '../ports/endpoints/item-pages.ts';
 import {
   bounded,
   type ConversationStore,
@@ -42,7 +43,7 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
  */
 export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
   async function load(bytes: number): Promise<readonly Item[]> {
-    return bounded(await store.items(key, bytes), bytes);
+    return eachOnce(bounded(await store.items(key, bytes), bytes));
   }
   const loads = queue(store);
   return withinSlots(loads, maxBytes, load, (bytes) => loads.run(() => load(bytes)));

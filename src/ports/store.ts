@@ -95,6 +95,35 @@ export interface ItemPage {
   readonly unknown?: 'after' | 'before' | undefined;
 }
 
+/** The conditions of an append. */
+export interface AppendTerms {
+  /** The maximum bytes of the conversation's items afterwards, of JSON as the store keeps it; no bound if absent. */
+  readonly maxBytes?: number | undefined;
+  /** `refuse` adds nothing if an id is there already; by default such an item alone is left out. */
+  readonly onKnown?: 'skip' | 'refuse' | undefined;
+  /** Set for a turn that several processes may run one after the other. */
+  readonly turn?: TurnFence | undefined;
+}
+
+/**
+ * Keeps the additions of a turn that was taken over apart from those of the process that lost it. The store remembers
+ * the highest epoch of each turn and what it added: an append with a higher epoch replaces that, one with a lower epoch
+ * is `overruled`, and a repetition with the same epoch changes nothing. Without items, the append takes back what was
+ * added in this epoch and before.
+ */
+export interface TurnFence {
+  /** The response's id. */
+  readonly id: string;
+  /** Higher for each process that takes the turn over; 0 or more. */
+  readonly epoch: number;
+}
+
+/**
+ * Whether there is such a conversation; `full` if it would exceed `maxBytes`, `known` if an id is refused, `overruled`
+ * if a later process runs the turn.
+ */
+export type AppendAnswer = boolean | 'full' | 'known' | 'overruled';
+
 /** Stores conversations: lists of items that turns append to. The rules of `ResponseStore` apply. */
 export interface ConversationStore {
   /** The conversation, or undefined if it is missing, expired or in another scope. */
@@ -109,11 +138,11 @@ export interface ConversationStore {
   /** Deletes the conversation and its items. Returns whether there was one. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
-   * Appends the items, in this order and with no other items between them, however many processes do so at once.
-   * Returns whether there is such a conversation; returns `full`, and adds nothing, if its items would take more than
-   * `maxBytes` of JSON as the store keeps it. No bound if that is absent.
+   * Appends the items whose ids the conversation does not hold yet, in this order and with no other items between them.
+   * Looking and adding are one step for every process: no two items of a conversation share an id. Any answer but
+   * `true` means that nothing was changed.
    */
-  append(key: ResponseKey, items: readonly Item[], maxBytes?: number): MaybePromise<boolean | 'full'>;
+  append(key: ResponseKey, items: readonly Item[], terms?: AppendTerms): MaybePromise<AppendAnswer>;
   /**
    * All items, oldest first; none if there is no such conversation. Throws `TooManyBytes`, without reading them, if
    * they take more than `maxBytes` of JSON as the store keeps it.
@@ -257,7 +286,7 @@ function boundedConversations(
     get: (key) => within(store.get(key)),
     put: (conversation) => within(store.put(conversation)),
     delete: (key) => within(store.delete(key)),
-    append: (key, items, maxBytes) => within(store.append(key, items, maxBytes)),
+    append: (key, items, terms) => within(store.append(key, items, terms)),
     items: (key, maxBytes) => within(store.items(key, maxBytes)),
     removeItem: (key, itemId) => within(store.removeItem(key, itemId)),
     ...(update ? { update: (conversation) => within(update.call(store, conversation)) } : {}),

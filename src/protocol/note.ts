@@ -19,7 +19,8 @@ export interface Note {
     | 'finish_reason_unknown'
     | 'state_unreadable'
     | 'server_replaced'
-    | 'taken_over';
+    | 'taken_over'
+    | 'conversation_gone';
   /** What was left out, in one English sentence. */
   readonly message: string;
 }

@@ -18,6 +18,7 @@ import {
 } from '../background/endpoints.ts';
 import { Followers } from '../background/followers.ts';
 import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
+import { withdrawTurn } from '../history/conversation.ts';
 import { wholeResource } from '../history/keep-turn.ts';
 import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
 import { answered, type Handler } from '../ports/endpoints/endpoint.ts';
@@ -25,7 +26,7 @@ import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { page } from '../ports/endpoints/item-pages.ts';
 import { modelsEndpoint } from '../ports/endpoints/models.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
-import { fromStore, type StoredResponse } from '../ports/store.ts';
+import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
@@ -116,6 +117,7 @@ class ResponsesEndpoints {
     // Before the response: a second request finds that, and so its log, if this fails.
     if (known?.resource.logged !== undefined) await this.background.forgetEvents(key);
     if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);
+    if (known && isRunning(known)) await withdrawTurn(store, { ...known, version: versionOf(known) + 1 });
     await dropPending(store, key.scope, known?.output ?? []);
     return jsonReply({ id: key.id, object: 'response', deleted: true });
   }

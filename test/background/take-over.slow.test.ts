@@ -16,6 +16,7 @@ import {
 import { ask, askJson, errorIn, parseStream, type Stream, send } from '../http/client.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { type App, startApp } from '../support/app.ts';
+import { gate } from '../support/gate.ts';
 import { HOUR_LONG_LIMITS } from '../support/patience.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { HandQueue } from './hand-engine.ts';
@@ -136,6 +137,34 @@ function waitingAtEnd(store: RouterOptions['store'], onEnd: () => void, wait: Pr
       return (await store.replace?.(response, version)) === true;
     },
   };
+}
+
+/** The store, which waits before it adds the items of a turn to its conversation. */
+function waitingToAppend(
+  store: RouterOptions['store'],
+  onAppend: () => void,
+  wait: Promise<void>,
+): RouterOptions['store'] {
+  if (!store?.conversations) throw new Error('No conversations.');
+  const { conversations } = store;
+  return {
+    ...store,
+    conversations: {
+      ...conversations,
+      async append(key, items, terms) {
+        onAppend();
+        await wait;
+        return conversations.append(key, items, terms);
+      },
+    },
+  };
+}
+
+/** The texts of a conversation's messages, oldest first. */
+async function said(app: App, conversation: unknown): Promise<readonly string[]> {
+  const { data } = (await send(`${app.url}/conversations/${conversation}/items?order=asc`)).body;
+  // The cast: messages alone are there.
+  return (data as readonly { content: readonly { text: string }[] }[]).map(({ content }) => content[0]?.text ?? '');
 }
 
 /** The store over a client that loses the first answer to such a command, and sends the command again, as ioredis does. */
@@ -463,6 +492,68 @@ describe('a response whose process is gone', () => {
     const { data } = (await send(`${two.url}/conversations/${conversation}/items?order=asc`)).body;
     const [{ status }, roles] = [await settledOn(two, id), (data as readonly JsonObject[]).map(({ role }) => role)];
     expect([status, roles]).toEqual(['completed', ['user', 'assistant']]);
+  });
+
+  it('[G-10] adds nothing to its conversation when its first process wakes up, which was about to', async () => {
+    const kept = store;
+    const [wokenUp, asleep] = [gate(), gate()];
+    store = waitingToAppend(kept, asleep.open, wokenUp.opened);
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    store = kept;
+    const two = await join();
+    const conversation = (await send(`${two.url}/conversations`, 'POST')).body.id;
+    for (const text of ['Of the first', 'Of the second']) model.reply({ body: textStream(text) });
+    const id = await begun(one, { conversation, input: 'Hello?' });
+    const first = queue.hand(0, keyOf(id));
+    await asleep.opened;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    wokenUp.open();
+    await first.outcome;
+    expect(await said(two, conversation)).toEqual(['Hello?', ...textsOf(await settledOn(two, id))]);
+  });
+
+  it('[G-10] has its answer once in its conversation where its first process was lost between the two writes', async () => {
+    const kept = store;
+    const atEnd = gate();
+    store = waitingAtEnd(kept, atEnd.open, new Promise(() => {}));
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    store = kept;
+    const two = await join();
+    const conversation = (await send(`${two.url}/conversations`, 'POST')).body.id;
+    for (const text of ['Of the first', 'Of the second']) model.reply({ body: textStream(text) });
+    const id = await begun(one, { conversation, input: 'Hello?' });
+    void queue.hand(0, keyOf(id));
+    await atEnd.opened;
+    const early = await said(two, conversation);
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const late = await said(two, conversation);
+    expect([early, late]).toEqual([
+      ['Hello?', 'Of the first'],
+      ['Hello?', ...textsOf(await settledOn(two, id))],
+    ]);
+    // The model is not shown what its lost process had added.
+    for (const { body } of model.requests) expect(JSON.stringify(body).split('Hello?')).toHaveLength(2);
+  });
+
+  it('[G-10] leaves nothing in its conversation if it is cancelled while its process sleeps', async () => {
+    const kept = store;
+    const [wokenUp, asleep] = [gate(), gate()];
+    store = waitingToAppend(kept, asleep.open, wokenUp.opened);
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    store = kept;
+    const two = await join();
+    const conversation = (await send(`${two.url}/conversations`, 'POST')).body.id;
+    model.reply({ body: textStream('Too late') });
+    const id = await begun(one, { conversation });
+    const first = queue.hand(0, keyOf(id));
+    await asleep.opened;
+    const cancelled = await send(`${two.url}/responses/${id}/cancel`, 'POST');
+    wokenUp.open();
+    await first.outcome;
+    expect([cancelled.body.status, await said(two, conversation)]).toEqual(['cancelled', []]);
   });
 
   it.each([

@@ -230,19 +230,86 @@ describe('a response in a conversation', () => {
     ]);
   });
 
-  it('[S-17] fails where the conversation was deleted in the meantime', async () => {
-    const { id } = await client.conversations.create();
-    fake.reply(async () => {
-      await client.conversations.delete(id);
-      return { body: textStream('Too late.') };
+  it('[G-13] keeps its answer where the conversation was deleted in the meantime, and can be continued', async () => {
+    const notes: string[] = [];
+    const noting = await startApp({
+      upstream: fake,
+      options: { store, hooks: { onNote: ({ code }) => void notes.push(code) } },
     });
-    const response = await client.responses.create({ model: 'm', input: 'Hi', conversation: id });
-    const kept = await refusal(client.responses.retrieve(response.id));
-    expect([response.status, response.error, kept]).toEqual([
-      'failed',
-      expect.objectContaining({ code: 'invalid_prompt', reason: 'conversation_not_found', param: 'conversation' }),
-      { status: 404, code: 'response_not_found', param: 'response_id' },
+    const sdk = new OpenAI({ baseURL: noting.url, apiKey: 'sk-mine', maxRetries: 0 });
+    const { id } = await sdk.conversations.create();
+    fake.reply(async () => {
+      await sdk.conversations.delete(id);
+      return { body: textStream('Paid for.') };
+    });
+    fake.reply({ body: textStream('And on.') });
+    const response = await sdk.responses.create({ model: 'm', input: 'Hi', conversation: id });
+    const kept = await sdk.responses.retrieve(response.id);
+    const next = await sdk.responses.create({ model: 'm', input: 'Go on', previous_response_id: response.id });
+    await noting.close();
+    expect([response.status, kept.output_text, next.output_text, notes]).toEqual([
+      'completed',
+      'Paid for.',
+      'And on.',
+      ['conversation_gone'],
     ]);
+    expect(await refusal(client.conversations.retrieve(id))).toEqual({
+      status: 404,
+      code: 'conversation_not_found',
+      param: 'conversation',
+    });
+  });
+
+  it('[G-10] has an item once that two turns at once bring, and its list ends', async () => {
+    const { id } = await client.conversations.create();
+    const message = { type: 'message', id: 'msg_same', role: 'user', content: 'Hi' } as const;
+    let open = () => {};
+    const both = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    for (const text of ['One.', 'Two.'])
+      fake.reply(async () => {
+        if (fake.requests.length === 2) open();
+        await both;
+        return { body: textStream(text) };
+      });
+    const create = () =>
+      client.responses.create({ model: 'm', input: [message as OpenAI.Responses.ResponseInputItem], conversation: id });
+    await Promise.all([create(), create()]);
+    const ids: string[] = [];
+    for await (const item of client.conversations.items.list(id, { order: 'asc', limit: 1 })) {
+      ids.push(String(item.id));
+      if (ids.length > 3) break;
+    }
+    expect([ids[0], ids.length, new Set(ids).size]).toEqual(['msg_same', 3, 3]);
+  });
+
+  it('[G-10] takes an item of one of ten requests at once, and refuses the others', async () => {
+    const { id } = await client.conversations.create();
+    const items = [{ type: 'message', id: 'msg_same', role: 'user', content: 'Hi' }] as const;
+    const answers = await Promise.all(
+      // The cast: the SDK's type has no ids for new messages.
+      Array.from({ length: 10 }, () => refusal(client.conversations.items.create(id, { items: items as never }))),
+    );
+    expect(answers.map(({ status, code }) => code ?? status).toSorted()).toEqual([
+      200,
+      ...Array(9).fill('item_already_in_conversation'),
+    ]);
+    expect(await wordsIn(id)).toEqual(['Hi']);
+  });
+
+  it('[G-10] lists the input of a response once for each id, and its list ends', async () => {
+    fake.reply({ body: textStream('Hello') });
+    const says = (id: string) => ({ type: 'message', id, role: 'user', content: id });
+    // The cast: the SDK's type has no ids for new messages.
+    const input = ['msg_a', 'msg_b', 'msg_a', 'msg_c'].map(says) as never;
+    const { id } = await client.responses.create({ model: 'm', input });
+    const ids: string[] = [];
+    for await (const item of client.responses.inputItems.list(id, { order: 'asc', limit: 1 })) {
+      ids.push(String(item.id));
+      if (ids.length > 4) break;
+    }
+    expect(ids).toEqual(['msg_a', 'msg_b', 'msg_c']);
   });
 
   it('[S-17] is refused where the store keeps none, or two pasts are named', async () => {

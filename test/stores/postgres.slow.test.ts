@@ -273,6 +273,25 @@ describePostgres('[X-06] postgresStore', () => {
       expect([Math.max(0, ...removed) < 100, JSON.stringify(rows).includes('Seq Scan on case')]).toEqual([true, false]);
     });
 
+    it('[G-10] lists each id once where an earlier release added one twice', async () => {
+      const tablePrefix = freshPrefix();
+      const { conversations } = postgresStore({ pool, tablePrefix });
+      const key = { scope: 's', id: 'c' };
+      const ids = ['a', 'b', 'c'];
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      await conversations.append(
+        key,
+        ids.map((id) => ({ type: 'message', id })),
+      );
+      const { items } = postgresTables(tablePrefix);
+      await pool.query(`INSERT INTO ${items} SELECT scope, id, 9, item_id, item FROM ${items} WHERE place = 1`);
+      const shown: unknown[] = [];
+      for (const order of ['asc', 'desc'] as const)
+        for (const after of [undefined, ...(order === 'asc' ? ids : ids.toReversed())])
+          shown.push(...(await conversations.page(key, { limit: 1, order, after })).items.map(({ id }) => id));
+      expect(shown).toEqual(['a', 'b', 'c', 'c', 'b', 'a']);
+    });
+
     it('does not end the pool, which is the host’s', async () => {
       postgresStore({ pool }).close();
       expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
@@ -286,7 +305,7 @@ describePostgres('[X-06] postgresStore', () => {
       await Promise.all(pools.map((each) => postgresStore({ pool: each, tablePrefix }).setup()));
       await Promise.all(pools.map((each) => each.end()));
       const { rows } = await pool.query(`SELECT version FROM ${tablePrefix}schema`);
-      expect(rows).toEqual([{ version: 5 }]);
+      expect(rows).toEqual([{ version: 6 }]);
     });
 
     it('needs no call: the first method makes the tables', async () => {
@@ -305,7 +324,7 @@ describePostgres('[X-06] postgresStore', () => {
       const store = postgresStore({ pool, tablePrefix });
       await store.setup();
       const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
-      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([storedResponse('old'), [{ version: 5 }]]);
+      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([storedResponse('old'), [{ version: 6 }]]);
     });
 
     it('[F-05] upgrades the second version: versions count from 0, and conversations know their bytes', async () => {
@@ -325,8 +344,10 @@ describePostgres('[X-06] postgresStore', () => {
       expect([
         await store.replace(storedResponse('old', { version: 1 }), 1),
         await store.replace(storedResponse('old', { version: 1 }), 0),
-        await store.conversations.append(key, [JSON.parse(text)], bound - 1),
-        await store.conversations.append(key, [JSON.parse(text)], bound),
+        await store.conversations.append(key, [JSON.parse(text), { type: 'message', id: 'e' }], {
+          maxBytes: bound - 2,
+        }),
+        await store.conversations.append(key, [JSON.parse(text), { type: 'message', id: 'e' }], { maxBytes: bound }),
         (await store.conversations.find(key, ['é'])).length,
       ]).toEqual([false, true, 'full', true, 1]);
     });
@@ -346,7 +367,7 @@ describePostgres('[X-06] postgresStore', () => {
       await store.setup();
       await pool.query(`UPDATE ${tablePrefix}schema SET version = 9`);
       await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
-        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 5; update the package`,
+        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 6; update the package`,
       );
     });
 

@@ -100,7 +100,7 @@ describeRedis('[X-06] redisStore', () => {
       expect([await store.get({ scope: 's', id: 'a' }), await client.keys('*')]).toEqual([undefined, []]);
     });
 
-    it('[P-16] leaves one key for a conversation of any length, and none once it is deleted', async () => {
+    it('[P-16] leaves two keys for a conversation of any length, its items and where each is, and none once it is deleted', async () => {
       const { conversations } = redisStore({ client });
       const key = { scope: 's', id: 'c' };
       await conversations.put({ ...key, createdAt: 0, metadata: {} });
@@ -108,7 +108,7 @@ describeRedis('[X-06] redisStore', () => {
       await conversations.append(key, items);
       const [length, kept] = [(await conversations.items(key)).length, await client.dbSize()];
       await conversations.delete(key);
-      expect([length, kept, await client.dbSize()]).toEqual([20_000, 1, 0]);
+      expect([length, kept, await client.dbSize()]).toEqual([20_000, 2, 0]);
     });
 
     it('[P-16] leaves one key for an event log of any length, until the time that its writer gives', async () => {
@@ -196,14 +196,32 @@ describeRedis('[X-06] redisStore', () => {
       );
       const answers = [
         await conversations.get(made),
-        await conversations.append(made, [item('b')], 1500),
-        await conversations.append(made, [item('b')], 2500),
-        await conversations.append(made, [item('c')], 2500),
+        await conversations.append(made, [item('b')], { maxBytes: 1500 }),
+        await conversations.append(made, [item('b')], { maxBytes: 2500 }),
+        await conversations.append(made, [item('c')], { maxBytes: 2500 }),
       ];
       expect([answers, (await conversations.find(made, ['a', 'b', 'c'])).map(({ id }) => id)]).toEqual([
         [made, 'full', true, 'full'],
         ['a', 'b'],
       ]);
+    });
+
+    it('[G-10] lists each id once where an earlier release added one twice', async () => {
+      const { conversations } = redisStore({ client });
+      const made = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
+      const ids = ['a', 'b', 'c'];
+      await conversations.put(made);
+      await conversations.append(
+        made,
+        ids.map((id) => ({ type: 'message', id })),
+      );
+      const [list = ''] = (await client.keys('*')).filter((key) => !key.endsWith(':ids'));
+      await client.rPush(list, (await client.lIndex(list, 1)) ?? '');
+      const shown: unknown[] = [];
+      for (const order of ['asc', 'desc'] as const)
+        for (const after of [undefined, ...(order === 'asc' ? ids : ids.toReversed())])
+          shown.push(...(await conversations.page(made, { limit: 1, order, after })).items.map(({ id }) => id));
+      expect(shown).toEqual(['a', 'b', 'c', 'c', 'b', 'a']);
     });
 
     it('[F-05] makes its index of a conversation again where it was lost', async () => {
@@ -216,7 +234,7 @@ describeRedis('[X-06] redisStore', () => {
       ]);
       const found = async () => (await conversations.find(made, ['b'])).length;
       const before = await found();
-      const [index = ''] = await client.keys('*:index');
+      const [index = ''] = await client.keys('*:ids');
       const life = await client.pTTL(index);
       await client.del(index);
       expect([before, life > 0, await found()]).toEqual([1, true, 1]);

@@ -123,15 +123,17 @@ describeDrivers((open) => {
       const clock = stoppedClock();
       const store = sqliteStore({ database, ttlMs: 1000, now: clock.now });
       const rows = () =>
-        ['conversations', 'items'].map((name) => valueIn(database, `SELECT count(*) FROM open_responses_${name}`));
+        ['conversations', 'items', 'turn_parts'].map((name) =>
+          valueIn(database, `SELECT count(*) FROM open_responses_${name}`),
+        );
       store.conversations.put({ ...KEY, createdAt: 0, metadata: {} });
-      store.conversations.append(KEY, [ITEM, ITEM]);
+      store.conversations.append(KEY, [ITEM, { ...ITEM, id: 'msg_2' }], { turn: { id: 'resp_2', epoch: 1 } });
       const before = rows();
       clock.advance(1000);
       store.put(storedResponse('resp_1'));
       expect([before, rows()]).toEqual([
-        [1, 2],
-        [0, 0],
+        [1, 2, 1],
+        [0, 0, 0],
       ]);
     }),
   );
@@ -269,7 +271,7 @@ describeDrivers((open) => {
         store.get(kept),
         store.conversations.get(KEY),
         valueIn(database, 'SELECT version FROM open_responses_schema'),
-      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 7]);
+      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 8]);
     }),
   );
 
@@ -292,10 +294,32 @@ describeDrivers((open) => {
       expect([
         store.replace({ ...kept, version: 1 }, 1),
         store.replace({ ...kept, version: 1 }, 0),
-        conversations.append(KEY, [ITEM], 28 + JSON.stringify(ITEM).length - 1),
-        conversations.append(KEY, [ITEM], 28 + JSON.stringify(ITEM).length),
+        conversations.append(KEY, [ITEM], { maxBytes: 28 + JSON.stringify(ITEM).length - 1 }),
+        conversations.append(KEY, [ITEM], { maxBytes: 28 + JSON.stringify(ITEM).length }),
         conversations.find?.(KEY, ['é']),
       ]).toEqual([false, true, 'full', true, [{ type: 'message', id: 'é' }]]);
+    }),
+  );
+
+  it(
+    '[G-10] lists each id once where an earlier release added one twice',
+    withDatabase(open, (database) => {
+      const { conversations } = sqliteStore({ database });
+      conversations.put({ ...KEY, createdAt: 0, metadata: {} });
+      const ids = ['a', 'b', 'c'];
+      conversations.append(
+        KEY,
+        ids.map((id) => ({ type: 'message', id })),
+      );
+      database
+        .prepare('INSERT INTO open_responses_items (conversation, id, body) VALUES (1, ?, ?)')
+        .run('"a"', '{"id":"a"}');
+      const pages = (order: 'asc' | 'desc') =>
+        [undefined, ...(order === 'asc' ? ids : ids.toReversed())].map((after) =>
+          conversations.page?.(KEY, { limit: 1, order, after }),
+        );
+      const shown = [...pages('asc'), ...pages('desc')].flatMap((page) => (page && 'items' in page ? page.items : []));
+      expect(shown.map(({ id }) => id)).toEqual(['a', 'b', 'c', 'c', 'b', 'a']);
     }),
   );
 
@@ -306,7 +330,7 @@ describeDrivers((open) => {
         'CREATE TABLE open_responses_schema (version INTEGER); INSERT INTO open_responses_schema VALUES (9)',
       );
       const store = sqliteStore({ database });
-      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 7');
+      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 8');
       expect(() => store.setup()).toThrow(error);
       expect(() => store.get(KEY)).toThrow(error);
       expect(valueIn(database, 'SELECT count(*) FROM sqlite_master')).toBe(1);

@@ -70,7 +70,9 @@ async function create(request: EndpointRequest, place: Place): Promise<JsonReply
   const items = wholeItems(await guardedItems(checked, request, place));
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
   await fromStore(() => conversations.put(conversation));
-  await appendItems(store, conversation, items, limits.historyBytes);
+  const terms = { maxBytes: limits.historyBytes };
+  const answer = await appendItems(store, conversation, items, terms);
+  if (answer === 'missing') throw conversationNotFound(conversation.id);
   return jsonReply(conversationResource(conversation));
 }
 
@@ -95,9 +97,16 @@ async function addItems(request: EndpointRequest, place: Place): Promise<JsonRep
   const { store, limits } = place;
   const key = keyOf(request);
   const items = wholeItems(await guardedItems(needed(request.body, 'items', limits), request, place));
-  const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
+  const ids = items.map(idOf);
+  const [known] = await itemsNamed(store, key, ids, limits.historyBytes);
   if (known) throw alreadyThere(idOf(known));
-  await appendItems(store, key, items, limits.historyBytes);
+  const answer = await appendItems(store, key, items, { maxBytes: limits.historyBytes, onKnown: 'refuse' });
+  if (answer === 'missing') throw conversationNotFound(key.id);
+  if (answer === 'known') {
+    // Another request was quicker, or the item has been removed again since.
+    const [added] = await itemsNamed(store, key, ids, limits.historyBytes);
+    throw alreadyThere(added ? idOf(added) : (ids[0] ?? ''));
+  }
   return jsonReply(page(items, { order: 'asc' }, queryPresenter(request.query)));
 }
 

@@ -4,7 +4,7 @@ import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { reportApproval } from '../../approvals/report-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
-import { takeBack } from '../../history/conversation.ts';
+import { withdrawTurn } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
 import { guardedCalls } from '../../inspection/guarded-calls.ts';
 import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
@@ -17,7 +17,7 @@ import { attemptsOf, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { OnStep } from '../../ports/step.ts';
-import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, type TurnFence, versionOf } from '../../ports/store.ts';
 import { findTool, type Toolset } from '../../ports/toolset.ts';
 import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
@@ -26,6 +26,7 @@ import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
 import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
@@ -289,18 +290,27 @@ function keeper(
   const { store: isStored, background } = prepared.body;
   // In the background no client waits for the answer: it is stored for a while all the same.
   const isKept = isStored !== false || background || settings.keepsUnstored;
-  const keepResponse = background === true || turn.version !== undefined ? keepEnd : keepTurn;
+  const mayBeOverruled = background === true || turn.version !== undefined;
+  const keepResponse = mayBeOverruled ? keepEnd : keepTurn;
+  const note = noteOf(prepared.apiRequest, settings);
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
-    const added = conversation ? newIn(conversation.known, [...input, ...end.output]) : [];
-    const key = { scope, id: conversation?.id ?? '' };
-    if (conversation) await extend(settings, extensionOf(key, added, settings), requestId);
+    if (conversation) {
+      const fence = mayBeOverruled ? { id: turn.id, epoch: versionOf(turn) } : undefined;
+      const items = newIn(conversation.known, [...input, ...end.output]);
+      const extension = extensionOf({ scope, id: conversation.id }, items, fence, settings);
+      // The answer is paid for, and its client may retrieve it and go on from it.
+      if (!(await extend(settings, extension, requestId))) note(CONVERSATION_GONE);
+    }
     if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
     if (!isKept) return;
     try {
       await keepResponse(turn, { resource: keptFields(started, end), output: end.output }, settings, requestId);
     } catch (error) {
-      if (error instanceof TurnOverruled && !error.isTakenOver) await withdraw(end.output, key, added, settings);
+      if (error instanceof TurnOverruled && !error.isTakenOver) {
+        await withdrawTurn(settings.store, { ...turn, resource: started });
+        await dropPending(settings.store, scope, end.output);
+      }
       throw error;
     }
   };
@@ -319,20 +329,19 @@ function newIn(known: ReadonlySet<unknown>, items: readonly Item[]): readonly It
 /**
  * Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
  */
-function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: ResponsesApiSettings): Extension {
-  return { conversation, items, maxBytes: limits.historyBytes + limits.outputBytes };
+function extensionOf(
+  conversation: ResponseKey,
+  items: readonly Item[],
+  turn: TurnFence | undefined,
+  { limits }: ResponsesApiSettings,
+): Extension {
+  return { conversation, items, turn, maxBytes: limits.historyBytes + limits.outputBytes };
 }
 
-/** Deletes the stored parts of a turn that had been cancelled or deleted by then. */
-async function withdraw(
-  output: readonly OutputItem[],
-  conversation: ResponseKey,
-  added: readonly Item[],
-  { store }: ResponsesApiSettings,
-): Promise<void> {
-  if (added.length > 0) await takeBack(store, conversation, added);
-  await dropPending(store, conversation.scope, output);
-}
+const CONVERSATION_GONE: Note = {
+  code: 'conversation_gone',
+  message: 'The conversation was deleted during the turn: the response is stored without it.',
+};
 
 /** The conversation that the turn belongs to, and the ids of its existing items, which the request only references. */
 function conversationOf({ conversation: id, loaded }: LoadedHistory) {

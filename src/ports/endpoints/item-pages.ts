@@ -26,7 +26,8 @@ export function pageQuery({ limit, order, after, before }: JsonObject): ItemPage
 
 /** The page of these items, which are given oldest first. */
 export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
-  const ordered = order === 'asc' ? items : items.toReversed();
+  const once = eachOnce(items);
+  const ordered = order === 'asc' ? once : once.toReversed();
   const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
   const last = after === undefined ? -1 : placeOf(after);
   const to = before === undefined ? ordered.length : placeOf(before);
@@ -34,6 +35,20 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
   if (to < 0) return { items: [], hasMore: false, unknown: 'before' };
   const found = ordered.slice(last + 1, Math.min(to, last + 1 + limit));
   return { items: found, hasMore: last + 1 + found.length < to };
+}
+
+/**
+ * The items without those that repeat the id of an earlier one: the page after the second of them would begin behind
+ * the first one again, and paging would never end.
+ */
+export function eachOnce(items: readonly Item[]): readonly Item[] {
+  const ids = new Set<string>();
+  return items.filter(({ id }) => {
+    if (typeof id !== 'string') return true;
+    const isFirst = !ids.has(id);
+    ids.add(id);
+    return isFirst;
+  });
 }
 
 /** OpenAI's list of the page, as the client receives it. Throws `item_not_found` if the query names an unknown item. */

@@ -40,7 +40,7 @@ function tenantConversations(store: ConversationStore): ConversationStore {
       return store.put(conversation);
     },
     delete: (key) => unlessUntracked(key, false, () => store.delete(key)),
-    append: (key, items, maxBytes) => unlessUntracked(key, false, () => store.append(key, items, maxBytes)),
+    append: (key, items, terms) => unlessUntracked(key, false, () => store.append(key, items, terms)),
     items: (key, maxBytes) => unlessUntracked(key, [], () => store.items(key, maxBytes)),
     removeItem: (key, itemId) => unlessUntracked(key, false, () => store.removeItem(key, itemId)),
     ...(update

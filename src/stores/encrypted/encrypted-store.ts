@@ -125,11 +125,11 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
     get,
     put: (conversation) => store.put(sealedConversation(conversation)),
     delete: (key) => store.delete(key),
-    append: (key, added, maxBytes) =>
+    append: (key, added, terms) =>
       store.append(
         key,
         added.map((item) => sealedItem(seal, key, item)),
-        sealedBytes(maxBytes),
+        { ...terms, maxBytes: sealedBytes(terms?.maxBytes) },
       ),
     items: async (key, maxBytes) => openedItems(key, await store.items(key, sealedBytes(maxBytes))),
     removeItem: (key, itemId) => store.removeItem(key, itemId),

@@ -1,6 +1,8 @@
 /** Conversations in the process's memory. */
 
 import {
+  type AppendAnswer,
+  type AppendTerms,
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
@@ -11,6 +13,7 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
+import { appendPlan, type TurnPart } from '../shared/append-plan.ts';
 import type { Shelf } from './room.ts';
 
 /** A conversation and its items as JSON texts, which are immutable and whose sizes are known exactly. */
@@ -26,7 +29,7 @@ export interface MemoryConversations extends ConversationStore {
   put(conversation: StoredConversation): void;
   update(conversation: StoredConversation): boolean;
   delete(key: ResponseKey): boolean;
-  append(key: ResponseKey, items: readonly Item[], maxBytes?: number): boolean | 'full';
+  append(key: ResponseKey, items: readonly Item[], terms?: AppendTerms): AppendAnswer;
   items(key: ResponseKey, maxBytes?: number): readonly Item[];
   page(key: ResponseKey, query: ItemPageQuery): ItemPage;
   find(key: ResponseKey, itemIds: readonly string[]): readonly Item[];
@@ -60,15 +63,22 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     return found !== undefined;
   }
 
-  function append(key: ResponseKey, items: readonly Item[], maxBytes = Number.POSITIVE_INFINITY): boolean | 'full' {
+  function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms = {}): AppendAnswer {
+    const { maxBytes = Number.POSITIVE_INFINITY, turn } = terms;
     const found = find(key);
     if (!found) return false;
-    const added = items.map(keptItem);
-    const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (found.items.bytes + addedBytes > maxBytes) return 'full';
+    const kept = found.items;
+    const part = turn && kept.partOf(turn.id);
+    const plan = appendPlan(items, terms, { has: (id) => kept.has(id), part });
+    if (plan === true || typeof plan === 'string') return plan;
+    const added = plan.added.map(keptItem);
+    const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0) - kept.bytesOf(plan.replaced);
+    if (added.length > 0 && kept.jsonBytes + addedBytes > maxBytes) return 'full';
     // First, because it may throw.
-    keep(key, { ...found, expiresAt: expiry() }, addedBytes);
-    found.items.add(added);
+    keep(key, { ...found, expiresAt: expiry() }, addedBytes + (turn && !part ? PART_BYTES : 0));
+    for (const id of plan.replaced) kept.remove(id);
+    kept.add(added);
+    if (turn && plan.part) kept.setPart(turn.id, plan.part);
     return true;
   }
 
@@ -91,7 +101,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     append,
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};
-      if (items && items.bytes > maxBytes) throw new TooManyBytes(maxBytes);
+      if (items && items.jsonBytes > maxBytes) throw new TooManyBytes(maxBytes);
       return withinBytes(items?.all() ?? [], maxBytes);
     },
     page: (key, query) => find(key)?.items.page(query) ?? { items: [], hasMore: false },
@@ -106,13 +116,16 @@ interface KeptItem {
   readonly bytes: number;
 }
 
-/** The position of the first item with an id, and the bytes of all that have it. */
+/** The position of the item with an id, and its bytes; of those without an id, the first position and all bytes. */
 interface Place {
   readonly at: number;
   readonly bytes: number;
 }
 
-/** The items of one conversation, oldest first. */
+/** About what the part of a turn takes besides its items. */
+const PART_BYTES = 100;
+
+/** The items of one conversation, oldest first, no two of which share an id, and which turns added them. */
 class KeptItems {
   private list: KeptItem[] = [];
   /** Undefined after removed items have left the list, which moves those behind them, until it is needed. */
@@ -120,10 +133,32 @@ class KeptItems {
   /** Ids of removed items that are still in the list, because thousands may be removed one by one. */
   private readonly removed = new Set<unknown>();
   private sum = 0;
+  private readonly parts = new Map<string, TurnPart>();
 
   /** Bytes of JSON of all items. */
-  get bytes(): number {
+  get jsonBytes(): number {
     return this.sum;
+  }
+
+  /** The same, and about what is remembered of turns. */
+  get bytes(): number {
+    return this.sum + this.parts.size * PART_BYTES;
+  }
+
+  has(itemId: string): boolean {
+    return this.placeOf(itemId) !== undefined;
+  }
+
+  bytesOf(itemIds: readonly string[]): number {
+    return itemIds.reduce((sum, id) => sum + (this.placeOf(id)?.bytes ?? 0), 0);
+  }
+
+  partOf(turnId: string): TurnPart | undefined {
+    return this.parts.get(turnId);
+  }
+
+  setPart(turnId: string, part: TurnPart): void {
+    this.parts.set(turnId, part);
   }
 
   add(items: readonly KeptItem[]): void {
@@ -135,7 +170,7 @@ class KeptItems {
     }
   }
 
-  /** Returns whether there were any with this id. */
+  /** Returns whether there was one with this id. */
   remove(itemId: string): boolean {
     const found = this.placeOf(itemId);
     if (!found) return false;

@@ -1,6 +1,8 @@
 /** Conversations in PostgreSQL: one row each, and one row for each item. */
 
 import {
+  type AppendAnswer,
+  type AppendTerms,
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
@@ -24,13 +26,19 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
   const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
     (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
 
-  async function append(key: ResponseKey, items: readonly Item[], maxBytes?: number): Promise<boolean | 'full'> {
+  async function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms = {}): Promise<AppendAnswer> {
+    const { maxBytes, onKnown, turn } = terms;
     const texts = items.map((item) => JSON.stringify(item));
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    const given = [now() + ttlMs, items.map(digestOfId), texts, bytes, boundOf(maxBytes)];
-    if ((await run(sql.append, key, ...given)).length > 0) return true;
-    // Without a bound the conversation must be missing.
-    return maxBytes !== undefined && (await run(sql.get, key)).length > 0 ? 'full' : false;
+    const fence = [turn ? digestOf(turn.id) : null, turn?.epoch ?? 0];
+    const given = [items.map(digestOfId), texts, boundOf(maxBytes), onKnown === 'refuse', ...fence];
+    for (let tries = 0; tries < MAX_APPEND_TRIES; tries += 1) {
+      const rows = await run(sql.append, key, now() + ttlMs, ...given);
+      const answer = fieldOf(rows, 'answer');
+      if (rows.length === 0) return false;
+      if (answer === 'full' || answer === 'known' || answer === 'overruled') return answer;
+      if (answer === 'repeated' || fieldOf(rows, 'is_done') === true) return true;
+    }
+    throw new Error('postgresStore: a conversation changes so often that nothing can be added to it');
   }
 
   async function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery): Promise<ItemPage> {
@@ -77,6 +85,9 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
   };
 }
 
+/** An append fails only because another one succeeds, so that this many are never needed. */
+const MAX_APPEND_TRIES = 1000;
+
 /** A number that PostgreSQL accepts as a bigint. */
 function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): number {
   return Math.floor(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
@@ -93,7 +104,7 @@ function itemsFrom(rows: readonly unknown[]): readonly Item[] {
 }
 
 /** $1 and $2 are scope and id, $3 is the time, except in `put`, where it is the conversation's expiry. */
-function statements({ conversations, items }: PostgresTables) {
+function statements({ conversations, items, turns }: PostgresTables) {
   const living = 'scope = $1 AND id = $2 AND expires_at > $3';
   const owner = `SELECT 1 FROM ${conversations} WHERE ${living}`;
   return {
@@ -104,19 +115,54 @@ function statements({ conversations, items }: PostgresTables) {
       ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, conversation = excluded.conversation`,
     update: `UPDATE ${conversations} SET expires_at = $4, conversation = $5 WHERE ${living} RETURNING 1`,
     delete: `DELETE FROM ${conversations} WHERE ${living} RETURNING 1`,
-    // The UPDATE locks the row until the items are inserted, so appends get their positions one after the other.
+    // What it reads is of one moment, and the UPDATE fails if the conversation has changed since: the caller then tries
+    // again. A lock before the reading would need several statements, and stay while a process is stopped between them.
     append: `
-      WITH owner AS (
-        UPDATE ${conversations} SET expires_at = $4, item_count = item_count + cardinality($6::text[]),
-          item_bytes = item_bytes + $7::bigint
-        WHERE ${living} AND item_bytes + $7::bigint <= $8::bigint
-        RETURNING item_count - cardinality($6::text[]) AS behind
+      WITH seen AS MATERIALIZED (SELECT item_count, changes, item_bytes FROM ${conversations} WHERE ${living}),
+      part AS MATERIALIZED (SELECT epoch, item_ids FROM ${turns} WHERE scope = $1 AND id = $2 AND turn = $9),
+      replaced AS MATERIALIZED (
+        SELECT place, item_id, octet_length(item) AS bytes FROM ${items}
+        WHERE scope = $1 AND id = $2 AND item_id = ANY (SELECT unnest(item_ids) FROM part)
+      ), offered AS MATERIALIZED (
+        SELECT item_id, item, place, row_number() OVER (PARTITION BY item_id ORDER BY place) AS number
+        FROM unnest($5::bytea[], $6::text[]) WITH ORDINALITY AS new (item_id, item, place)
+      ), wanted AS MATERIALIZED (
+        SELECT item_id, item, row_number() OVER (ORDER BY place) AS place FROM offered
+        WHERE item_id IS NULL OR (number = 1 AND (
+          NOT EXISTS (SELECT 1 FROM ${items} AS own WHERE own.scope = $1 AND own.id = $2 AND own.item_id = offered.item_id)
+          OR item_id IN (SELECT item_id FROM replaced)
+        ))
+      ), size AS MATERIALIZED (
+        SELECT count(*) AS items, coalesce(sum(octet_length(item)), 0)
+          - (SELECT coalesce(sum(bytes), 0) FROM replaced) AS bytes FROM wanted
+      ), verdict AS MATERIALIZED (
+        SELECT CASE
+          WHEN $10::bigint < (SELECT epoch FROM part) THEN 'overruled'
+          WHEN $10::bigint = (SELECT epoch FROM part) AND (SELECT cardinality(item_ids) FROM part) > 0
+            AND cardinality($6::text[]) > 0 THEN 'repeated'
+          WHEN $8::boolean AND size.items < cardinality($6::text[]) THEN 'known'
+          WHEN size.items > 0 AND item_bytes + size.bytes > $7::bigint THEN 'full'
+          ELSE 'add' END AS answer
+        FROM seen, size
+      ), owner AS (
+        UPDATE ${conversations} SET expires_at = $4, changes = changes + 1,
+          item_count = item_count + (SELECT items FROM size), item_bytes = item_bytes + (SELECT bytes FROM size)
+        WHERE ${living} AND (SELECT answer FROM verdict) = 'add'
+          AND item_count = (SELECT item_count FROM seen) AND changes = (SELECT changes FROM seen)
+        RETURNING item_count - (SELECT items FROM size) AS behind
+      ), gone AS (
+        DELETE FROM ${items} AS own USING owner, replaced
+        WHERE own.scope = $1 AND own.id = $2 AND own.place = replaced.place
       ), added AS (
         INSERT INTO ${items} (scope, id, place, item_id, item)
-        SELECT $1, $2, behind + place, item_id, item
-        FROM owner, unnest($5::bytea[], $6::text[]) WITH ORDINALITY AS new (item_id, item, place)
+        SELECT $1, $2, behind + place, item_id, item FROM owner, wanted
+      ), kept AS (
+        INSERT INTO ${turns} (scope, id, turn, epoch, item_ids)
+        SELECT $1, $2, $9::bytea, $10::bigint,
+          ARRAY (SELECT item_id FROM wanted WHERE item_id IS NOT NULL) FROM owner WHERE $9::bytea IS NOT NULL
+        ON CONFLICT (scope, id, turn) DO UPDATE SET epoch = excluded.epoch, item_ids = excluded.item_ids
       )
-      SELECT 1 FROM owner`,
+      SELECT answer, EXISTS (SELECT 1 FROM owner) AS is_done FROM verdict`,
     items: `
       SELECT item_bytes > $4::bigint AS is_too_much, item
       FROM (SELECT item_bytes FROM ${conversations} WHERE ${living}) AS owner
@@ -135,7 +181,8 @@ function statements({ conversations, items }: PostgresTables) {
         DELETE FROM ${items} AS own USING owner
         WHERE own.scope = owner.scope AND own.id = owner.id AND own.item_id = $4 RETURNING octet_length(own.item) AS bytes
       ), less AS (
-        UPDATE ${conversations} SET item_bytes = item_bytes - (SELECT sum(bytes) FROM gone)
+        UPDATE ${conversations}
+        SET changes = changes + 1, item_bytes = item_bytes - (SELECT sum(bytes) FROM gone)
         WHERE ${living} AND EXISTS (SELECT 1 FROM gone)
       )
       SELECT 1 FROM gone`,
@@ -148,6 +195,9 @@ function pageOf(items: string, owner: string, order: 'asc' | 'desc'): string {
   const [low, high] = order === 'asc' ? ['start', 'finish'] : ['finish', 'start'];
   const placeOf = (id: string) =>
     `(SELECT place FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = ${id} ORDER BY place LIMIT 1)`;
+  // An earlier release may have added an id twice: the page after the second one would begin at the first one again.
+  const first = `(item_id IS NULL OR NOT EXISTS (SELECT 1 FROM ${items} AS earlier WHERE earlier.scope = $1
+    AND earlier.id = $2 AND earlier.item_id = own.item_id AND earlier.place < own.place))`;
   return `
     WITH edges AS (SELECT ${placeOf('$4')} AS start, ${placeOf('$5')} AS finish),
     named AS (
@@ -156,7 +206,7 @@ function pageOf(items: string, owner: string, order: 'asc' | 'desc'): string {
       FROM edges WHERE EXISTS (${owner})
     )
     SELECT unknown, found.item FROM named LEFT JOIN LATERAL (
-      SELECT place, item FROM ${items} WHERE scope = $1 AND id = $2 AND unknown IS NULL
+      SELECT place, item FROM ${items} AS own WHERE scope = $1 AND id = $2 AND unknown IS NULL AND ${first}
         AND place > coalesce(${low}, 0) AND place < coalesce(${high}, ${Number.MAX_SAFE_INTEGER})
       ORDER BY place ${order} LIMIT $6
     ) AS found ON true ORDER BY found.place ${order}`;

@@ -45,6 +45,7 @@ export interface PostgresTables {
   readonly responses: string;
   readonly conversations: string;
   readonly items: string;
+  readonly turns: string;
   readonly logs: string;
   readonly events: string;
   readonly files: string;
@@ -58,6 +59,7 @@ export function postgresTables(prefix: string): PostgresTables {
     responses: `${prefix}responses`,
     conversations: `${prefix}conversations`,
     items: `${prefix}conversation_items`,
+    turns: `${prefix}conversation_turns`,
     logs: `${prefix}event_logs`,
     events: `${prefix}events`,
     files: `${prefix}files`,
@@ -156,6 +158,17 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
       place bigint NOT NULL,
       data bytea NOT NULL,
       PRIMARY KEY (file, place)
+    )`,
+  ({ conversations, turns }) => `
+    ALTER TABLE ${conversations} ADD COLUMN changes bigint NOT NULL DEFAULT 0;
+    CREATE TABLE ${turns} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      turn bytea NOT NULL,
+      epoch bigint NOT NULL,
+      item_ids bytea[] NOT NULL,
+      PRIMARY KEY (scope, id, turn),
+      FOREIGN KEY (scope, id) REFERENCES ${conversations} ON DELETE CASCADE
     )`,
 ];
 

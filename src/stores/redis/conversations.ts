@@ -1,6 +1,8 @@
 /** Conversations in Redis: each is a list, so that it expires and is evicted as a whole; its head first, then its items. */
 
+import { randomUUID } from 'node:crypto';
 import {
+  type AppendAnswer,
   type ConversationStore,
   type ItemPage,
   type StoredConversation,
@@ -29,22 +31,35 @@ local function withBytes(head, bytes)
   return string.format('{"bytes":%.0f,', bytes) .. string.gsub(string.sub(head, 2), '^"bytes":%d+,', '')
 end`;
 
-// The index maps the digest of an item's id to the item's position in the list. It is built when first needed, is valid
-// only for the list length it records, and is rebuilt if it was lost.
+// The index maps the digest of an item's id to the item's position in the list. It is valid only for the list length
+// it records, and is built again if it was lost. An earlier release may have added an id twice: the second goes then.
 const INDEX = `
-local index = KEYS[1] .. ':index'
+local index, turns = KEYS[1] .. ':ids', KEYS[1] .. ':turns'
 local function indexed()
   local length = redis.call('LLEN', KEYS[1])
   if redis.call('HGET', index, '') == tostring(length) then return end
   redis.call('DEL', index)
   if length == 0 then return end
+  local place, repeated = 1, 0
   for from = 1, length - 1, 1000 do
     for offset, text in ipairs(redis.call('LRANGE', KEYS[1], from, from + 999)) do
       local id = string.match(text, '^[^\\n]+')
-      if id then redis.call('HSETNX', index, id, from + offset - 1) end
+      if id and redis.call('HSETNX', index, id, place) == 0 then
+        redis.call('LSET', KEYS[1], from + offset - 1, '')
+        repeated = repeated + #text
+      else
+        place = place + 1
+      end
     end
   end
-  redis.call('HSET', index, '', length)
+  if repeated > 0 then
+    redis.call('LREM', KEYS[1], 0, '')
+    local head = redis.call('LINDEX', KEYS[1], 0)
+    redis.call('LSET', KEYS[1], 0, (string.gsub(head, '^{"bytes":(%d+)', function(bytes)
+      return string.format('{"bytes":%.0f', tonumber(bytes) - repeated)
+    end)))
+  end
+  redis.call('HSET', index, '', place)
   redis.call('PEXPIRE', index, redis.call('PTTL', KEYS[1]))
 end`;
 
@@ -52,53 +67,78 @@ const PUT = redisScript(`${HEAD}
 local head = redis.call('LINDEX', KEYS[1], 0)
 if head then redis.call('LSET', KEYS[1], 0, withBytes(ARGV[2], bytesIn(head)))
 elseif ARGV[3] == 'new' then
-  redis.call('DEL', KEYS[1] .. ':index')
+  redis.call('DEL', KEYS[1] .. ':ids', KEYS[1] .. ':turns')
   redis.call('RPUSH', KEYS[1], withBytes(ARGV[2], 0))
 end
-redis.call('PEXPIRE', KEYS[1] .. ':index', ARGV[1])
+redis.call('PEXPIRE', KEYS[1] .. ':ids', ARGV[1])
+redis.call('PEXPIRE', KEYS[1] .. ':turns', ARGV[1])
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
 
 const GET = redisScript(`return redis.call('LINDEX', KEYS[1], 0)`);
 
 const DELETE = redisScript(`
-redis.call('DEL', KEYS[1] .. ':index')
+redis.call('DEL', KEYS[1] .. ':ids', KEYS[1] .. ':turns')
 return redis.call('DEL', KEYS[1])`);
 
-// ioredis repeats a command whose answer was lost: the list ends with these items then. Only ids tell that from new ones.
-const REPEATED = `
-local function isRepeated(length)
-  local texts = {}
-  for text in string.gmatch(ARGV[2], '[^\u001e]+') do
-    if string.sub(text, 1, 1) == '\\n' then return false end
-    texts[#texts + 1] = text
-  end
-  if #texts == 0 or #texts >= length then return false end
-  for place, text in ipairs(redis.call('LRANGE', KEYS[1], -#texts, -1)) do
-    if text ~= texts[place] then return false end
-  end
-  return true
-end`;
-
 // All items in one argument: clients and unpack() fail beyond some thousand. Nothing else runs while a script does.
-const APPEND = redisScript(`${HEAD}${REPEATED}
-local index, length = KEYS[1] .. ':index', redis.call('LLEN', KEYS[1])
+// What a turn has added is kept as its epoch and the digests of the ids. ioredis repeats a command whose answer was
+// lost: an append that refuses known ids is recognised by its token, any other one finds its items there.
+const APPEND = redisScript(`${HEAD}${INDEX}
+local life, texts, refused, turn, epoch = ARGV[1], ARGV[2], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local head = redis.call('LINDEX', KEYS[1], 0)
 if not head then return 0 end
-if isRepeated(length) then return 1 end
-local bytes = bytesIn(head)
-for text in string.gmatch(ARGV[2], '[^\u001e]+') do bytes = bytes + #text end
-if bytes > tonumber(ARGV[3]) then return 2 end
-local isIndexed = redis.call('HGET', index, '') == tostring(length)
-for text in string.gmatch(ARGV[2], '[^\u001e]+') do
+if refused ~= '' and redis.call('HGET', turns, '') == refused then return 1 end
+local part = turn ~= '' and redis.call('HGET', turns, turn)
+local replaced = {}
+if part then
+  local before = tonumber(string.match(part, '^%d+'))
+  if epoch < before then return 4 end
+  for id in string.gmatch(part, ' ([^ ]+)') do replaced[id] = true end
+  if epoch == before and next(replaced) and texts ~= '' then return 1 end
+end
+indexed()
+local bytes, count, places, wanted, ids = bytesIn(redis.call('LINDEX', KEYS[1], 0)), 0, {}, {}, {}
+for id in pairs(replaced) do
+  local place = redis.call('HGET', index, id)
+  if place then
+    places[#places + 1] = place
+    bytes = bytes - #redis.call('LINDEX', KEYS[1], place)
+  end
+end
+for text in string.gmatch(texts, '[^\u001e]+') do
+  local id = string.match(text, '^[^\\n]+')
+  if id and (ids[id] or (not replaced[id] and redis.call('HEXISTS', index, id) == 1)) then
+    if refused ~= '' then return 3 end
+  else
+    if id then ids[id] = true end
+    count = count + 1
+    wanted[count] = text
+    bytes = bytes + #text
+  end
+end
+if count > 0 and bytes > tonumber(ARGV[3]) then return 2 end
+if #places > 0 then
+  for _, place in ipairs(places) do redis.call('LSET', KEYS[1], place, '') end
+  redis.call('LREM', KEYS[1], 0, '')
+  redis.call('DEL', index)
+  indexed()
+end
+local length = redis.call('LLEN', KEYS[1])
+part = ARGV[6]
+for _, text in ipairs(wanted) do
   redis.call('RPUSH', KEYS[1], text)
-  local id = isIndexed and string.match(text, '^[^\\n]+')
-  if id then redis.call('HSETNX', index, id, length) end
+  local id = string.match(text, '^[^\\n]+')
+  if id then redis.call('HSET', index, id, length) end
+  if id and turn ~= '' then part = part .. ' ' .. id end
   length = length + 1
 end
-if isIndexed then redis.call('HSET', index, '', length) end
-redis.call('LSET', KEYS[1], 0, withBytes(head, bytes))
-redis.call('PEXPIRE', index, ARGV[1])
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
+redis.call('HSET', index, '', length)
+if turn ~= '' then redis.call('HSET', turns, turn, part) end
+if refused ~= '' then redis.call('HSET', turns, '', refused) end
+redis.call('LSET', KEYS[1], 0, withBytes(redis.call('LINDEX', KEYS[1], 0), bytes))
+redis.call('PEXPIRE', index, life)
+redis.call('PEXPIRE', turns, life)
+return redis.call('PEXPIRE', KEYS[1], life)`);
 
 const ITEMS = redisScript(`${HEAD}
 local head = redis.call('LINDEX', KEYS[1], 0)
@@ -145,8 +185,15 @@ end
 if removed == 0 then return 0 end
 redis.call('LREM', KEYS[1], 0, '')
 redis.call('LSET', KEYS[1], 0, withBytes(head, bytes - less))
-redis.call('DEL', KEYS[1] .. ':index')
+redis.call('DEL', KEYS[1] .. ':ids')
 return removed`);
+
+/** The results of APPEND that are neither 0 nor 1. */
+const REFUSALS: ReadonlyMap<number, Exclude<AppendAnswer, boolean>> = new Map([
+  [2, 'full'],
+  [3, 'known'],
+  [4, 'overruled'],
+]);
 
 /** The result of PAGE if an id matches no item: the number of its argument. */
 const UNKNOWN: ReadonlyMap<number, 'after' | 'before'> = new Map([
@@ -180,10 +227,12 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     async delete(key) {
       return (await run(DELETE, keys.conversation(key))) === 1;
     },
-    async append(key, items, maxBytes) {
+    async append(key, items, { maxBytes, onKnown, turn } = {}) {
       const texts = items.map(textOf).join(SEPARATOR);
-      const answer = await run(APPEND, keys.conversation(key), life, texts, boundOf(maxBytes));
-      return answer === 2 ? 'full' : answer === 1;
+      const token = onKnown === 'refuse' ? randomUUID() : '';
+      const fence = [turn ? digestText(turn.id) : '', String(turn?.epoch ?? 0)];
+      const answer = await run(APPEND, keys.conversation(key), life, texts, boundOf(maxBytes), token, ...fence);
+      return REFUSALS.get(Number(answer)) ?? answer === 1;
     },
     async items(key, maxBytes) {
       const texts = await textsOf(ITEMS, keys.conversation(key), boundOf(maxBytes));

@@ -1,6 +1,8 @@
 /** Conversations in SQLite: one row for each, and one for each of their items. */
 
 import {
+  type AppendAnswer,
+  type AppendTerms,
   type ItemPage,
   type ItemPageQuery,
   type ResponseKey,
@@ -9,6 +11,7 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
+import { appendPlan, type TurnPart } from '../shared/append-plan.ts';
 import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
 import { columnsOf } from './responses.ts';
 
@@ -29,7 +32,7 @@ export interface SqliteConversations {
   put(conversation: StoredConversation, now: number, expiresAt: number): void;
   update(conversation: StoredConversation, now: number, expiresAt: number): boolean;
   delete(key: ResponseKey, now: number): boolean;
-  append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full';
+  append(key: ResponseKey, items: readonly Item[], terms: TimedAppend): AppendAnswer;
   items(key: ResponseKey, now: number, maxBytes?: number): readonly Item[];
   page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
   find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
@@ -38,11 +41,10 @@ export interface SqliteConversations {
   sweep(now: number): void;
 }
 
-/** The time of an append, and the conversation's new expiry and limit. */
-interface AppendTerms {
+/** The conditions of an append, its time, and the conversation's new expiry. */
+interface TimedAppend extends AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
-  readonly maxBytes?: number | undefined;
 }
 
 /** Prepares the statements. */
@@ -79,16 +81,21 @@ class PreparedConversations implements SqliteConversations {
     return this.remove(this.row(key, now));
   }
 
-  append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full' {
-    const { now, expiresAt, maxBytes = Number.POSITIVE_INFINITY } = terms;
+  append(key: ResponseKey, items: readonly Item[], terms: TimedAppend): AppendAnswer {
+    const { now, expiresAt, maxBytes = Number.POSITIVE_INFINITY, turn } = terms;
     const row = this.row(key, now);
     if (!row) return false;
-    const texts = items.map((item) => JSON.stringify(item));
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), Number(row.bytes));
-    if (bytes > maxBytes) return 'full';
-    const { prolong, add } = this.statements;
+    const part = turn && this.partOf(row, turn.id);
+    const plan = appendPlan(items, terms, { has: (id) => this.placeOf(row, id) !== undefined, part });
+    if (plan === true || typeof plan === 'string') return plan;
+    const texts = plan.added.map((item) => JSON.stringify(item));
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), this.bytesWithout(row, plan.replaced));
+    if (texts.length > 0 && bytes > maxBytes) return 'full';
+    const { prolong, add, removeItem, setPart } = this.statements;
+    for (const id of plan.replaced) removeItem.run(row.number, idColumn(id));
     prolong.run(expiresAt, bytes, row.number);
-    for (const [index, text] of texts.entries()) add.run(row.number, idColumn(items[index]?.id), text);
+    for (const [index, text] of texts.entries()) add.run(row.number, idColumn(plan.added[index]?.id), text);
+    if (turn && plan.part) setPart.run(row.number, turn.id, plan.part.epoch, JSON.stringify(plan.part.ids));
     return true;
   }
 
@@ -139,11 +146,23 @@ class PreparedConversations implements SqliteConversations {
   private remove(row: ConversationRow | undefined): boolean {
     if (!row) return false;
     this.statements.removeItems.run(row.number);
+    this.statements.removeParts.run(row.number);
     return changes(this.statements.remove, row.number);
   }
 
   private upsert(conversation: StoredConversation, expiresAt: number): void {
     this.statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+  }
+
+  /** The bytes of a conversation's items without these. */
+  private bytesWithout({ number, bytes }: ConversationRow, itemIds: readonly string[]): number {
+    const sizes = itemIds.map((id) => rowsOf<{ readonly bytes: number }>(this.statements.size, number, idColumn(id)));
+    return sizes.flat().reduce((left, size) => left - Number(size.bytes), Number(bytes));
+  }
+
+  private partOf({ number }: ConversationRow, turnId: string): TurnPart | undefined {
+    const [row] = rowsOf<{ readonly epoch: number; readonly ids: string }>(this.statements.part, number, turnId);
+    return row && { epoch: Number(row.epoch), ids: JSON.parse(row.ids) };
   }
 
   /** The place of the first item of this id; undefined where there is none. */
@@ -155,6 +174,10 @@ class PreparedConversations implements SqliteConversations {
 function prepare(database: SqliteDatabase) {
   const table = 'open_responses_conversations';
   const items = 'open_responses_items';
+  const parts = 'open_responses_turn_parts';
+  // An earlier release may have added an id twice: the page after the second one would begin at the first one again.
+  const first = `(id IS NULL OR NOT EXISTS (SELECT 1 FROM ${items} AS earlier WHERE earlier.conversation = own.conversation
+    AND earlier.id = own.id AND earlier.place < own.place))`;
   return prepared(database, {
     find: `SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`,
     expired: `SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`,
@@ -166,11 +189,18 @@ function prepare(database: SqliteDatabase) {
     items: `SELECT body FROM ${items} WHERE conversation = ? ORDER BY place`,
     item: `SELECT body FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`,
     place: `SELECT place FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`,
-    pageUp: `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place LIMIT ?`,
-    pageDown: `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place DESC LIMIT ?`,
+    pageUp: `SELECT body FROM ${items} AS own WHERE conversation = ? AND place > ? AND place < ? AND ${first}
+       ORDER BY place LIMIT ?`,
+    pageDown: `SELECT body FROM ${items} AS own WHERE conversation = ? AND place > ? AND place < ? AND ${first}
+       ORDER BY place DESC LIMIT ?`,
     shrink: `UPDATE ${table} SET bytes = bytes - (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
          FROM ${items} WHERE conversation = ? AND id = ?) WHERE number = ?`,
     removeItem: `DELETE FROM ${items} WHERE conversation = ? AND id = ?`,
+    size: `SELECT length(CAST(body AS BLOB)) AS bytes FROM ${items} WHERE conversation = ? AND id = ?`,
+    part: `SELECT epoch, ids FROM ${parts} WHERE conversation = ? AND turn = ?`,
+    setPart: `INSERT INTO ${parts} (conversation, turn, epoch, ids) VALUES (?, ?, ?, ?)
+       ON CONFLICT (conversation, turn) DO UPDATE SET epoch = excluded.epoch, ids = excluded.ids`,
+    removeParts: `DELETE FROM ${parts} WHERE conversation = ?`,
     removeItems: `DELETE FROM ${items} WHERE conversation = ?`,
   });
 }

@@ -148,6 +148,9 @@ const MIGRATIONS = [
    ALTER TABLE open_responses_vector_stores ADD COLUMN expires_at INTEGER
      AS (json_extract(body, '$.lastActiveAt') + json_extract(body, '$.expiresAfterMs'));
    CREATE INDEX open_responses_vector_stores_expiry ON open_responses_vector_stores (expires_at) WHERE ended < 2;`,
+  `CREATE TABLE open_responses_turn_parts (
+     conversation INTEGER NOT NULL, turn TEXT NOT NULL, epoch INTEGER NOT NULL, ids TEXT NOT NULL,
+     PRIMARY KEY (conversation, turn)) WITHOUT ROWID;`,
 ] as const;
 
 /** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */

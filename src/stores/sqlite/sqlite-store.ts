@@ -95,9 +95,9 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       update: (conversation) =>
         change(({ conversations }, time) => conversations.update(conversation, time, time + ttlMs)),
       delete: (key) => change(({ conversations }, time) => conversations.delete(key, time)),
-      append: (key, items, maxBytes) =>
+      append: (key, items, terms) =>
         change(({ conversations }, time) =>
-          conversations.append(key, items, { now: time, expiresAt: time + ttlMs, maxBytes }),
+          conversations.append(key, items, { ...terms, now: time, expiresAt: time + ttlMs }),
         ),
       items: (key, maxBytes) => tables().conversations.items(key, now(), maxBytes),
       page: (key, query) => tables().conversations.page(key, query, now()),

@@ -35,7 +35,7 @@ export const conversationBoundCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       const large = (id: string) => ({ type: 'message', id, text: TEXT });
       await conversations.put(made);
-      const append = (id: string, maxBytes?: number) => conversations.append(made, [large(id)], maxBytes);
+      const append = (id: string, maxBytes?: number) => conversations.append(made, [large(id)], { maxBytes });
       const bound = 2.9 * TEXT.length;
       assert.deepEqual(
         [await append('a', bound), await append('b', bound), await append('c', bound)],
@@ -45,7 +45,7 @@ export const conversationBoundCases: readonly StoreCase[] = [
       await conversations.removeItem(made, 'a');
       assert.deepEqual([await append('c', bound), await append('d', bound), await append('d')], [true, 'full', true]);
       await assertHolds(conversations, made, ['b', 'c', 'd'].map(large));
-      assert.equal(await conversations.append({ ...made, id: 'conv_2' }, items('a', 1), 1), false);
+      assert.equal(await conversations.append({ ...made, id: 'conv_2' }, items('a', 1), { maxBytes: 1 }), false);
     },
   }),
   conversationCase('[F-05] keeps the bound when many append at the same time', {
@@ -53,7 +53,9 @@ export const conversationBoundCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
       const added = Array.from({ length: 20 }, (_, index) => [{ type: 'message', id: `msg_${index}`, text: TEXT }]);
-      const answers = await Promise.all(added.map((each) => conversations.append(made, each, 4.9 * TEXT.length)));
+      const answers = await Promise.all(
+        added.map((each) => conversations.append(made, each, { maxBytes: 4.9 * TEXT.length })),
+      );
       assert.equal(answers.filter((answer) => answer === true).length, 4);
       assert.equal((await conversations.items(made)).length, 4);
     },

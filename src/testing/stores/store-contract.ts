@@ -1,5 +1,6 @@
 /** What every response store must do, as a suite for any test runner that has an `it`. */
 import type { ResponseStore } from '../../ports/store.ts';
+import { appendBoundCases, appendCases } from './store-append-cases.ts';
 import { chainBoundCases, conversationBoundCases } from './store-bound-cases.ts';
 import type { StoreCase, StoreContractClock } from './store-case.ts';
 import { chainCases } from './store-chain-cases.ts';
@@ -64,7 +65,8 @@ const SHORTEST_UNIT_MS = 200;
 export function storeContract(contract: StoreContract): void {
   const { conversations = true, bounded = false, describe = (_name, body) => body(), it } = contract;
   const ofResponses = bounded ? [...responseCases, ...chainBoundCases] : responseCases;
-  const ofConversations = [...conversationCases, ...pageCases, ...(bounded ? conversationBoundCases : [])];
+  const ofBounds = bounded ? [...conversationBoundCases, ...appendBoundCases] : [];
+  const ofConversations = [...conversationCases, ...appendCases, ...pageCases, ...ofBounds];
   const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
   describe('response store contract', () => ofResponses.forEach(register));
   describe('event log contract', () => [...eventCases, ...eventReadCases].forEach(register));
