@@ -47,7 +47,7 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
   const settings = coreSettings(owner, core);
 
   function serve(api: ApiRoutes): DrainableRouter {
-    const { routes, drain, running } = reportedRoutes(api, settings);
+    const { routes, drain, running } = reportedRoutes(api, settings, scope);
     const router = routerOf(routes, { ...settings, envelopeOf: api.envelopeOf }, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running) });
   }

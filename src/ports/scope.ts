@@ -13,28 +13,48 @@ const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'] as const;
 const UNTRACKED = `untracked:${randomUUID()}:`;
 const ANONYMOUS = 'anonymous';
 
+/** The same, as the host's log names them. */
+export const CREDENTIAL_HEADERS = CREDENTIALS.join('|');
+
 /**
- * A digest of the request's credentials. Without any, all requests share `anonymous`; with a cookie instead, only the
- * host can identify the user, and the request gets a scope of its own for which nothing is stored.
+ * A digest of the request's credential, the same in whichever of the headers it is sent and however it is spelt: none
+ * of them has been verified here, so that a further header or another spelling must not make another tenant. Without
+ * any, all requests share `anonymous`; with a cookie instead, only the host can identify the user, and the request gets
+ * a scope of its own for which nothing is stored. Throws `ambiguous_credentials` for several different ones.
  */
 export function defaultScope(headers: Headers): string {
-  const given = CREDENTIALS.filter((name) => headers.get(name));
-  if (given.length > 0) return digestOf(given, headers);
+  const secrets = new Set(CREDENTIALS.flatMap((name) => secretsIn(name, headers.get(name))));
+  if (secrets.size > 1) throw ambiguous();
+  // The scheme in front, which most clients send, keeps the scopes of earlier versions.
+  for (const secret of secrets) return digest(`Bearer ${secret}`);
   if (headers.get('cookie')) return untrackedScope();
   if (process.env.NODE_ENV === 'production') warnOnce('anonymous', SHARED);
   return ANONYMOUS;
 }
 
+/** The secrets of one header. A header of a key that is sent twice arrives as a list. */
+function secretsIn(name: (typeof CREDENTIALS)[number], value: string | null): readonly string[] {
+  const texts = name === 'authorization' ? [value ?? ''] : (value ?? '').split(',');
+  return texts.flatMap(secretIn);
+}
+
 /**
- * All of them, since some clients must send a placeholder in one; the digest of `Authorization` alone contains no
- * header name, as in earlier versions.
+ * The text after the scheme, whatever scheme that is and whatever follows: servers that read the second word accept all
+ * of these.
  */
-function digestOf(names: readonly string[], headers: Headers): string {
-  const authorization = headers.get('authorization');
-  const isAlone = names.length === 1 && authorization;
-  const text = isAlone ? authorization : JSON.stringify(names.map((name) => [name, headers.get(name)]));
-  // Prefixed outside of the digest too: no Authorization header can be spelled to equal another credential's scope.
-  return isAlone ? digest(text) : `keys:${digest(text)}`;
+function secretIn(text: string): string | readonly string[] {
+  const [scheme = '', secret] = text.trim().split(/\s+/, 2);
+  if (scheme === '') return [];
+  // Base64 can be written in many ways.
+  if (secret && scheme.toLowerCase() === 'basic') return Buffer.from(secret, 'base64').toString('base64');
+  return secret ?? scheme;
+}
+
+function ambiguous(): ApiError {
+  const message =
+    `The request has several different credentials in ${CREDENTIALS.join(', ')}, and this server cannot tell whose it is. ` +
+    "Send one of them, or have this server set its option 'scope'.";
+  return new ApiError('ambiguous_credentials', message);
 }
 
 function digest(text: string): string {

@@ -32,6 +32,7 @@ const CODES = {
   approval_not_found: [400, 'invalid_request_error'],
   approval_mismatch: [400, 'invalid_request_error'],
   tenant_unknown: [400, 'invalid_request_error'],
+  ambiguous_credentials: [400, 'invalid_request_error'],
   events_expired: [400, 'invalid_request_error'],
   not_found: [404, 'invalid_request_error'],
   response_not_found: [404, 'invalid_request_error'],

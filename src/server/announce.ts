@@ -1,26 +1,28 @@
 /** Announces a router in the host's log when its first request arrives: what it serves with, and no secret of it. */
 
+import { CREDENTIAL_HEADERS } from '../ports/scope.ts';
 import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options.ts';
 import { toolServersOf } from './tool-servers.ts';
 
-/** Returns a function that announces the router at its first call. */
-export function announcer(settings: CoreSettings): () => void {
+/** Returns a function that announces the router at its first call; `scope` is the host's, if it has set one. */
+export function announcer(settings: CoreSettings, scope: unknown): () => void {
   let isAnnounced = false;
   return () => {
     if (isAnnounced) return;
     isAnnounced = true;
-    settings.recorder.announce('express-open-responses serves its first request.', factsOf(settings));
+    settings.recorder.announce('express-open-responses serves its first request.', factsOf(settings, scope));
   };
 }
 
-function factsOf({ upstream, store, providers, owner }: CoreSettings) {
+function factsOf({ upstream, store, providers, owner }: CoreSettings, scope: unknown) {
   return {
     version: VERSION,
     router: owner,
     upstream: upstream.name,
     origin: upstream.origin ?? null,
     store: store.name,
+    tenantBy: scope === undefined ? CREDENTIAL_HEADERS : 'scope',
     toolProviders: providers?.length ?? 'by request',
     mcpServers: providers ? toolServersOf(providers).length : 'by request',
   };

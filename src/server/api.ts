@@ -45,10 +45,13 @@ export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): A
   return messagesApi(settingsOf('createMessages', options));
 }
 
-/** The Responses API, the Messages API, Chat Completions if the upstream supports it, and `others`, as one. */
-export function allApis(settings: CoreSettings, others: readonly ServedApi[] = []): Api {
-  const responses = responsesApi(settings);
-  const apis = [responses, ...(speaksChat(settings) ? [chatApi(settings)] : []), messagesApi(settings)];
+/**
+ * The Responses API, the Messages API, Chat Completions if the upstream supports it, and `others`, as one; `scope` is
+ * the host's, if it has set one.
+ */
+export function allApis(settings: CoreSettings, others: readonly ServedApi[] = [], scope?: unknown): Api {
+  const responses = responsesApi(settings, scope);
+  const apis = [responses, ...(speaksChat(settings) ? [chatApi(settings, scope)] : []), messagesApi(settings, scope)];
   const served = [...apis, ...others];
   return {
     handle(request) {
@@ -78,19 +81,19 @@ function settingsOf(owner: string, options: AnyCoreOptions): CoreSettings {
   return coreSettings(owner, options);
 }
 
-function responsesApi(settings: CoreSettings): Api {
-  return apiOf(settings, responsesRoutes(settings));
+function responsesApi(settings: CoreSettings, scope?: unknown): Api {
+  return apiOf(settings, responsesRoutes(settings), scope);
 }
 
-function chatApi(settings: CoreSettings & ChatSettings): Api {
-  return apiOf(settings, chatRoutes(settings));
+function chatApi(settings: CoreSettings & ChatSettings, scope?: unknown): Api {
+  return apiOf(settings, chatRoutes(settings), scope);
 }
 
-function messagesApi(settings: CoreSettings): Api {
-  return apiOf(settings, anthropicRoutes(settings));
+function messagesApi(settings: CoreSettings, scope?: unknown): Api {
+  return apiOf(settings, anthropicRoutes(settings), scope);
 }
 
-function apiOf(settings: CoreSettings, api: ApiRoutes): Api {
-  const { routes, drain } = reportedRoutes(api, settings);
+function apiOf(settings: CoreSettings, api: ApiRoutes, scope: unknown): Api {
+  const { routes, drain } = reportedRoutes(api, settings, scope);
   return { ...servedRoutes(routes, { ...settings, envelopeOf: api.envelopeOf }), drain };
 }

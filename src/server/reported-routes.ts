@@ -8,9 +8,9 @@ import { announcer } from './announce.ts';
 import type { CoreSettings } from './options.ts';
 import type { PlainSettings } from './plain-api.ts';
 
-/** The same routes; the first request to any of them announces the router in the host's log. */
-export function reportedRoutes(api: ApiRoutes, settings: CoreSettings): ApiRoutes {
-  const announce = announcer(settings);
+/** The same routes; the first request to any of them announces the router, and the host's `scope`, in the host's log. */
+export function reportedRoutes(api: ApiRoutes, settings: CoreSettings, scope: unknown): ApiRoutes {
+  const announce = announcer(settings, scope);
   return { ...api, routes: api.routes.map((route) => reported(route, settings, announce)) };
 }
 

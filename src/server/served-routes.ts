@@ -49,7 +49,8 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
   const refuse = (error: ApiError) => refusal(error, settings);
 
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
-    const apiRequest = endpointRequestOf(request);
+    const apiRequest = whole(request);
+    if (apiRequest instanceof ApiError) return refuse(apiRequest)(nobodys(request));
     const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest.headers, params, limits);
     const read = await rest.catch(toApiError);
     if (read instanceof ApiError) return refuse(read)(apiRequest);
@@ -66,8 +67,23 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       }
       return undefined;
     },
-    refuse: (error, request) => refuse(error)(endpointRequestOf(request)),
+    refuse: (error, request) => refuse(error)(nobodys(request)),
   };
+}
+
+/** The request, or the error of its credentials. */
+function whole(request: ApiRequest): EndpointRequest | ApiError {
+  try {
+    return endpointRequestOf(request);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+/** The request for an error, which needs no tenant. */
+function nobodys(request: ApiRequest): EndpointRequest {
+  return endpointRequestOf({ ...request, scope: '' });
 }
 
 /** What serving routes needs of the host's options. */

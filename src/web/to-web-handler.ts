@@ -45,7 +45,7 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
   checkOptions('toWebHandler', options, { ...coreChecks, apis: areApis, basePath: isBasePath, scope: isFunction });
   const { basePath = '', scope, apis, ...core } = options;
   // The cast: the handler passes each API the requests that it receives itself.
-  const api = allApis(coreSettings('toWebHandler', core), apis as readonly ServedApi[] | undefined);
+  const api = allApis(coreSettings('toWebHandler', core), apis as readonly ServedApi[] | undefined, scope);
 
   async function webHandler(request: Req): Promise<Response> {
     const { method, headers, body: bytes } = request;

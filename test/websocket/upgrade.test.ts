@@ -15,6 +15,21 @@ function refusedWith(status: number, message: string, type = 'invalid_request_er
   return { status, body: { error: { message, type, param: null, code } } };
 }
 
+describe('several different keys', () => {
+  const headers = { authorization: 'Bearer a', 'x-api-key': 'b' };
+
+  it('[G-04] are refused until the host names the tenant', async () => {
+    app = await startSocketApp();
+    const { status, body } = await app.refusal({ headers });
+    expect([status, body]).toEqual([400, { error: expect.objectContaining({ code: 'ambiguous_credentials' }) }]);
+  });
+
+  it('[G-04] are accepted where the host names the tenant', async () => {
+    app = await startSocketApp({ scope: () => 'tenant' });
+    expect((await app.connect({ headers })).socket.readyState).toBe(WebSocket.OPEN);
+  });
+});
+
 describe('the path', () => {
   it('[S-15] is /v1/responses, with any query', async () => {
     app = await startSocketApp();

@@ -19,7 +19,7 @@ interface Held {
 }
 
 /** A change that the store carries out as a whole. */
-export interface AppendPlan {
+interface AppendPlan {
   /** The ids that leave the conversation first. */
   readonly replaced: readonly string[];
   /** The items that come. */
