@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { CallMeter } from '../metering/call-meter.ts';
-import { dialectFor, type NodeMiddleware, refuse } from '../middleware/as-middleware.ts';
+import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../middleware/as-middleware.ts';
 import { answerWatch } from '../node/answer-watch.ts';
 import { bytesOf } from '../node/bytes-of.ts';
 import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
@@ -21,12 +21,39 @@ interface BudgetMiddlewareSettings {
 }
 
 const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE']);
+/** What is listed, read or deleted without a model: stored things and the list of models. */
+const STORED =
+  /\/(?:models|files|vector_stores|conversations)(?:\/|$)|\/(?:responses|chat\/completions|batches)\/[^/]+(?:\/[^/]+)?\/?$/;
+
+/** How a request counts. */
+type Counted = 'never' | 'once a model has answered' | 'at once';
+
+/**
+ * Proxies may call the model whatever the method is. A page is read with GET, too, and browsers ask with OPTIONS first:
+ * such a request counts if its answer is a model's.
+ */
+function countedAs(req: NodeRequest): Counted {
+  const { method, headers } = req;
+  const hasBody =
+    Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined || isRecord(req.body);
+  if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty(req.body))) return 'at once';
+  const [path = ''] = (urlOf(req) ?? '').split(/[?#]/, 1);
+  if (method !== 'OPTIONS' && STORED.test(path)) return 'never';
+  const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+  return method === 'GET' || isPreflight ? 'once a model has answered' : 'at once';
+}
+
+/** Parsers set `{}` where there is no body. */
+function isEmpty(body: unknown): boolean {
+  return isRecord(body) && Object.keys(body).length === 0;
+}
 
 /** The middleware of this budget. */
 export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
   return function tokenBudgetMiddleware(req, res, next) {
-    if (WITHOUT_BODY.has(req.method)) return next();
-    begin(req, res, budget(), settings).then(
+    const counted = countedAs(req);
+    if (counted === 'never') return next();
+    begin(req, res, budget(), { ...settings, waits: counted !== 'at once' }).then(
       () => next(),
       (error) => refuse(error, req, res, next, { hooks: {} }),
     );
@@ -37,10 +64,10 @@ async function begin(
   req: NodeRequest,
   res: ServerResponse,
   budget: Budget,
-  { scope, countTokens }: BudgetMiddlewareSettings,
+  { scope, countTokens, waits }: BudgetMiddlewareSettings & { readonly waits: boolean },
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, scope);
-  const turn = await budget.admit(shareOf(request.scope));
+  const turn = await budget.admit(shareOf(request.scope), waits);
   const context = contextOf(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
   let counted: () => Promise<void> | undefined = () => undefined;
@@ -59,17 +86,22 @@ async function begin(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  counted = watch(res, meter, { isKnown, isOurs: () => budgets.has(budget) });
+  counted = watch(res, meter, { isKnown, waits, isOurs: () => budgets.has(budget) });
 }
 
-/** Whether the request is one of the two APIs', and whether the turn is counted here. */
+/** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
 interface Counting {
   readonly isKnown: boolean;
+  readonly waits: boolean;
   readonly isOurs: () => boolean;
 }
 
 /** Returns what shows whether an estimate is still to be counted, once the answer is over. */
-function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Counting): () => Promise<void> | undefined {
+function watch(
+  res: ServerResponse,
+  meter: CallMeter,
+  { isKnown, waits, isOurs }: Counting,
+): () => Promise<void> | undefined {
   let reader: ReturnType<typeof readerOf> | undefined;
   let isOver = false;
   let counted: Promise<void> | undefined;
@@ -78,7 +110,7 @@ function watch(res: ServerResponse, meter: CallMeter, { isKnown, isOurs }: Count
     isOver = true;
     void reader?.settle();
     // Such as the answer of another API, for which no model was called.
-    if (!meter.hasRead && (whole || !isKnown)) return;
+    if (waits ? !meter.isModels : !meter.hasRead && (whole || !isKnown)) return;
     counted = meter.end(!whole);
   };
   onHead(res, (head, layer) => {

@@ -120,7 +120,7 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
   const budget: TokenBudget<Req> = Object.assign(
     budgetMiddleware(() => budget, { scope, countTokens }),
     {
-      admit: (tenant: string) => tenants.admit(tenant),
+      admit: (tenant: string, onlyIfCounted?: boolean) => tenants.admit(tenant, onlyIfCounted),
       resume: (tenant: string) => tenants.resume(tenant),
       report: (query: UsageReport) => tenants.report(query),
     },
@@ -149,6 +149,14 @@ interface State extends KindState {
   readonly kind: Kind;
 }
 
+/** The requests of a turn that its first model call counts. */
+interface Requests {
+  /** In the ledger. */
+  readonly requests: number;
+  /** In the limit, which has not taken them. */
+  readonly untaken: number;
+}
+
 class TenantBudgets {
   private readonly limiters: readonly (readonly [Kind, Limiter])[];
   private readonly ledger: UsageLedger;
@@ -167,8 +175,10 @@ class TenantBudgets {
     this.timeoutMs = limiterTimeoutMs;
   }
 
-  async admit(tenant: string): Promise<BudgetedTurn> {
-    const states = await Promise.all(this.limiters.map(([kind, limiter]) => this.stateOf(kind, limiter, tenant)));
+  async admit(tenant: string, onlyIfCounted = false): Promise<BudgetedTurn> {
+    const states = await Promise.all(
+      this.limiters.map(([kind, limiter]) => this.stateOf(kind, limiter, tenant, onlyIfCounted)),
+    );
     const known = states.filter((state) => state !== undefined).map((state) => this.reserve.left(state, tenant));
     const headers = rateLimitHeaders({
       requests: known.find(({ kind }) => kind === 'requests'),
@@ -176,12 +186,12 @@ class TenantBudgets {
     });
     const over = longestOf(known.filter(({ isOver }) => isOver));
     if (over) throw overLimit(over, headers);
-    return this.turn(tenant, headers);
+    return this.turn(tenant, headers, { requests: 1, untaken: onlyIfCounted ? 1 : 0 });
   }
 
   resume(tenant: string): BudgetedTurn {
     // The process that began the turn has counted its request.
-    return this.turn(tenant, {}, 0);
+    return this.turn(tenant, {}, { requests: 0, untaken: 0 });
   }
 
   async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
@@ -191,23 +201,25 @@ class TenantBudgets {
     return this.ledger.read({ tenant, from: first, to: last, model });
   }
 
-  private turn(tenant: string, headers: BudgetedTurn['headers'], requests = 1): BudgetedTurn {
-    let uncounted = requests;
+  private turn(tenant: string, headers: BudgetedTurn['headers'], first: Requests): BudgetedTurn {
+    let uncounted = first;
     return {
       headers,
       end: this.reserve.begin(tenant),
       count: (call) => {
         this.count(tenant, call, uncounted);
-        uncounted = 0;
+        uncounted = { requests: 0, untaken: 0 };
       },
     };
   }
 
   /** Undefined if the limiter fails, and requests pass then. */
-  private async stateOf(kind: Kind, limiter: Limiter, tenant: string): Promise<State | undefined> {
+  private async stateOf(kind: Kind, limiter: Limiter, tenant: string, looks: boolean): Promise<State | undefined> {
     const key = keyOf(kind, tenant);
     try {
-      const left = await this.within(() => (kind === 'requests' ? taken(limiter, key) : leftOf(limiter, key)));
+      const left = await this.within(() =>
+        kind === 'requests' && !looks ? taken(limiter, key) : leftOf(limiter, key),
+      );
       return { kind, limit: limiter.points, ...left };
     } catch (cause) {
       const error = unavailable(cause);
@@ -218,11 +230,11 @@ class TenantBudgets {
   }
 
   /** Charges usage beyond a limit, too: the answer has already been written. */
-  private count(tenant: string, { cost, ...call }: ModelCallUsage, requests: number): void {
+  private count(tenant: string, { cost, ...call }: ModelCallUsage, { requests, untaken }: Requests): void {
     const { model, usage } = call;
     const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: tokens } = usage;
     const dollars = cost ?? this.priceOf(call);
-    const points = { requests: 0, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
+    const points = { requests: untaken, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
     for (const [kind, limiter] of this.limiters) {
       const charge = Math.min(points[kind], MOST_POINTS);
       if (charge > 0) this.settle(() => limiter.penalty(keyOf(kind, tenant), charge));

@@ -15,6 +15,9 @@ const WRITTEN = /"(?:content|reasoning_content|reasoning|refusal|arguments|text|
 /** Nothing but usage follows it. */
 const FINISHED = /"finish_reason": ?"|"type": ?"(?:response\.(?:completed|incomplete)|message_stop)"|^\[DONE\]/;
 
+const MODELS =
+  /"(?:choices": ?\[|usage": ?\{|finish_reason":)|"type": ?"(?:response\.|message_)|"object": ?"(?:response|chat\.completion)/;
+
 /** The usage of one answer, as far as it has been read. */
 export class AnswerUsage {
   usage: Usage | undefined;
@@ -23,6 +26,8 @@ export class AnswerUsage {
   readonly written: GrownText = { text: '', tail: '' };
   /** Whether the model has finished its answer. */
   isFinished = false;
+  /** Whether anything of it is in the shape of an API that calls models. */
+  isModels = false;
   /** Anthropic reports it in parts. */
   private readonly parts = usageReader();
 
@@ -34,6 +39,7 @@ export class AnswerUsage {
   /** Reads the data of one event, or a whole answer. */
   take(data: string, isWhole: boolean): void {
     this.isFinished ||= isWhole || FINISHED.test(data);
+    this.isModels ||= MODELS.test(data);
     if (HAS_USAGE.test(data)) this.read(data);
     grow(this.written, stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
   }

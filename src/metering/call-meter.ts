@@ -39,6 +39,11 @@ export class CallMeter {
     return this.answer.usage !== undefined || this.answer.text !== '';
   }
 
+  /** Whether what has been read is a model's answer, and not any JSON with texts. */
+  get isModels(): boolean {
+    return this.answer.isModels;
+  }
+
   /** Takes what arrived; an empty batch means that the model accepted the request. */
   takeEvents(events: readonly ModelEvent[]): void {
     this.hasBegun = true;

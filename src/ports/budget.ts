@@ -26,8 +26,11 @@ export interface BudgetedTurn {
 
 /** The budgets of all tenants. */
 export interface Budget {
-  /** Takes one request of the tenant. Rejects with an `ApiError` if its budget is used up. */
-  admit(tenant: string): Promise<BudgetedTurn>;
+  /**
+   * Takes one request of the tenant; with `onlyIfCounted`, only once a model call is counted. Rejects with an `ApiError`
+   * if its budget is used up.
+   */
+  admit(tenant: string, onlyIfCounted?: boolean): Promise<BudgetedTurn>;
   /** A turn whose request was taken before, such as one that another process began. */
   resume(tenant: string): BudgetedTurn;
 }

@@ -1,6 +1,6 @@
 /** The budget alone in front of a proxy of the host's own, which knows nothing of this package. */
 import { EventEmitter, once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import { request, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { type TokenBudget, type TokenBudgetOptions, tokenBudget } from '../../src/budgets/index.ts';
 import { functionTools, runTools } from '../../src/index.ts';
@@ -302,6 +302,72 @@ describe('[C-28] a proxy', () => {
       async ({ url }) => {
         const statuses = await Promise.all([1, 2, 3].map(async () => (await fetch(`${url}/models`)).status));
         expect(statuses).toEqual([200, 200, 200]);
+      },
+      { limits: { requests: { points: 1, duration: 60 } } },
+    );
+  });
+
+  it.each(['GET', 'DELETE', 'HEAD', 'OPTIONS', 'PUT', 'PATCH'])(
+    '[G-09] counts a %s that a proxy makes a call of the model',
+    async (method) => {
+      await behind(
+        proxy(JSON_TYPE, [chatCompletion('Hello')]),
+        async ({ url }, budget) => {
+          const call = async () => {
+            const response = await fetch(`${url}/chat/completions`, { method });
+            await response.text();
+            return response.status;
+          };
+          const first = await call();
+          if (method !== 'HEAD') await counted(budget);
+          expect([first, await call()]).toEqual([200, 429]);
+        },
+        { limits: { requests: { points: 1, duration: 60 } } },
+      );
+    },
+  );
+
+  it.each(['DELETE', 'OPTIONS', 'GET'])(
+    '[G-09] refuses a %s with a body before it reaches the model',
+    async (method) => {
+      let calls = 0;
+      const calling: Step = (req, res, next) => {
+        calls += 1;
+        return proxy(JSON_TYPE, ['{}'])(req, res, next);
+      };
+      await behind(
+        calling,
+        async ({ url }) => {
+          const { port, hostname } = new URL(url);
+          const call = () =>
+            new Promise((resolve, reject) => {
+              const length = { 'content-length': JSON.stringify(CHAT).length };
+              const headers = { ...JSON_TYPE, ...length, 'access-control-request-method': 'POST' };
+              const sent = request({ port, hostname, method, path: '/llm/models', headers }, (answer) => {
+                answer.resume().once('end', () => resolve(answer.statusCode));
+              });
+              sent.once('error', reject).end(JSON.stringify(CHAT));
+            });
+          expect([await call(), await call(), calls]).toEqual([200, 429, 1]);
+        },
+        { limits: { requests: { points: 1, duration: 60 } } },
+      );
+    },
+  );
+
+  it('[G-09] counts no page and no preflight that a model has not answered', async () => {
+    await behind(
+      proxy(JSON_TYPE, [JSON.stringify({ content: 'A page', text: 'of the host' })]),
+      async ({ url, post }, budget) => {
+        const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST' } };
+        const seen = [];
+        for (const init of [{}, preflight, {}, preflight]) seen.push((await fetch(`${url}/page`, init)).status);
+        expect([seen, (await post(CHAT)).status, (await fetch(`${url}/page`)).status]).toEqual([
+          [200, 200, 200, 200],
+          200,
+          429,
+        ]);
+        expect(await counted(budget)).toEqual([1, expect.any(Number), expect.any(Number)]);
       },
       { limits: { requests: { points: 1, duration: 60 } } },
     );
