@@ -48,6 +48,8 @@ export interface TurnPlan extends CallRules {
    * out.
    */
   readonly seal?: ((state: unknown) => string) | undefined;
+  /** Seals a whole thought, with its state if it has one; without `sealThought` a thought leaves as its text alone. */
+  readonly sealThought?: ((thought: string, state?: unknown) => string) | undefined;
 }
 
 /** A part that is being written. */

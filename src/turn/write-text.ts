@@ -3,7 +3,7 @@
 import { bytesOfItem } from '../ports/limits.ts';
 import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
-import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem } from '../protocol/items.ts';
+import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType } from '../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../protocol/json/log-probs.ts';
 import { type CitedFile, readMarks } from './cited-files.ts';
 import { citationsIn } from './cited-pages.ts';
@@ -17,7 +17,6 @@ const LOGPROBS_SHARE = 8;
 const NOTHING: SharedList<never> = new SharedList();
 
 type WritingPart = Writing & { part: OpenPart };
-type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
 /** Adds text to the part of this type, opening item and part if needed. */
 export function writeText(draft: Draft, type: PartType, text: string, about: readonly LogProb[] | string = ''): void {
@@ -102,25 +101,38 @@ function bytesOf(annotation: Annotation): number {
   return Buffer.byteLength(annotation.file_id) + Buffer.byteLength(annotation.filename) + Buffer.byteLength(container);
 }
 
-/** Closes the message or reasoning item that is being written, if one is. */
-export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}): void {
+/** Closes the message or reasoning item that is being written, if one is; `state` continues a thought. */
+export function closeWriting(draft: Draft, status: ItemStatus, state?: unknown): void {
   const { writing } = draft;
   if (!writing) return;
   closePart(draft, writing);
   draft.writing = undefined;
-  closeItem(draft, writing.index, Object.assign(writtenItem(draft, writing, status), more));
+  const item = writtenItem(draft, writing, status);
+  // What was cut off is no thought that could be given back.
+  const sealed = status === 'completed' ? sealedThought(draft, item, state) : undefined;
+  if (sealed !== undefined) draft.bytes += Buffer.byteLength(sealed);
+  closeItem(draft, writing.index, sealed === undefined ? item : Object.assign(item, { encrypted_content: sealed }));
+}
+
+/** A thought and its state, or the one that there is, as the plan wants them sealed; undefined if it does not. */
+function sealedThought({ plan }: Draft, item: OutputItem, state: unknown): string | undefined {
+  if (item.type !== 'reasoning') return undefined;
+  const { seal, sealThought } = plan;
+  const text = sealThought ? [...item.summary, ...(item.content ?? [])].map(textIn).join('') : '';
+  if (sealThought && text !== '') return sealThought(text, seal ? state : undefined);
+  return state === undefined ? undefined : seal?.(state);
+}
+
+function textIn(part: Part): string {
+  return part.type === 'refusal' ? part.refusal : part.text;
 }
 
 /**
  * Closes one reasoning item, which may have no readable text, and keeps the opaque provider state that continues it.
  */
 export function closeReasoning(draft: Draft, state: unknown): void {
-  const encrypted = draft.plan.seal?.(state);
-  if (encrypted === undefined)
-    return draft.writing?.kind === 'reasoning' ? closeWriting(draft, 'completed') : undefined;
-  openItem(draft, 'reasoning');
-  closeWriting(draft, 'completed', { encrypted_content: encrypted });
-  draft.bytes += Buffer.byteLength(encrypted);
+  if (draft.plan.seal && state !== undefined) openItem(draft, 'reasoning');
+  if (draft.writing?.kind === 'reasoning') closeWriting(draft, 'completed', state);
 }
 
 /** Emits a new item at the end of the output. */

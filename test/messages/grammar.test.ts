@@ -21,7 +21,8 @@ function factsWith(shown: readonly string[], omits = false): MessageFacts {
     stopSequences: new Set(),
     isShown: ({ type }) => shown.includes(type),
     sealHidden: (output) => (output.some(({ type }) => type === 'mcp_call') ? 'sealed' : undefined),
-    sealThought: omits ? ({ summary, content }) => JSON.stringify([summary, content]) : undefined,
+    showsThoughts: !omits,
+    sealThought: ({ summary, content }) => JSON.stringify([summary, content]),
   };
 }
 

@@ -1,7 +1,7 @@
 /** `thinking.display`: a client that wants no thoughts receives their signatures, and the model its thoughts back. */
 
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
-import { functionTools, type RouterOptions } from '../../src/index.ts';
+import { functionTools, type Note, type RouterOptions } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatStream, type FakeReply } from '../../src/testing/index.ts';
 import { messagesStream, textBlock, thinkingBlock } from '../upstreams/messages-bytes.ts';
@@ -71,7 +71,7 @@ it('[X-12] pings while it sends nothing of a long thought', async () => {
 it.each(['summarized', null, undefined])('[X-12] shows the text where %s is wanted', async (display) => {
   await startThinking();
   const { content } = (await askJson(app.url, wanting(display))).body;
-  expect(content).toEqual([{ type: 'thinking', thinking: 'Hm. Yes.', signature: '' }, HI]);
+  expect(content).toEqual([{ type: 'thinking', thinking: 'Hm. Yes.', signature: SIGNATURE }, HI]);
 });
 
 it('[X-12] has no progress updates to show where they are wanted', async () => {
@@ -95,6 +95,30 @@ it('[X-12] gives it to no other tenant', async () => {
   const { content } = (await askJson(app.url, OMITTED, { headers: { 'x-tenant': 'a' } })).body;
   const back = await goesBack(content);
   expect([back?.content, back?.reasoning_content]).toEqual(['Hi.', undefined]);
+});
+
+it('[K-03] signs a thought that is shown, and gives it back by its signature', async () => {
+  await startThinking();
+  const shown = wanting('summarized');
+  const events = await askEvents(app.url, shown);
+  const [thought, text] = messageOf(events)?.content ?? [];
+  expect(thought).toEqual({ type: 'thinking', thinking: 'Hm. Yes.', signature: SIGNATURE });
+  for (const thinking of ['Hm. Yes.', '', 'Mine.']) {
+    const back = await goesBack([{ ...thought, thinking }, { ...text }], shown);
+    expect(back).toMatchObject({ content: 'Hi.', reasoning_content: 'Hm. Yes.' });
+  }
+});
+
+it('[K-03] notes a signature that is broken or of another server, and keeps the text beside it', async () => {
+  const notes: Note[] = [];
+  await startThinking({ hooks: { onNote: (note) => void notes.push(note) } });
+  const [thought, text] = (await askJson(app.url, wanting('summarized'))).body.content;
+  for (const signature of [`${thought?.signature}AAAA`, 'EqQBCgIYAhIM']) {
+    notes.splice(0);
+    const back = await goesBack([{ type: 'thinking', thinking: 'Theirs.', signature }, { ...text }]);
+    expect(back).toMatchObject({ content: 'Hi.', reasoning_content: 'Theirs.' });
+    expect(notes).toMatchObject([{ code: 'state_unreadable' }]);
+  }
 });
 
 it("[X-12] asks Anthropic's server for no text, and gives its state back", async () => {

@@ -263,9 +263,12 @@ describe('an answer', () => {
   const both = async (body: JsonObject = {}) => {
     const { body: json } = await askJson(app.url, body);
     const streamed = messageOf(await askEvents(app.url, body));
-    expect({ ...streamed, id: '' }).toEqual({ ...json, id: '' });
+    expect(masked(streamed)).toEqual(masked(json));
     return json;
   };
+  /** Without what is new in every answer: its id, and the nonce of a seal. */
+  const masked = (message: unknown) =>
+    JSON.stringify({ ...Object(message), id: '' }).replace(/pst1\.[\w-]+/g, 'SEALED');
 
   it('[X-12] is text with its usage', async () => {
     const usage = {

@@ -20,7 +20,7 @@ import { errorOf } from '../../turn/observe.ts';
 import { endOf, runTurn } from '../../turn/run-turn.ts';
 import { frameOf, MessagesEncoder, PING } from './encoder.ts';
 import { sealHidden, sealThought } from './hidden-items.ts';
-import { type MessageFacts, wholeMessage } from './message.ts';
+import { type MessageFacts, thoughtText, wholeMessage } from './message.ts';
 import { passThrough } from './pass-through.ts';
 import {
   holdsOwnBlocks,
@@ -71,7 +71,7 @@ async function answer(
   const facts = factsOf(prepared, settings, info.responseId);
   const takeRequest = () => withOwnSettings(turn.takeRequest(), body);
   // Of a thought that is not shown nothing is sent, so its idle time is that of the frames.
-  const idleMs = facts.sealThought && turn.heartbeatMs;
+  const idleMs = facts.showsThoughts ? undefined : turn.heartbeatMs;
   const batches = runTurn({ ...turn, takeRequest, heartbeatMs: idleMs ? undefined : turn.heartbeatMs });
   if (!info.stream) return jsonReply(wholeMessage(await lastEvent(batches), facts));
   const encoder = new MessagesEncoder(facts, (error) => {
@@ -97,6 +97,7 @@ function factsOf(
   const hosted = new Set(tools.map(({ type }) => type));
   const isNamed = (item: OutputItem) =>
     item.type === 'mcp_call' ? servers.has(item.server_label) : hosted.has(writtenKind(item)?.tool);
+  const showsThoughts = thinkingDisplay(body) !== 'omitted';
   const isShown = (item: OutputItem) =>
     isServerCall(item) ? toolItems === 'shown' || isNamed(item) || ranUpstream(item) : OWN_TYPES.has(item.type);
   return {
@@ -106,8 +107,13 @@ function factsOf(
     stopSequences: new Set((body.stop_sequences ?? []) as readonly string[]),
     isShown,
     sealHidden: (output) => sealHidden(output, (item) => isHidden(item) && !isShown(item), stateSealer, request.scope),
-    sealThought:
-      thinkingDisplay(body) === 'omitted' ? (item) => sealThought(item, stateSealer, request.scope) : undefined,
+    showsThoughts,
+    sealThought: (item) => {
+      if (!showsThoughts) return sealThought(item, stateSealer, request.scope);
+      // What leads back to a server's own thought needs no second seal, and nothing leads back to no thought.
+      if (item.encrypted_content !== undefined) return item.encrypted_content;
+      return thoughtText(item) === '' ? undefined : sealThought(item, stateSealer, request.scope);
+    },
   };
 }
 

@@ -117,7 +117,7 @@ export class MessagesEncoder {
 
   /** A thought that is not shown has one empty delta, as at Anthropic. */
   private think(text: string): void {
-    const isOmitted = this.facts.sealThought !== undefined;
+    const isOmitted = !this.facts.showsThoughts;
     if (this.open !== 'thinking') this.start({ type: 'thinking', thinking: '', signature: '' });
     else if (isOmitted) return;
     this.delta({ type: 'thinking_delta', thinking: isOmitted ? '' : text });
@@ -136,11 +136,11 @@ export class MessagesEncoder {
   }
 
   private sign(item: ReasoningItem): void {
-    const { sealThought } = this.facts;
-    if (sealThought) this.think('');
-    const sealed = sealThought?.(item) ?? item.encrypted_content;
-    if (this.open === 'thinking') this.delta({ type: 'signature_delta', signature: sealed ?? '' });
-    else if (sealed !== undefined) this.whole({ type: 'redacted_thinking', data: sealed });
+    const signature = this.facts.sealThought(item);
+    if (signature === undefined) return;
+    if (!this.facts.showsThoughts) this.think('');
+    if (this.open === 'thinking') this.delta({ type: 'signature_delta', signature });
+    else this.whole({ type: 'redacted_thinking', data: signature });
   }
 
   /** The input of a use comes as a delta, as everywhere. */

@@ -37,7 +37,10 @@ export function sealHidden(
   return hidden.length > 0 ? sealer.seal(hidden.toReversed(), boundTo(scope)) : undefined;
 }
 
-/** The signature of a thought whose text the client does not want. */
+/**
+ * The signature of a thought, with its text: a client may not want it, and some refuse a thought without a signature or
+ * send it back as the user's words.
+ */
 export function sealThought(
   { type, summary, content, encrypted_content }: ReasoningItem,
   sealer: Sealer,

@@ -14,6 +14,8 @@ export interface InputContext {
   /** The `encrypted_content` of an item with this state of Anthropic's; undefined if this model server cannot read it. */
   readonly sealForeign: (state: unknown) => string | undefined;
   readonly note: (note: Note) => void;
+  /** Reports thoughts of another server whose signature nobody here can read. */
+  readonly noteForeign: () => void;
 }
 
 /** The items of the conversation, oldest first. */
@@ -149,6 +151,7 @@ class AssistantReader {
     if (omitted) return void this.items.push(...omitted.map(({ item }) => item));
     const state = type === 'thinking' ? { type, thinking: text, signature } : { type, data: signature };
     const sealed = signature.startsWith(SEALED) ? signature : this.context.sealForeign(state);
+    if (sealed === undefined && signature !== '') this.context.noteForeign();
     if (text === '' && sealed === undefined) return;
     this.items.push({
       type: 'reasoning',

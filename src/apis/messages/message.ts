@@ -17,8 +17,10 @@ export interface MessageFacts {
   readonly isShown: (item: OutputItem) => boolean;
   /** The data of a block with what it is not shown, for the request in which it answers its own calls. */
   readonly sealHidden: (output: readonly OutputItem[]) => string | undefined;
-  /** The signature that carries a thought; undefined where the client is shown its text. */
-  readonly sealThought: ((item: ReasoningItem) => string) | undefined;
+  /** Whether the client is shown the text of thoughts. */
+  readonly showsThoughts: boolean;
+  /** The signature that carries a thought, or leads back to it; undefined if there is nothing to carry. */
+  readonly sealThought: (item: ReasoningItem) => string | undefined;
 }
 
 /** The message before its first content. */
@@ -114,13 +116,12 @@ function webRequests(shown: readonly OutputItem[]): JsonObject {
   return { server_tool_use: { web_search_requests: searches, web_fetch_requests: looks.length - searches } };
 }
 
-function blocksOf(item: OutputItem, { sealThought }: MessageFacts): readonly Block[] {
+function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
   switch (item.type) {
     case 'message':
       return item.content.flatMap(textBlock);
     case 'reasoning':
-      if (sealThought) return [{ type: 'thinking', thinking: '', signature: sealThought(item) }];
-      return thinkingBlocks([...item.summary, ...(item.content ?? [])], item.encrypted_content);
+      return thinkingBlocks(item, facts);
     case 'function_call':
       return [{ type: 'tool_use', id: item.call_id, name: item.name, input: objectIn(item.arguments) ?? {} }];
     default:
@@ -139,10 +140,19 @@ function textIn(part: Part): string {
   return part.type === 'refusal' ? part.refusal : part.text;
 }
 
-function thinkingBlocks(parts: readonly Part[], sealed: string | undefined): readonly Block[] {
-  const thinking = parts.map(textIn).join('');
-  if (thinking !== '') return [{ type: 'thinking', thinking, signature: sealed ?? '' }];
-  return sealed === undefined ? [] : [{ type: 'redacted_thinking', data: sealed }];
+function thinkingBlocks(item: ReasoningItem, { showsThoughts, sealThought }: MessageFacts): readonly Block[] {
+  const signature = sealThought(item);
+  if (signature === undefined) return [];
+  if (!showsThoughts) return [{ type: 'thinking', thinking: '', signature }];
+  const thinking = thoughtText(item);
+  return thinking === ''
+    ? [{ type: 'redacted_thinking', data: signature }]
+    : [{ type: 'thinking', thinking, signature }];
+}
+
+/** The readable text of a thought. */
+export function thoughtText({ summary, content = [] }: ReasoningItem): string {
+  return [...summary, ...content].map(textIn).join('');
 }
 
 /** A page that was cited; files of other servers mean nothing to Anthropic's clients. */

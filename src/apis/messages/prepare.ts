@@ -88,15 +88,24 @@ export function inItems({ body, request, tools }: RequestWithTools, settings: Me
 
 const NO_THREADS = 'thread: this server holds no conversations; send all messages with each request';
 
+const FOREIGN =
+  'Thoughts with signatures of another server cannot be verified here; the model server receives at most their text.';
+
 function inputContext(body: MessagesBody, request: EndpointRequest, settings: MessagesSettings): InputContext {
   const { stateSealer, upstream } = settings;
   const { scope } = request;
   const owner = stateOwnerOf(upstream, body.model);
+  const note = noteOf(request, settings);
+  let isNoted = false;
   return {
     openHidden: (data) => openHidden(data, stateSealer, scope),
     sealForeign: (state) =>
       speaksMessages(upstream, body.model) ? stateSealer.seal(state, [scope, owner]) : undefined,
-    note: noteOf(request, settings),
+    note,
+    noteForeign: () => {
+      if (!isNoted) note({ code: 'state_unreadable', message: FOREIGN });
+      isNoted = true;
+    },
   };
 }
 

@@ -363,6 +363,9 @@ async function keepPendingCalls(
   }
 }
 
+/** Asked for by clients that keep the history themselves, and of a thought nothing but this. */
+const SEALED_THOUGHTS = 'reasoning.encrypted_content';
+
 function planOf(
   { seed, tools: { allowed, forms, toolChoice }, toolset, approvalRules, body, states, conversation }: PreparedRequest,
   container: string | undefined,
@@ -384,5 +387,6 @@ function planOf(
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
     seal: states.seal,
+    ...(body.include?.includes(SEALED_THOUGHTS) ? { sealThought: states.sealThought } : {}),
   };
 }
