@@ -38,7 +38,7 @@ function summaryMessage(summary: string): Item {
 }
 
 /** A host's or developer's message, which no summary may weaken. */
-function isRule({ type, role }: Item): boolean {
+export function isRule({ type, role }: Item): boolean {
   return type === 'message' && (role === 'system' || role === 'developer');
 }
 
@@ -65,7 +65,7 @@ export function pendingFrom(items: readonly Item[]): number {
 }
 
 /** Whether both belong to one output of the model. */
-function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
+export function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
   return !!before && !!item && isModels(before) && modelCallOf(before) === modelCallOf(item);
 }
 

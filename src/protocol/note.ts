@@ -15,6 +15,7 @@ export interface Note {
     | 'state_rejected'
     | 'output_differs'
     | 'compaction_skipped'
+    | 'history_truncated'
     | 'upstream_fields_ignored'
     | 'finish_reason_unknown'
     | 'state_unreadable'

@@ -36,6 +36,7 @@ const CITATIONS: Citations = {
     store: ['http/stored-responses.test.ts', 'neither retrieves nor continues a response with store: false'],
     stream: ['http/responses-stream.test.ts', 'emits a text in the strict order'],
     stream_options: ['apis/responses/unknown-fields.test.ts', 'unless they ask for nothing'],
+    truncation: ['http/truncation.test.ts', 'leaves out the oldest turns after a refusal, and says so in a note'],
   },
   Tools: {
     code_interpreter: ['code-interpreter/runs.slow.test.ts', 'has the model’s code run in one response'],

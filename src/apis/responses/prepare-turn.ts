@@ -3,6 +3,7 @@
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { reportApproval } from '../../approvals/report-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
+import { truncatingUpstream } from '../../compaction/truncating-upstream.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { withdrawTurn } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
@@ -113,7 +114,8 @@ export async function prepareTurn(
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
   const runCall = onlyOnce(guards?.guardsTools ? guardedCalls(run, guards, signal) : run, toolset, state);
-  const upstream = guards?.guardsOutput ? behindGuards(settings.upstream, guards, plan) : settings.upstream;
+  const guarded = guards?.guardsOutput ? behindGuards(settings.upstream, guards, plan) : settings.upstream;
+  const upstream = body.truncation === 'auto' ? shortening(guarded, prepared) : guarded;
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),
@@ -221,6 +223,12 @@ function limitsLeft(limits: Limits, maxToolCalls: number | null | undefined, sta
 /** The approved calls of which nothing is written yet. */
 function notBegun(approved: readonly ApprovedCall[], output: readonly OutputItem[]): readonly ApprovedCall[] {
   return output.length === 0 ? approved : [];
+}
+
+/** The summary of what was compacted stays: it stands for all that came before. */
+function shortening(upstream: Turn['upstream'], { window }: PreparedRequest): Turn['upstream'] {
+  const { summary } = window;
+  return truncatingUpstream(upstream, (item) => item === summary);
 }
 
 /** A call that the request does not allow, or that waits for approval, leaves the text before it open. */

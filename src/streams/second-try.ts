@@ -1,23 +1,9 @@
-/** Sends a second request without the model's thoughts if a model server refuses those it is sent back. */
+/** Asks a model server once more, in another way, if it refuses a request before any output. */
 
-import type { ModelEvent } from '../../protocol/events.ts';
-import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { Note } from '../../protocol/note.ts';
-import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../../streams/pull-stream.ts';
+import type { ModelEvent } from '../protocol/events.ts';
+import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
 
 type Batch = readonly ModelEvent[];
-
-/** Reported when the second request is made. */
-export const STATE_REJECTED: Note = {
-  code: 'state_rejected',
-  message:
-    'The model server refused the thoughts that it was given back, such as those of another account; it is asked without them.',
-};
-
-/** The request without the model's earlier thoughts. */
-export function withoutThoughts(request: ModelRequest): ModelRequest {
-  return { ...request, items: request.items.filter(({ type }) => type !== 'reasoning') };
-}
 
 /**
  * Yields the first answer, or the one from `again` if the first fails before any output. `again` returns
