@@ -42,7 +42,7 @@ import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 import { isFileStore, plainSettings } from './plain-api.ts';
 import type { HostRecorder } from './recorder.ts';
-import { watchedStore } from './watched-store.ts';
+import { watchedStore } from './vitals.ts';
 
 /** How idle time on an event stream is filled. */
 export interface HeartbeatOptions {

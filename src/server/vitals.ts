@@ -2,7 +2,9 @@
 
 import { causeCodeOf } from '../ports/host/cause-code.ts';
 import { codeNameOf, isServers } from '../ports/host/error-warning.ts';
+import type { ResponseStore } from '../ports/store.ts';
 import type { ApiError } from '../protocol/errors.ts';
+import { andThen } from '../protocol/record.ts';
 
 /** A failure, without any text of others. */
 export interface Failure {
@@ -51,4 +53,10 @@ export class Vitals {
 /** Upstreams of the host's own may give no server. */
 function isUpstreams({ code, server }: ApiError): boolean {
   return server !== undefined || code.startsWith('upstream_');
+}
+
+/** The same store, whose last write the status shows. A read may succeed where a write fails, as on a full disk; failures are noted where they are reported. */
+export function watchedStore(store: ResponseStore, vital: Vital): ResponseStore {
+  const wrote = () => vital.succeeded();
+  return { ...store, put: (response) => andThen(store.put(response), wrote) };
 }

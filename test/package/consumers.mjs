@@ -297,7 +297,14 @@ function quick(tarball) {
   run(process.execPath, ['esm.js'], cwd);
   run(process.execPath, ['common.cjs'], cwd);
   cpSync(join(root, 'test/package/features'), join(cwd, 'features'), { recursive: true });
-  const compilerOptions = { module: 'nodenext', target: 'es2022', lib: ['es2023'], types: ['node'], noEmit: true, strict: true };
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2022',
+    lib: ['es2023'],
+    types: ['node'],
+    noEmit: true,
+    strict: true,
+  };
   const strictness = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true };
   write(join(cwd, 'tsconfig.json'), { compilerOptions: { ...compilerOptions, ...strictness }, include: ['features'] });
   run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', cwd], cwd);
