@@ -13,6 +13,8 @@ const entries = Object.entries(JSON.parse(readFileSync(new URL('entries.json', i
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
 /** Attacks, each of which says what it tried and counts: `npm run test:hostile` runs them, as HOSTILE=1. */
 const HOSTILE_TESTS = '**/test/hostile/**/*.test.ts';
+/** What only a clock can tell, as how long a pattern takes for eight times the text: `npm run test:clock` runs these on a quiet machine, as CLOCK=1. */
+const CLOCK_TESTS = '**/test/**/*.clock.test.ts';
 /** Clients whose packages are large: `npm run test:clients` installs them and runs these, as CLIENTS=1. */
 const CLIENT_TESTS = '**/test/clients/**/*.test.ts';
 
@@ -25,7 +27,11 @@ const FRAMEWORK_TESTS = '**/test/frameworks/**/*.test.ts';
 /** What only a command of its own runs. */
 const OTHERS = [HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS].map((tests) => `!${tests}`);
 
-function testsToRun({ SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
+function testsToRun({ CLOCK, ...modes }) {
+  return CLOCK ? [CLOCK_TESTS] : [...testsOfMode(modes), `!${CLOCK_TESTS}`];
+}
+
+function testsOfMode({ SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
   if (CLUSTER) return [CLUSTER_TESTS];
@@ -61,9 +67,9 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: ['SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
+  testTimeout: ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
     (suite) => process.env[suite],
   )
     ? 240_000
-    : 60_000,
+    : 120_000,
 };

@@ -1,7 +1,9 @@
-/** Every endpoint that takes a body, alone in a process whose processor time can be asked for; run by `bodies-process.ts`. */
+/** Every endpoint that takes a body, alone in a process whose work can be asked for; run by `bodies-process.ts`. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Transform } from 'node:stream';
+import zlib from 'node:zlib';
 import express from 'express';
 import {
   chatCompletionsRouter,
@@ -14,6 +16,18 @@ import {
 } from '../../src/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { attackedOptions } from '../support/hostile-bodies.ts';
+import { countWork } from '../support/work.ts';
+
+/** Bytes that came out of Node's decompression. */
+let inflated = 0;
+for (const stream of [zlib.createGunzip(), zlib.createInflate(), zlib.createBrotliDecompress()]) {
+  const prototype: Transform = Object.getPrototypeOf(stream);
+  const { push } = prototype;
+  prototype.push = function (this: Transform, bytes: Buffer | null, encoding?: BufferEncoding) {
+    inflated += bytes?.length ?? 0;
+    return push.call(this, bytes, encoding);
+  };
+}
 
 const options = attackedOptions();
 const tools = functionTools({ clock: { description: 'Tells the time.', execute: () => 'noon' } });
@@ -30,9 +44,14 @@ attachResponsesWebSocket(server, { ...options, path: '/v1/responses' });
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 
+let counted = countWork();
+// Answers with the work since the last message, and begins to count anew.
 process.on('message', () => {
-  const { user, system } = process.cpuUsage();
-  process.send?.((user + system) / 1000);
+  counted.stop();
+  const work = counted.done();
+  counted = countWork();
+  process.send?.({ work, inflated });
+  inflated = 0;
 });
 // The cast: a server that listens on TCP has an address.
 process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

@@ -23,7 +23,7 @@ const CASES = [
 ] as const;
 
 it.each(CASES)(
-  '[F-02] %s below %s spends no more than ten times the parsing on any body',
+  '[F-02] %s below %s does no more work than so much for each byte of any body',
   async (endpoint, prefix, oneOf) => {
     const { faults, sent } = await attackEndpoint(app, endpoint, { prefix, oneOf });
     expect(faults).toEqual([]);

@@ -1,20 +1,26 @@
-/** The app that hostile bodies are sent to, in a process of its own with a small heap, and the cost of its answers. */
+/** The app that hostile bodies are sent to, in a process of its own with a small heap, and the work of its answers. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { allowedTime, ENDPOINTS, type EndpointName, hostileBodies } from '../support/hostile-bodies.ts';
+import { ENDPOINTS, type EndpointName, excessOf, hostileBodies } from '../support/hostile-bodies.ts';
+import type { Work } from '../support/work.ts';
 
 export const MIB = 1024 * 1024;
 const BYTES = 200_000;
 /** Megabytes: the largest accepted body has two million values, and its text. */
 const HEAP = 700;
 
+/** What the app did for an answer. */
+export interface Spent {
+  readonly work: Work;
+  /** Bytes of compressed bodies, once they were inflated. */
+  readonly inflated: number;
+}
+
 /** The answer. */
-export interface Sent {
+export interface Sent extends Spent {
   readonly status: number;
   readonly text: string;
-  /** Milliseconds of the app's processor time. */
-  readonly ms: number;
 }
 
 /** The app that is attacked. */
@@ -31,18 +37,19 @@ export class AttackedApp {
     if (this.child.exitCode === null) this.child.kill();
   }
 
-  /** The processor time that the app has taken so far; fails if it has died. */
-  async spent(): Promise<number> {
+  /** What the app has done since it was last asked; fails if it has died. */
+  async spent(): Promise<Spent> {
     if (!this.child.connected) throw new Error('The app has died.');
     const answer = once(this.child, 'message');
-    this.child.send('time');
-    const [ms] = await answer;
-    return Number(ms);
+    this.child.send('work');
+    // The cast: what `bodies-app.ts` sends.
+    const [spent] = (await answer) as [Spent];
+    return spent;
   }
 
   /** Posts the body. */
   async send(path: string, body: string | Uint8Array, headers: Readonly<Record<string, string>> = {}): Promise<Sent> {
-    const before = await this.spent();
+    await this.spent();
     const response = await fetch(`${this.url}${path}`, {
       method: 'POST',
       // A new connection each time: a process that was busy may just have closed the last one.
@@ -50,7 +57,7 @@ export class AttackedApp {
       body: body as string,
     });
     const text = await response.text();
-    return { status: response.status, text, ms: (await this.spent()) - before };
+    return { status: response.status, text, ...(await this.spent()) };
   }
 
   private async idOf(path: string, body: unknown): Promise<string> {
@@ -79,15 +86,11 @@ export async function startAttackedApp(): Promise<AttackedApp> {
   return new AttackedApp(child, String(address));
 }
 
-const ATTEMPTS_AGAIN = 3;
-
-/** The faults of the answer; empty if the server withstood the attack. */
-export async function faultOf(name: string, allowed: number, attack: () => Promise<Sent>): Promise<readonly string[]> {
-  let { status, ms } = await attack();
-  // Garbage of the attack before it may be collected now, and other work may slow this machine down.
-  for (let again = 0; again < ATTEMPTS_AGAIN && ms > allowed; again += 1) ({ status, ms } = await attack());
-  if (status < 500 && ms <= allowed) return [];
-  return [`${name}: status ${status}, ${ms.toFixed(0)} ms of ${allowed.toFixed(0)}`];
+/** The faults of the answer to a body of so many bytes; empty if the server withstood the attack. */
+export function faultsOf(name: string, bytes: number, { status, work }: Sent): readonly string[] {
+  const excess = excessOf(work, bytes);
+  if (status < 500 && excess.length === 0) return [];
+  return [`${name}: status ${status}, ${excess.join(', ')}`];
 }
 
 /** Sends every hostile body, or one in so many, to the endpoint below the prefix; returns the faults, and how many were sent. */
@@ -104,7 +107,7 @@ export async function attackEndpoint(
     if (number % oneOf !== 0) continue;
     const path = await app.pathOf(prefix, endpoint);
     const text = body.text();
-    faults.push(...(await faultOf(`${prefix} ${body.name}`, await allowedTime(text), () => app.send(path, text))));
+    faults.push(...faultsOf(`${prefix} ${body.name}`, text.length, await app.send(path, text)));
     sent += 1;
   }
   return { faults, sent };

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 
 it.each(ENDPOINT_NAMES)(
-  '[F-02] %s spends no more than ten times the parsing on any body',
+  '[F-02] %s does no more work than so much for each byte of any body',
   async (endpoint) => {
     const { faults, sent } = await attackEndpoint(app, endpoint, { prefix: '/v1', oneOf: 1 });
     expect(faults).toEqual([]);

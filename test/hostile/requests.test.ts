@@ -654,10 +654,11 @@ describe('a hostile model server', () => {
   it('[P-14] may send thousands of calls, which take linear work', async () => {
     await expectLinearWork(8000, async (size) => {
       const chunks = Array.from({ length: size }, (_, index) => chatChunk({ tool_calls: [entry(index, `f${index}`)] }));
-      fake.reply({ body: chunks.join('') + FINISH }, GOOD);
+      fake.reply({ body: chunks.join('') + FINISH });
       const { output } = await askJson(app.url);
       expect((output as readonly JsonObject[]).length).toBe(size);
     });
+    fake.reply(GOOD);
   });
 
   it('[P-14] cannot break out of a frame by its text', async () => {

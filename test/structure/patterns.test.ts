@@ -1,6 +1,6 @@
 /**
  * No pattern of `src` comes in unseen: each stands in `patterns.txt`, which `UPDATE_PATTERNS=1` writes anew. Whether what
- * stands there is fit for untrusted text is checked by `test/hostile/patterns.test.ts`: run it after an update.
+ * stands there is fit for untrusted text is checked by `test/hostile/patterns.clock.test.ts`: run it after an update.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { lineOf, patternsOfSource } from './patterns.ts';
 
 const LIST = join(import.meta.dirname, 'patterns.txt');
 
-/** Files that make a pattern out of text, and why that is safe; `test/hostile/patterns.test.ts` attacks each. */
+/** Files that make a pattern out of text, and why that is safe; `test/hostile/patterns.clock.test.ts` attacks each. */
 const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
   'src/protocol/chat-completions/log-probs.ts',

