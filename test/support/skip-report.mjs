@@ -22,6 +22,8 @@ export default class SkipReport {
     const lines = [...reasons].map(([reason, { tests, files }]) => `  ${tests} in ${files.size} files: ${reason}`);
     process.stderr.write(`\nSkipped tests:\n${lines.join('\n')}\n`);
     if (process.env.CI === 'true') this.forbidden = forbiddenSkips(testResults, allowedSkips());
+    const error = this.getLastError();
+    if (error) process.stderr.write(`\n${error.message}\n`);
   }
 
   /** What jest asks for after the run: with an error, it ends with another code than 0. */
