@@ -4,6 +4,7 @@ import type { TextDocument, TextReader } from '../ports/files/text-reader.ts';
 import { checkOptions, milliseconds, positiveInteger } from '../ports/host/options-check.ts';
 import { BUILD_FOLDER } from '../ports/host/package-files.cjs';
 import { JobError, JobProcesses } from '../ports/processes/job-processes.ts';
+import { shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
@@ -24,9 +25,9 @@ export interface DocumentTextOptions {
   readonly maxMemoryMb?: number | undefined;
   /** Milliseconds to read one. Default: 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Documents that are read at the same time. Default: 2. */
+  /** Documents that are read at the same time; of two or more, a tenant leaves one to the others. Default: 2. */
   readonly processes?: number | undefined;
-  /** Documents that wait; further ones are refused. Default: 64. */
+  /** Documents that wait; further ones are refused. A tenant has at most half of these places. Default: 64. */
   readonly waiting?: number | undefined;
 }
 
@@ -50,15 +51,16 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
   return {
     name: 'document text',
     async read(document, signal) {
+      const tenant = shareOf(document.scope ?? '');
       try {
         signal.throwIfAborted();
         // Checked before its bytes are in memory.
-        if (workers.isBusy) throw new JobError('busy');
+        if (workers.isBusy(tenant)) throw new JobError('busy');
         const bytes = await bytesOf(document, maxBytes, signal);
         const kind = kindOf(bytes, document);
         if (kind === 'text' && bytes.length <= SHORT) return decoded(bytes, maxCharacters);
         const job: DocumentJob = { bytes, kind, limits };
-        return textOf(await workers.run<DocumentResult>(job, signal));
+        return textOf(await workers.run<DocumentResult>(job, { tenant, signal }));
       } catch (error) {
         throw inWords(error, document.filename);
       }

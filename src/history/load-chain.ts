@@ -1,6 +1,8 @@
 /** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
 import { eachOnce } from '../ports/endpoints/item-pages.ts';
+import { FairPlaces } from '../ports/fair-places.ts';
+import { shareOf } from '../ports/scope.ts';
 import {
   bounded,
   type ConversationStore,
@@ -16,19 +18,20 @@ import type { Item } from '../protocol/items.ts';
 
 /** Anything up to this size is loaded at once, however many requests do so. */
 const SMALL_BYTES = 1024 * 1024;
-/** Maximum concurrent loads of anything that may be longer; the others wait. */
+/** Maximum concurrent loads of anything that may be longer, of which a tenant leaves one to the others; the others wait. */
 const LARGE_LOADS = 4;
 
 type Chain = readonly StoredResponse[];
 
 /** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
 export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
+  const tenant = shareOf(key.scope);
   return withinSlots(
-    queue(store),
+    queue(store).hasPlace(tenant),
     maxBytes,
     (bytes) => chainOf(store, key, limit, bytes),
     async (bytes) => {
-      const load = () => queue(store).run(() => chainOf(store, key, limit, bytes));
+      const load = () => inPlace(queue(store), tenant, () => chainOf(store, key, limit, bytes));
       const [chain, isOwn] = await shared(store, `${limit}:${bytes}:${placeOf(key)}`, load);
       const [newest] = chain;
       // It may have been stored, or have ended, since another request's load began.
@@ -45,22 +48,23 @@ export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: 
   async function load(bytes: number): Promise<readonly Item[]> {
     return eachOnce(bounded(await store.items(key, bytes), bytes));
   }
-  const loads = queue(store);
-  return withinSlots(loads, maxBytes, load, (bytes) => loads.run(() => load(bytes)));
+  const tenant = shareOf(key.scope);
+  const places = queue(store);
+  return withinSlots(places.hasPlace(tenant), maxBytes, load, (bytes) => inPlace(places, tenant, () => load(bytes)));
 }
 
 /**
- * The size is known only after reading. While no slot is free, small ones need not wait for those that are large; a large
+ * The size is known only after reading. While no place is free, small ones need not wait for those that are large; a large
  * one is then read twice.
  */
 async function withinSlots<Loaded>(
-  slots: Queue,
+  hasPlace: boolean,
   maxBytes: number,
   small: (maxBytes: number) => Promise<Loaded>,
   large: (maxBytes: number) => Promise<Loaded>,
 ): Promise<Loaded> {
   if (maxBytes <= SMALL_BYTES) return small(maxBytes);
-  if (slots.hasRoom) return large(maxBytes);
+  if (hasPlace) return large(maxBytes);
   try {
     return await small(SMALL_BYTES);
   } catch (error) {
@@ -85,33 +89,20 @@ async function shared(
   return [await own, true];
 }
 
-/** Runs a few tasks at a time, in the order of their arrival. */
-class Queue {
-  private running = 0;
-  private readonly waiting: (() => void)[] = [];
+const queues = new WeakMap<object, FairPlaces>();
 
-  get hasRoom(): boolean {
-    return this.running < LARGE_LOADS;
-  }
-
-  async run<Result>(task: () => Promise<Result>): Promise<Result> {
-    // A woken task takes over the slot of the task that wakes it.
-    if (!this.hasRoom) await new Promise<void>((wake) => this.waiting.push(wake));
-    else this.running += 1;
-    try {
-      return await task();
-    } finally {
-      const wake = this.waiting.shift();
-      if (wake) wake();
-      else this.running -= 1;
-    }
-  }
+function queue(store: object): FairPlaces {
+  return made(queues, store, () => new FairPlaces({ places: LARGE_LOADS, waiting: Number.POSITIVE_INFINITY }));
 }
 
-const queues = new WeakMap<object, Queue>();
-
-function queue(store: object): Queue {
-  return made(queues, store, () => new Queue());
+/** Runs the load when its tenant has a place. */
+async function inPlace<Result>(places: FairPlaces, tenant: string, load: () => Promise<Result>): Promise<Result> {
+  await places.enter(tenant);
+  try {
+    return await load();
+  } finally {
+    places.leave(tenant);
+  }
 }
 
 function made<Key extends object, Value>(values: WeakMap<Key, Value>, key: Key, make: () => Value): Value {

@@ -13,6 +13,7 @@ type Readable = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file'], 
 /** The texts of one request, within one limit. */
 export class InlineTexts {
   private readonly reader: TextReader | undefined;
+  private readonly scope: string;
   private readonly signal: AbortSignal;
   private readonly limit: number;
   private readonly known = new Map<Readable, string | undefined>();
@@ -21,10 +22,11 @@ export class InlineTexts {
 
   constructor(
     reader: TextReader | undefined,
-    { signal }: { readonly signal: AbortSignal },
+    { scope, signal }: { readonly scope: string; readonly signal: AbortSignal },
     { inputFileBytes }: Limits,
   ) {
     this.reader = reader;
+    this.scope = scope;
     this.signal = signal;
     this.limit = inputFileBytes;
   }
@@ -60,7 +62,7 @@ export class InlineTexts {
   private async readNow(reader: TextReader, { file, content }: Readable, param: string): Promise<string | undefined> {
     this.documents += 1;
     if (this.documents > MOST_FILES) throw tooLarge(`it has more than ${MOST_FILES} documents`, param);
-    const document = { ...file, content: async () => once(content) };
+    const document = { ...file, scope: this.scope, content: async () => once(content) };
     try {
       const text = await reader.read(document, this.signal);
       return text.trim() === '' ? '(The file has no text.)' : text;

@@ -145,9 +145,9 @@ async function cut(
 }
 
 function documentOf(file: StoredFile, files: FileStore): TextDocument {
-  const { filename, contentType, bytes } = file;
+  const { scope, filename, contentType, bytes } = file;
   return {
-    ...{ filename, contentType, bytes },
+    ...{ scope, filename, contentType, bytes },
     async content() {
       const found = await files.read(file);
       if (!found) throw deleted();

@@ -3,6 +3,7 @@
 import type { EgressPolicy } from '../egress/policy.ts';
 import { boolean, checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
 import type { SearchEngine } from '../ports/hosted-tools/search-engine.ts';
+import { shareOf } from '../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import type { WebResult } from '../protocol/items.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
@@ -130,7 +131,11 @@ async function search(call: ToolCall, engine: SearchEngine, limits: Limits, sign
 async function openPage(call: ToolCall, reader: PageReader, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
   const terms = searchTerms(call.settings);
   const allows = (url: string) => isAllowed(url, terms);
-  const { url, title, text } = await reader.read(plainTextOf(call.arguments.url), { allows, signal });
+  const { url, title, text } = await reader.read(plainTextOf(call.arguments.url), {
+    allows,
+    tenant: shareOf(call.scope),
+    signal,
+  });
   const most = Math.ceil(limits.maxCharacters * terms.share);
   const find = plainTextOf(call.arguments.find);
   const shown = find === '' ? cutText(text, most) : passagesIn(text, find, most);

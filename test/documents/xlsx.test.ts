@@ -1,4 +1,5 @@
 /** Excel workbooks as other programs write them: cells without their position, and other prefixes. */
+import { jest } from '@jest/globals';
 import { TextOutput } from '../../src/documents/reading/text-output.ts';
 import { readXlsx } from '../../src/documents/reading/xlsx.ts';
 import { Zip } from '../../src/documents/reading/zip.ts';
@@ -30,5 +31,34 @@ describe('a workbook', () => {
       { name: 'xl/a.xml', content: '<x:worksheet><x:row><x:c><x:v>1</x:v></x:c></x:row></x:worksheet>' },
     );
     expect(textOf(workbook)).toBe('## A\n1');
+  });
+
+  it('[G-07] is read once for each part, however many sheets name it', () => {
+    const names = Array.from({ length: 2000 }, (_, index) => `S${index}`);
+    const workbook = zipOf(
+      {
+        name: 'xl/workbook.xml',
+        content: `<workbook><sheets>${names.map((name) => `<sheet name="${name}" r:id="a"/>`).join('')}</sheets></workbook>`,
+      },
+      {
+        name: 'xl/_rels/workbook.xml.rels',
+        content: '<Relationships><Relationship Id="a" Target="a.xml"/></Relationships>',
+      },
+      { name: 'xl/a.xml', content: '<worksheet><row><c><v>1</v></c></row></worksheet>' },
+    );
+    const zip = new Zip(new Uint8Array(workbook), 1_000_000);
+    const read = jest.spyOn(zip, 'read');
+    const output = new TextOutput(1_000_000);
+    readXlsx(zip, output, 2000);
+    expect([output.toString(), read.mock.calls.filter(([name]) => name === 'xl/a.xml').length]).toEqual(['## S0\n1', 1]);
+    expect(() => readXlsx(zip, output, 1999)).toThrow('has more than 1999 pages, sheets or slides');
+  });
+
+  it('[G-07] is refused if its parts share their bytes', () => {
+    const workbook = xlsxOf({ A: '<row><c><v>1</v></c></row>', B: '<row><c><v>2</v></c></row>' });
+    const at = workbook.lastIndexOf(Buffer.from('504b0102', 'hex'));
+    const before = workbook.lastIndexOf(Buffer.from('504b0102', 'hex'), at - 1);
+    workbook.copy(workbook, at + 42, before + 42, before + 46);
+    expect(() => new Zip(new Uint8Array(workbook), 1_000_000)).toThrow('is damaged or cut off');
   });
 });

@@ -9,7 +9,7 @@ import { tally } from './tally.ts';
 
 const { tried } = tally('pages of the web');
 const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-worker.js');
-const NEVER = new AbortController().signal;
+const NEVER = { tenant: 'one', signal: new AbortController().signal };
 const MOST_MS = 2000;
 
 const times = (text: string, count: number): string => text.repeat(count);
@@ -59,7 +59,7 @@ describeWhere(existsSync(WORKER), 'needs `npm run build`')('a page', () => {
   it('[B-41] is given up when its call ends', async () => {
     const processes = new PageProcesses(60_000);
     const call = new AbortController();
-    const read = processes.read(times('<div>', 100_000), call.signal);
+    const read = processes.read(times('<div>', 100_000), { tenant: 'one', signal: call.signal });
     call.abort(new Error('The client has left.'));
     await expect(read).rejects.toThrow('The client has left.');
     await processes.close();

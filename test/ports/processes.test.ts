@@ -10,7 +10,7 @@ import { isRunning, until } from '../support/mcp-client.ts';
 import { describeWhere } from '../support/skipping.ts';
 
 const run = promisify(execFile);
-const NEVER = new AbortController().signal;
+const NEVER = { tenant: 'one', signal: new AbortController().signal };
 const BUILT = join(import.meta.dirname, '../../dist/cjs');
 /** Does what its job says. */
 const WORKER = `
@@ -68,6 +68,19 @@ describeWhere(existsSync(BUILT), 'needs `npm run build`')('a process', () => {
     expect([await hanging, await next]).toEqual(['time', 'next']);
   });
 
+  it('[G-07] [G-15] that are a greedy tenant’s leave one to the others, and half of the queue', async () => {
+    const pool = new JobProcesses(file, { processes: 2, waiting: 8, ms: 60_000, megabytes: 64 });
+    const stop = new AbortController();
+    const greedy = { tenant: 'greedy', signal: stop.signal };
+    const endings = Array.from({ length: 20 }, () => pool.run('wait', greedy).catch(({ failure, message }) => failure ?? message));
+    const others = await Promise.all(
+      ['a', 'b', 'c'].map((tenant) => pool.run(tenant, { tenant, signal: NEVER.signal })),
+    );
+    stop.abort(new Error('stopped'));
+    const failures = await Promise.all(endings);
+    expect([others, failures.filter((each) => each === 'busy').length]).toEqual([['a', 'b', 'c'], 15]);
+  });
+
   it('[X-14] takes jobs of bytes and broken text as they are, one after the other', async () => {
     const pool = processes(60_000);
     const jobs = [{ bytes: new Uint8Array([0, 255]) }, '\ud800', 'x'.repeat(5_000_000)];
@@ -81,7 +94,7 @@ describeWhere(existsSync(BUILT), 'needs `npm run build`')('a process', () => {
       expect(await pool.run(job, NEVER).catch(({ failure }) => failure)).toBe('failed');
     }
     const left = new AbortController();
-    const hanging = pool.run('loop', left.signal);
+    const hanging = pool.run('loop', { tenant: 'one', signal: left.signal });
     left.abort(new Error('left'));
     await expect(hanging).rejects.toThrow('left');
     expect(await pool.run('next', NEVER)).toBe('next');

@@ -9,17 +9,25 @@ export function readPart(zip: Zip, name: string, handler: Partial<MarkupHandler>
   if (xml) readMarkup(xml, true, { open() {}, text() {}, close() {}, ...handler });
 }
 
-/** The parts that the part `name` lists in these elements, in order: their paths, and the elements' attributes. */
+/**
+ * The parts that the part `name` lists in these elements, in order: their paths, and the elements' attributes. One that is
+ * listed again is left out: a small document would otherwise have one part read thousands of times.
+ */
 export function partsIn(zip: Zip, name: string, element: string, most: number) {
   const targets = relations(zip, name);
+  const taken = new Set<string>();
+  let listed = 0;
   const parts: { readonly path: string; readonly attributes: Readonly<Record<string, string>> }[] = [];
   readPart(zip, name, {
     open(opened, attributes) {
       if (opened !== element) return;
-      if (parts.length === most)
+      listed += 1;
+      if (listed > most)
         throw new DocumentError('file_too_large', `has more than ${most} pages, sheets or slides`);
       const path = targets.get(relationOf(attributes));
-      if (path !== undefined) parts.push({ path, attributes });
+      if (path === undefined || taken.has(path)) return;
+      taken.add(path);
+      parts.push({ path, attributes });
     },
   });
   return parts;

@@ -15,6 +15,7 @@ const END = 0x06054b50;
 const CENTRAL = 0x02014b50;
 const LOCAL = 0x04034b50;
 const END_BYTES = 22;
+const LOCAL_BYTES = 30;
 const LONGEST_COMMENT = 65_535;
 const MOST_ENTRIES = 20_000;
 const IS_ENCRYPTED = 1;
@@ -66,7 +67,7 @@ export class Zip {
 
   private unpacked({ method, packed, unpacked, at }: Entry): Buffer {
     if (this.bytes.readUInt32LE(at) !== LOCAL) throw damaged();
-    const from = at + 30 + this.bytes.readUInt16LE(at + 26) + this.bytes.readUInt16LE(at + 28);
+    const from = at + LOCAL_BYTES + this.bytes.readUInt16LE(at + 26) + this.bytes.readUInt16LE(at + 28);
     const content = this.bytes.subarray(from, from + packed);
     if (content.length !== packed) throw damaged();
     if (method === STORED) return content;
@@ -93,6 +94,17 @@ export class Zip {
         at: bytes.readUInt32LE(at + 42),
       });
       at = nameEnd + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);
+    }
+    this.refuseOverlaps();
+  }
+
+  /** Programs never write them: entries that share their bytes unpack a few of them thousands of times. */
+  private refuseOverlaps(): void {
+    const entries = [...this.entries.values()].sort((one, other) => one.at - other.at);
+    let end = 0;
+    for (const { at, packed } of entries) {
+      if (at < end) throw damaged();
+      end = at + LOCAL_BYTES + packed;
     }
   }
 

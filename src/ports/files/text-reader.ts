@@ -6,6 +6,8 @@ export interface TextDocument {
   readonly filename: string;
   /** The type that the client names, such as `application/pdf`: the last hint. */
   readonly contentType?: string | undefined;
+  /** Its tenant, for whom it waits its turn; all documents without one share a turn. */
+  readonly scope?: string | undefined;
   /** Its length. */
   readonly bytes: number;
   /** Opens its bytes; called at most once. */

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { FairPlaces } from '../fair-places.ts';
 import { BUILD_FOLDER } from '../host/package-files.cjs';
 import type { Job, JobEnd } from './job-process.ts';
 import { killChild } from './kill-child.ts';
@@ -10,12 +11,18 @@ import { killChild } from './kill-child.ts';
 interface JobLimits {
   /** Jobs at the same time. */
   readonly processes: number;
-  /** Jobs that wait for one. */
+  /** Jobs that wait for one, of all tenants. */
   readonly waiting: number;
   /** Milliseconds of one job. */
   readonly ms: number;
   /** MiB of one job's heap. */
   readonly megabytes: number;
+}
+
+/** Whose job it is, and what ends it. */
+interface JobTerms {
+  readonly tenant: string;
+  readonly signal: AbortSignal;
 }
 
 /** Why a job has no result. */
@@ -44,35 +51,34 @@ export class JobProcesses {
   private readonly file: string;
   private readonly limits: JobLimits;
   private readonly running = new Set<ChildProcess>();
-  private readonly waiting = new Set<() => void>();
-  private free: number;
+  private readonly places: FairPlaces;
   private isClosed = false;
 
   constructor(file: string, limits: JobLimits) {
     this.file = file;
     this.limits = limits;
-    this.free = limits.processes;
+    this.places = new FairPlaces({ places: limits.processes, waiting: limits.waiting });
   }
 
-  /** Whether a further job is refused as `busy`. */
-  get isBusy(): boolean {
-    return this.free === 0 && this.waiting.size >= this.limits.waiting;
+  /** Whether a further job of the tenant is refused as `busy`. */
+  isBusy(tenant: string): boolean {
+    return this.places.isFull(tenant);
   }
 
   /**
    * The job's result, which the file defines. Rejects with a `JobError`, with the signal's reason, or with the system's error
    * if no process can be started.
    */
-  async run<Result>(data: unknown, signal: AbortSignal): Promise<Result> {
-    await this.turn(signal);
+  async run<Result>(data: unknown, { tenant, signal }: JobTerms): Promise<Result> {
+    signal.throwIfAborted();
+    if (this.isBusy(tenant)) throw new JobError('busy');
+    await this.places.enter(tenant, signal);
     try {
       signal.throwIfAborted();
       if (this.isClosed) throw new JobError('closed');
       return await this.runNow<Result>(data, signal);
     } finally {
-      const [next] = this.waiting;
-      if (next) next();
-      else this.free += 1;
+      this.places.leave(tenant);
     }
   }
 
@@ -80,28 +86,6 @@ export class JobProcesses {
   async close(): Promise<void> {
     this.isClosed = true;
     await Promise.all([...this.running].map(ended));
-  }
-
-  private async turn(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.isBusy) throw new JobError('busy');
-    if (this.free > 0) {
-      this.free -= 1;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        this.waiting.delete(next);
-        reject(signal.reason);
-      };
-      const next = () => {
-        this.waiting.delete(next);
-        signal.removeEventListener('abort', leave);
-        resolve();
-      };
-      this.waiting.add(next);
-      signal.addEventListener('abort', leave, { once: true });
-    });
   }
 
   private async runNow<Result>(data: unknown, signal: AbortSignal): Promise<Result> {

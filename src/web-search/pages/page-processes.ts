@@ -11,8 +11,8 @@ export interface ReadPage {
 
 /** How long one page may take, in milliseconds. */
 const MOST_MS = 10_000;
-/** Further pages wait: there are as many as requests under way. */
-const LIMITS = { processes: 4, waiting: Number.POSITIVE_INFINITY, megabytes: 256 };
+/** A tenant has at most three of the processes, and half of the places in the queue. */
+const LIMITS = { processes: 4, waiting: 128, megabytes: 256 };
 const WORKER = join(BUILD_FOLDER, 'cjs/web-search/pages/page-worker.js');
 
 /** The processes: one for each page, since a page may use up any. */
@@ -24,11 +24,12 @@ export class PageProcesses {
   }
 
   /** The readable part of a page. Rejects with an `Error` for the model, or with the signal's reason. */
-  async read(html: string, signal: AbortSignal): Promise<ReadPage> {
+  async read(html: string, terms: { readonly tenant: string; readonly signal: AbortSignal }): Promise<ReadPage> {
     try {
-      return await this.processes.run<ReadPage>(html, signal);
+      return await this.processes.run<ReadPage>(html, terms);
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
+      if (error.failure === 'busy') throw new Error('The page cannot be read now: too many others are.');
       if (error.failure === 'closed') throw new Error('Pages are not read any more.');
       throw new Error('The page could not be read: it is too large, or not a page.');
     }

@@ -13,10 +13,19 @@ interface Page {
   readonly text: string;
 }
 
+/** Who reads a page, and what is allowed. */
+interface ReadingTerms {
+  /** Asked for each address on the way. */
+  readonly allows: (url: string) => boolean;
+  /** Whose turn it is, where many pages are read. */
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+}
+
 /** Reads pages. */
 export interface PageReader {
-  /** Rejects with an `Error` for the model. `allows` is asked for each address on the way. */
-  read(url: string, terms: { readonly allows: (url: string) => boolean; readonly signal: AbortSignal }): Promise<Page>;
+  /** Rejects with an `Error` for the model. */
+  read(url: string, terms: ReadingTerms): Promise<Page>;
   close(): Promise<void>;
 }
 
@@ -53,12 +62,12 @@ export function pageReader(policy: EgressPolicy = {}): PageReader {
   const guard = egressGuard({ ...POLICY, ...withoutUndefined(policy) });
   const processes = new PageProcesses();
   return {
-    async read(url, { allows, signal }) {
+    async read(url, { allows, tenant, signal }) {
       const { address, response } = await opened(guard, url, allows, signal);
       const { type, charset } = typeOf(response);
       const bytes = await inWords(() => response.arrayBuffer(), signal);
       const text = decoded(bytes, charset);
-      return { url: address, ...(await contentOf(text, type, processes, signal)) };
+      return { url: address, ...(await contentOf(text, type, processes, { tenant, signal })) };
     },
     async close() {
       await Promise.all([guard.close(), processes.close()]);
@@ -142,7 +151,12 @@ function charsetIn(bytes: ArrayBuffer): string {
   return /charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';
 }
 
-async function contentOf(text: string, type: string, processes: PageProcesses, signal: AbortSignal) {
+async function contentOf(
+  text: string,
+  type: string,
+  processes: PageProcesses,
+  terms: Pick<ReadingTerms, 'tenant' | 'signal'>,
+) {
   if (type === 'text/plain' || type === 'application/json') return { title: '', text: text.trim() };
-  return processes.read(text, signal);
+  return processes.read(text, terms);
 }
