@@ -61,7 +61,8 @@ describeDrivers((open) => {
     database.exec(`DROP INDEX open_responses_vector_stores_expiry;
       ALTER TABLE open_responses_vector_stores DROP COLUMN expires_at;
       ALTER TABLE open_responses_vector_stores DROP COLUMN ended;
-      UPDATE open_responses_schema SET version = version - 1`);
+      DROP TABLE open_responses_turn_parts;
+      UPDATE open_responses_schema SET version = 6`);
     const next = sqliteVectors({ database, now: () => time });
     await next.putStore(aStore(), 'create');
     expect(countIn(database, 'chunks')).toBe(2);

@@ -1,6 +1,13 @@
 /** Adds files to a vector store: only the tenant's own, and within its limits. */
+import { isDeepStrictEqual } from 'node:util';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
-import type { NewVectorFile, StoredVectorStore, VectorBatch } from '../../ports/vectors/vector-index.ts';
+import {
+  isStoreExpired,
+  type NewVectorFile,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+} from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, quotedId } from '../../protocol/ids.ts';
 import { fromIndex } from '../../vectors/from-index.ts';
@@ -54,8 +61,28 @@ export class StoreFiles {
       });
       files.push(...(await Promise.all(found)));
     }
-    await this.checkRoom(store, files);
-    return { store, files, batch };
+    const added = await this.changed(files);
+    await this.checkRoom(store, added);
+    return { store, files: added, batch: batch && { ...batch, unchanged: files.length - added.length } };
+  }
+
+  /**
+   * Those that are to be indexed: a file never changes, so that one that is there with the same chunks, or waits for them,
+   * keeps them. Only its notes may be others.
+   */
+  private async changed(files: readonly NewVectorFile[]): Promise<readonly NewVectorFile[]> {
+    const { index } = this.vectorStores;
+    const isAdded = async (file: NewVectorFile): Promise<boolean> => {
+      const found = await fromIndex(() => index.getFile(file));
+      if (!found || !hasSameChunks(found, file)) return true;
+      if (!isDeepStrictEqual(found.attributes, file.attributes))
+        await fromIndex(() => index.setAttributes(file, file.attributes));
+      return false;
+    };
+    const areAdded: boolean[] = [];
+    for (let from = 0; from < files.length; from += AT_ONCE)
+      areAdded.push(...(await Promise.all(files.slice(from, from + AT_ONCE).map(isAdded))));
+    return files.filter((_, at) => areAdded[at]);
   }
 
   private async uploaded(id: string, scope: string, param: string): Promise<StoredFile> {
@@ -67,6 +94,8 @@ export class StoreFiles {
   /** Adds them, and lets them be indexed. */
   async store({ store, files, batch }: NewFiles): Promise<void> {
     const { index } = this.vectorStores;
+    if (isStoreExpired(store, Date.now())) throw storeOver(store);
+    if (files.length === 0 && !batch) return this.vectorStores.touch(store);
     if (!(await fromIndex(() => index.addFiles(store, files, batch)))) throw storeOver(store);
     this.vectorStores.indexAdded(files.length);
     await this.vectorStores.touch(store);
@@ -84,6 +113,11 @@ export class StoreFiles {
       if (added > Math.max(0, room)) throw tooMany(this.limits);
     }
   }
+}
+
+function hasSameChunks({ status, chunking, autoChunking }: VectorFile, file: NewVectorFile): boolean {
+  const isThere = status === 'completed' || status === 'in_progress';
+  return isThere && autoChunking === file.autoChunking && isDeepStrictEqual(chunking, file.chunking);
 }
 
 function tooMany({ files }: VectorStoreLimits): ApiError {

@@ -89,8 +89,9 @@ export class FileEndpoints {
     const store = await storeIn(request, this.index);
     const batch = { scope: store.scope, store: store.id, id: newFileBatchId(), createdAt: Date.now() };
     const named = (body as JsonObject).files ? 'files' : 'file_ids';
-    await this.files.store(await this.files.known(wanted, store, { param: named, batch }));
-    return this.answerBatch(batch);
+    const known = await this.files.known(wanted, store, { param: named, batch });
+    await this.files.store(known);
+    return this.answerBatch(known.batch ?? batch);
   }
 
   async retrieveBatch(request: EndpointRequest): Promise<JsonReply> {
@@ -111,7 +112,8 @@ export class FileEndpoints {
   private async answerBatch(batch: VectorBatch): Promise<JsonReply> {
     const { scope, store, id } = batch;
     const counts = await fromIndex(() => this.index.countFiles({ scope, id: store }, id));
-    return withHeaders(jsonReply(batchResource(batch, counts)), POLL_HEADERS);
+    const all = { ...counts, completed: counts.completed + (batch.unchanged ?? 0) };
+    return withHeaders(jsonReply(batchResource(batch, all)), POLL_HEADERS);
   }
 
   private async page(request: EndpointRequest, batch: VectorBatch | undefined): Promise<JsonReply> {

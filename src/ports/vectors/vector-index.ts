@@ -182,7 +182,12 @@ export interface VectorPage<Entry> {
 export interface VectorBatch extends VectorFileKey {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** How many of its files were in the vector store already, and are not indexed again. */
+  readonly unchanged?: number | undefined;
 }
+
+/** The batches that an index keeps of one vector store, the newest. */
+export const MAX_BATCHES = 1000;
 
 /**
  * Keeps vector stores. A method that fails rejects. Objects of another tenant are missing for every method; a vector store
@@ -208,7 +213,8 @@ export interface VectorIndex {
 
   /**
    * Adds files to be indexed, all or none; one that is there already is indexed anew, and its old chunks are found no more. A batch
-   * is stored with its files. False: there is no such vector store, or it has expired.
+   * is stored with its files, until the vector store expires or has `MAX_BATCHES` newer ones. False: there is no such vector store, or it
+   * has expired.
    */
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): MaybePromise<boolean>;
   /** Undefined if it is missing. */

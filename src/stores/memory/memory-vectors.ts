@@ -11,6 +11,7 @@ import {
   type IndexingClaim,
   type IndexingEnd,
   isStoreExpired,
+  MAX_BATCHES,
   type NewVectorFile,
   type StoredVectorStore,
   type VectorBatch,
@@ -129,6 +130,8 @@ class MemoryVectors implements VectorIndex {
     const added = new Set(files.map(({ id }) => id).filter((id) => !kept.files.has(id)));
     this.takeRoom({ maxFiles: added.size, maxChunks: 0, maxBytes: 0 });
     if (batch) kept.batches.set(batch.id, { ...batch });
+    const [oldest = ''] = kept.batches.keys();
+    if (kept.batches.size > MAX_BATCHES) kept.batches.delete(oldest);
     for (const file of files) {
       const old = kept.files.get(file.id);
       if (old) this.forget(old);
@@ -272,8 +275,12 @@ class MemoryVectors implements VectorIndex {
     if (this.now() < this.nextExpiry) return;
     this.nextExpiry = Number.POSITIVE_INFINITY;
     for (const kept of this.stores.values()) {
-      if (this.isOver(kept)) for (const file of kept.files.values()) this.empty(file);
-      else this.watch(kept);
+      if (!this.isOver(kept)) {
+        this.watch(kept);
+        continue;
+      }
+      kept.batches.clear();
+      for (const file of kept.files.values()) this.empty(file);
     }
   }
 

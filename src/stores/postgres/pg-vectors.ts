@@ -115,7 +115,10 @@ class PgVectors implements VectorIndex {
     return this.change(async (client) => {
       const number = fieldOf(await rowsOf(client, this.sql.lockLiving, ...keyOf(store), this.now()), 'number');
       if (number === undefined) return false;
-      if (batch) await rowsOf(client, this.sql.addBatch, number, digestOf(batch.id), JSON.stringify(batch));
+      if (batch) {
+        await rowsOf(client, this.sql.addBatch, number, digestOf(batch.id), JSON.stringify(batch));
+        await rowsOf(client, this.sql.trimBatches, number, digestOf(batch.id));
+      }
       const added = new Map(files.map((file) => [file.id, file]));
       await rowsOf(client, this.sql.removeFiles, number, [...added.keys()].map(digestOf));
       for (const file of added.values()) await rowsOf(client, this.sql.addFile, ...valuesOf(file, number));
@@ -262,7 +265,9 @@ class PgVectors implements VectorIndex {
     // Skips what another process empties.
     const number = fieldOf(await rowsOf(client, `${this.sql.expired} FOR UPDATE SKIP LOCKED`, now), 'number');
     // A statement of its own, which sees the chunks that a claim stored before the lock.
-    if (number !== undefined) await rowsOf(client, this.sql.endStore, number);
+    if (number === undefined) return;
+    await rowsOf(client, this.sql.endStore, number);
+    await rowsOf(client, this.sql.deleteBatches, number);
   }
 
   private async searched({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {

@@ -1,4 +1,5 @@
 /** The statements on the tables of vector stores in PostgreSQL. */
+import { MAX_BATCHES } from '../../ports/vectors/vector-index.ts';
 import type { VectorTables } from './vector-schema.ts';
 
 /** Their texts; the parameters are in the order in which each is used. */
@@ -36,6 +37,12 @@ function storeStatements({ stores, batches, files, chunks }: VectorTables) {
     setDimensions: `UPDATE ${stores} SET dimensions = $2 WHERE number = $1`,
     addBatch: `
       INSERT INTO ${batches} (store, id, body) VALUES ($1, $2, $3) ON CONFLICT (store, id) DO UPDATE SET body = EXCLUDED.body`,
+    // In the JSON, whose texts escape quotes, nothing else is written like this.
+    trimBatches: `
+      DELETE FROM ${batches} WHERE store = $1 AND id IN (
+        SELECT id FROM ${batches} WHERE store = $1 AND id <> $2
+        ORDER BY substring(body from '[^\\\\]"createdAt":(\\d+)')::bigint DESC OFFSET ${MAX_BATCHES - 1})`,
+    deleteBatches: `DELETE FROM ${batches} WHERE store = $1`,
     batch: `SELECT b.body FROM ${batches} b JOIN ${stores} s ON s.number = b.store
       WHERE s.scope = $1 AND s.id = $2 AND b.id = $3`,
   };

@@ -1,18 +1,19 @@
 /** Vector stores, their batches and files in SQLite, and the claims of files. */
 import type { ResponseKey } from '../../ports/store.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
-import type {
-  FileCounts,
-  IndexingClaim,
-  IndexingEnd,
-  NewVectorFile,
-  StoredVectorStore,
-  VectorBatch,
-  VectorFile,
-  VectorFileKey,
-  VectorFilesQuery,
-  VectorPage,
-  VectorPageQuery,
+import {
+  type FileCounts,
+  type IndexingClaim,
+  type IndexingEnd,
+  MAX_BATCHES,
+  type NewVectorFile,
+  type StoredVectorStore,
+  type VectorBatch,
+  type VectorFile,
+  type VectorFileKey,
+  type VectorFilesQuery,
+  type VectorPage,
+  type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
 import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
 import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
@@ -108,6 +109,7 @@ export class VectorRows {
   /** Its files count no chunks and are not indexed from now on. */
   endStore(number: number, isEmpty: boolean): void {
     this.statements.endFiles.run(number);
+    this.statements.deleteBatches.run(number);
     this.statements.endStore.run(isEmpty ? 2 : 1, number);
   }
 
@@ -126,6 +128,7 @@ export class VectorRows {
 
   addBatch(store: number, batch: VectorBatch): void {
     this.statements.addBatch.run(store, JSON.stringify(batch.id), JSON.stringify(batch));
+    this.statements.trimBatches.run(store, store);
   }
 
   batch(store: number, id: string): VectorBatch | undefined {
@@ -289,6 +292,8 @@ function storeTexts() {
     setDimensions: `UPDATE ${STORES} SET dimensions = ? WHERE number = ?`,
     addBatch: `INSERT OR REPLACE INTO ${BATCHES} (store, id, body) VALUES (?, ?, ?)`,
     batch: `SELECT body FROM ${BATCHES} WHERE store = ? AND id = ?`,
+    trimBatches: `DELETE FROM ${BATCHES} WHERE store = ? AND rowid <= (
+      SELECT rowid FROM ${BATCHES} WHERE store = ? ORDER BY rowid DESC LIMIT 1 OFFSET ${MAX_BATCHES})`,
     deleteBatches: `DELETE FROM ${BATCHES} WHERE store = ?`,
   };
 }

@@ -1,6 +1,6 @@
 /** The vector index contract on vector stores, files, batches, counts and pages. */
 import assert from 'node:assert/strict';
-import type { VectorPageQuery } from '../../ports/vectors/vector-index.ts';
+import { MAX_BATCHES, type VectorPageQuery } from '../../ports/vectors/vector-index.ts';
 import {
   aFile,
   aStore,
@@ -97,6 +97,21 @@ export const storeCases: readonly VectorCase[] = [
         ['ab+', 'cd+', 'e', 'bc+', 'ab', '', 'ed+', 'a', 'dc+', 'bc', '?', '?'],
       );
       assert.equal(await index.countStores(scope), 5);
+    },
+  },
+  {
+    name: '[G-08] keeps the newest batches of a vector store, until it expires',
+    async run({ index, clock }) {
+      const store = aStore({ lastActiveAt: clock.now(), expiresAfterMs: 3_600_000 });
+      await index.putStore(store, 'create');
+      const keyOf = (number: number) => ({ scope: store.scope, store: store.id, id: `batch_${number}` });
+      for (let number = 0; number <= MAX_BATCHES; number += 1)
+        await index.addFiles(store, [], { ...keyOf(number), createdAt: 1000 + number });
+      const found = async (number: number) => (await index.getBatch(keyOf(number))) !== undefined;
+      assert.deepEqual([await found(0), await found(1), await found(MAX_BATCHES)], [false, true, true]);
+      await clock.advance(3_600_001);
+      await index.putStore(aStore(), 'create');
+      assert.deepEqual([await found(1), await found(MAX_BATCHES)], [false, false]);
     },
   },
   {
