@@ -8,7 +8,7 @@ import {
   type PostgresStoreOptions,
   postgresStore,
 } from '../../src/stores/postgres/postgres-store.ts';
-import { migrate, postgresTables } from '../../src/stores/postgres/schema.ts';
+import { migrate, migrateTables, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describePostgres, poolOf, postgresPerSuite } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
@@ -365,10 +365,68 @@ describePostgres('[X-06] postgresStore', () => {
       const tablePrefix = freshPrefix();
       const store = postgresStore({ pool, tablePrefix });
       await store.setup();
-      await pool.query(`UPDATE ${tablePrefix}schema SET version = 9`);
+      await pool.query(`UPDATE ${tablePrefix}schema SET version = 9, compatible_since = NULL`);
       await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
-        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 6; update the package`,
+        `postgresStore: ${tablePrefix}schema is at version 9, which packages that know version 9 can use; this package knows 6; update the package`,
       );
+    });
+
+    it('[G-12] lets an old process restart, and read and write, after a newer one has migrated the tables', async () => {
+      const tablePrefix = freshPrefix();
+      const old = postgresStore({ pool, tablePrefix });
+      await old.put(storedResponse('before'));
+      const { schema } = postgresTables(tablePrefix);
+      const { rows: before } = await pool.query(`SELECT * FROM ${schema}`);
+      const known = Number(before[0].version);
+      const migrations = Array.from({ length: known + 2 }, () => `CREATE TABLE IF NOT EXISTS ${tablePrefix}newer ()`);
+      // A newer release, whose tables this one may use.
+      await migrateTables(pool, { schema, migrations, compatibleSince: known });
+      const restarted = postgresStore({ pool, tablePrefix });
+      await restarted.setup();
+      await restarted.put(storedResponse('after'));
+      const { rows } = await pool.query(`SELECT * FROM ${schema}`);
+      expect([(await restarted.chain(storedResponse('before'), 9)).length, rows]).toEqual([
+        1,
+        [{ version: known + 2, compatible_since: known }],
+      ]);
+      // One that it may not use.
+      await migrateTables(pool, { schema, migrations: [...migrations, 'SELECT 1'], compatibleSince: known + 1 });
+      await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
+        `which packages that know version ${known + 1} can use; this package knows ${known}`,
+      );
+    });
+
+    it('[G-12] keeps the tables of this release usable for the release before, which does not lower their version', async () => {
+      const tablePrefix = freshPrefix();
+      const tables = postgresTables(tablePrefix);
+      const store = postgresStore({ pool, tablePrefix });
+      await store.setup();
+      await store.conversations.put({ scope: 's', id: 'c', createdAt: 0, metadata: {} });
+      await store.conversations.append({ scope: 's', id: 'c' }, [{ type: 'message', id: 'a' }]);
+      const before = { schema: tables.schema, migrations: Array<string>(5).fill('SELECT 1'), compatibleSince: 5 };
+      await migrateTables(pool, before);
+      // The statements of that release.
+      const [scope, id] = [digest('s'), digest('c')];
+      await pool.query(
+        `WITH owner AS (UPDATE ${tables.conversations} SET item_count = item_count + 1, item_bytes = item_bytes + 10
+           WHERE scope = $1 AND id = $2 RETURNING item_count - 1 AS behind)
+         INSERT INTO ${tables.items} (scope, id, place, item_id, item) SELECT $1, $2, behind + 1, $3, $4 FROM owner`,
+        [scope, id, digest('b'), '{"type":"message","id":"b"}'],
+      );
+      await store.conversations.append({ scope: 's', id: 'c' }, [{ type: 'message', id: 'b' }, { type: 'message', id: 'd' }]);
+      const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
+      const kept = await store.conversations.items({ scope: 's', id: 'c' });
+      expect([rows, kept.map((item) => item.id)]).toEqual([[{ version: 6 }], ['a', 'b', 'd']]);
+    });
+
+    it('[G-12] goes on with tables of a release that did not know which releases may use them', async () => {
+      const tablePrefix = freshPrefix();
+      const tables = postgresTables(tablePrefix);
+      await migrate(pool, tables, 5);
+      await pool.query(`ALTER TABLE ${tables.schema} DROP COLUMN compatible_since`);
+      await postgresStore({ pool, tablePrefix }).setup();
+      const { rows } = await pool.query(`SELECT * FROM ${tables.schema}`);
+      expect(rows).toEqual([{ version: 6, compatible_since: 5 }]);
     });
 
     it('leaves nothing half made, and tries again when it is asked again', async () => {

@@ -324,6 +324,20 @@ describeDrivers((open) => {
   );
 
   it(
+    '[G-12] opens tables of a newer release that it may use, and leaves their version as it is',
+    withDatabase(open, (database) => {
+      sqliteStore({ database }).put(storedResponse('resp_1'));
+      database.exec('UPDATE open_responses_schema SET version = 12');
+      const store = sqliteStore({ database });
+      store.put(storedResponse('resp_2'));
+      const version = valueIn(database, 'SELECT version FROM open_responses_schema');
+      expect([store.get({ scope: 's', id: 'resp_1' }), version]).toEqual([storedResponse('resp_1'), 12]);
+      database.exec('UPDATE open_responses_schema SET compatible_since = 9');
+      expect(() => sqliteStore({ database }).setup()).toThrow('made by a newer release');
+    }),
+  );
+
+  it(
     'refuses tables of a version that it does not know, and leaves them as they are',
     withDatabase(open, (database) => {
       database.exec(

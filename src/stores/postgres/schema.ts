@@ -173,12 +173,18 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
 ];
 
 /**
+ * The oldest version of the tables whose packages may use those of the newest, too: they find all that they read, and what
+ * they write does no harm. Raise it with a migration that old processes must not meet.
+ */
+const COMPATIBLE_SINCE = 5;
+
+/**
  * Migrates the tables to the version, the newest by default, completely or not at all; concurrent processes wait
  * for each other.
  */
 export async function migrate(pool: PostgresPool, tables: PostgresTables, target = MIGRATIONS.length): Promise<void> {
   const migrations = MIGRATIONS.map((migration) => migration(tables));
-  await migrateTables(pool, { schema: tables.schema, migrations }, target);
+  await migrateTables(pool, { schema: tables.schema, migrations, compatibleSince: COMPATIBLE_SINCE }, target);
 }
 
 /** Tables that are migrated together, and the table that holds their version. */
@@ -186,13 +192,15 @@ interface TableGroup {
   readonly schema: string;
   /** The migration of each version; never edit a released one. */
   readonly migrations: readonly string[];
+  /** The oldest version whose packages may use the tables of the newest one. */
+  readonly compatibleSince: number;
 }
 
 /** The same as `migrate`, for any tables. */
 export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
   try {
     // Tries first without a change, so that a role that may only read and write rows can use existing tables.
-    if ((await versionOf(pool, group)) === target) return;
+    if ((await versionOf(pool, group)) >= target) return;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(group)]);
       await upgrade(client, group, target);
@@ -252,10 +260,13 @@ function ignore(): void {}
 async function upgrade(client: PostgresQueries, tables: TableGroup, target: number): Promise<void> {
   // Not to_regclass again: in a transaction that waited for a lock it still returns the state before the wait.
   await client.query(`CREATE TABLE IF NOT EXISTS ${tables.schema} (version integer NOT NULL)`);
+  await client.query(`ALTER TABLE ${tables.schema} ADD COLUMN IF NOT EXISTS compatible_since integer`);
   const version = await versionIn(client, tables);
+  if (version >= target) return;
   for (const migration of tables.migrations.slice(version, target)) await client.query(migration);
   await client.query(`DELETE FROM ${tables.schema}`);
-  await client.query(`INSERT INTO ${tables.schema} VALUES ($1)`, [Math.max(version, target)]);
+  const since = Math.min(target, tables.compatibleSince);
+  await client.query(`INSERT INTO ${tables.schema} (version, compatible_since) VALUES ($1, $2)`, [target, since]);
 }
 
 /** The version of the tables; 0 if there are none. */
@@ -264,13 +275,18 @@ async function versionOf(queries: PostgresQueries, tables: TableGroup): Promise<
   return fieldOf(rows, 'here') ? versionIn(queries, tables) : 0;
 }
 
-/** The version in its table; throws if it is newer than this package. */
+/** The version in its table; throws if it is newer than this package may use. */
 async function versionIn(queries: PostgresQueries, { schema, migrations }: TableGroup): Promise<number> {
-  const { rows } = await queries.query(`SELECT max(version) AS version FROM ${schema}`);
-  const version = Number(fieldOf(rows, 'version'));
+  // Not by name: tables of earlier releases do not have the second column.
+  const { rows } = await queries.query(`SELECT * FROM ${schema} ORDER BY version DESC LIMIT 1`);
+  const version = Number(fieldOf(rows, 'version') ?? 0);
+  const since = Number(fieldOf(rows, 'compatible_since') ?? version);
   const known = migrations.length;
-  if (version <= known) return version;
-  throw new Error(`postgresStore: ${schema} is at version ${version}, this package knows ${known}; update the package`);
+  if (version <= known || since <= known) return version;
+  throw new Error(
+    `postgresStore: ${schema} is at version ${version}, which packages that know version ${since} can use; this package knows ` +
+      `${known}; update the package`,
+  );
 }
 
 /** A field of the first row. */

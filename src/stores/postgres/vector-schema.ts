@@ -86,5 +86,9 @@ export async function migrateVectors(pool: PostgresPool, tables: VectorTables): 
     throw new Error(
       'pgVectors: the database has no pgvector; install it on the server and run, once, as its owner: CREATE EXTENSION vector',
     );
-  await migrateTables(pool, { schema: tables.schema, migrations: MIGRATIONS.map((migration) => migration(tables)) });
+  await migrateTables(pool, {
+    schema: tables.schema,
+    migrations: MIGRATIONS.map((migration) => migration(tables)),
+    compatibleSince: MIGRATIONS.length,
+  });
 }

@@ -197,19 +197,36 @@ function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
 }
 
-function migrate(database: SqliteDatabase): void {
-  database.exec('CREATE TABLE IF NOT EXISTS open_responses_schema (version INTEGER NOT NULL)');
-  const [row] = rowsOf<{ readonly version: number }>(database.prepare('SELECT version FROM open_responses_schema'));
-  const version = Number(row?.version ?? 0);
-  checkVersion(version);
-  if (version === MIGRATIONS.length) return;
-  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-  database.exec('DELETE FROM open_responses_schema');
-  database.prepare('INSERT INTO open_responses_schema (version) VALUES (?)').run(MIGRATIONS.length);
+/**
+ * The oldest version whose releases may use the tables of the newest one, too: they find all that they read, and what they
+ * write does no harm. Raise it with a migration that they must not meet.
+ */
+const COMPATIBLE_SINCE = 7;
+
+interface SchemaRow {
+  readonly version: number;
+  /** Absent in the tables of earlier releases. */
+  readonly compatible_since?: number | null;
 }
 
-function checkVersion(version: number): void {
-  if (version <= MIGRATIONS.length) return;
+function migrate(database: SqliteDatabase): void {
+  database.exec('CREATE TABLE IF NOT EXISTS open_responses_schema (version INTEGER NOT NULL)');
+  const [row] = rowsOf<SchemaRow>(database.prepare('SELECT * FROM open_responses_schema'));
+  const version = Number(row?.version ?? 0);
+  checkVersion(version, Number(row?.compatible_since ?? version));
+  if (version >= MIGRATIONS.length) return;
+  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+  if (row?.compatible_since === undefined) {
+    database.exec('DROP TABLE open_responses_schema');
+    database.exec('CREATE TABLE open_responses_schema (version INTEGER NOT NULL, compatible_since INTEGER)');
+  }
+  database.exec('DELETE FROM open_responses_schema');
+  const add = database.prepare('INSERT INTO open_responses_schema (version, compatible_since) VALUES (?, ?)');
+  add.run(MIGRATIONS.length, COMPATIBLE_SINCE);
+}
+
+function checkVersion(version: number, since: number): void {
+  if (since <= MIGRATIONS.length) return;
   throw new Error(
     `sqliteStore: the tables have version ${version}, made by a newer release; this one knows ${MIGRATIONS.length}`,
   );
