@@ -136,6 +136,12 @@ export interface ToolProvider<Req = unknown> {
    * `tools[0]`. Throws an `ApiError` that refuses the request.
    */
   check?(settings: Readonly<Record<string, unknown>>, request: ToolsRequest<Req>, param: string): MaybePromise<void>;
+  /**
+   * Why the tool cannot keep to the request's own entry for it, such as `external_web_access: false`; undefined if it can. The
+   * model is not offered such a tool, and the host receives the text as a note. Without this method the tool is left out
+   * wherever an entry has that field.
+   */
+  objection?(settings: Readonly<Record<string, unknown>>, tool: ProvidedTool): string | undefined;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.toolTimeoutMs` or `toolMaxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */

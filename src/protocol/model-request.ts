@@ -74,6 +74,8 @@ export interface ModelRequest {
    * not receive them: other calls are not made, and the model is told.
    */
   readonly allowedTools?: readonly string[];
+  /** False if no tool may reach the live web, not even one of the model server's own. */
+  readonly externalWebAccess?: false;
   /** Whether the model may call several tools at once. */
   readonly parallelToolCalls?: boolean;
   /** The required format of the text. Default: free text. */

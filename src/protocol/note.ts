@@ -10,7 +10,6 @@ export interface Note {
     | 'reference_skipped'
     | 'call_dropped'
     | 'call_missing'
-    | 'tool_choice_dropped'
     | 'setting_dropped'
     | 'state_rejected'
     | 'output_differs'

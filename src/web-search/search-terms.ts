@@ -10,22 +10,27 @@ export interface SearchTerms {
   readonly userLocation: UserLocation | undefined;
   /** The host's limits are multiplied by it. */
   readonly share: number;
+  /** The most characters of a page, by Anthropic's `max_content_tokens`. */
+  readonly maxCharacters: number;
 }
 
 const SHARES: Readonly<Record<string, number>> = { low: 0.5, medium: 1, high: 2 };
+/** Rather too few than too many: most languages have more. */
+const CHARACTERS_PER_TOKEN = 3;
 /** OpenAI's limit. */
 const MOST_DOMAINS = 100;
 const LONGEST_NAME = 253;
 
 /** Reads the request's tool. Throws an `Error` for domains that are none: without them a search would go everywhere. */
 export function searchTerms(settings: JsonObject = {}): SearchTerms {
-  const { filters, user_location: location, search_context_size: size } = settings;
+  const { filters, user_location: location, search_context_size: size, max_content_tokens: tokens } = settings;
   const { allowed_domains: allowed, blocked_domains: blocked } = isRecord(filters) ? filters : {};
   return {
     allowedDomains: domainsIn('allowed_domains', allowed),
     blockedDomains: domainsIn('blocked_domains', blocked),
     userLocation: locationIn(location),
     share: (typeof size === 'string' && Object.hasOwn(SHARES, size) ? SHARES[size] : undefined) ?? 1,
+    maxCharacters: typeof tokens === 'number' && tokens > 0 ? tokens * CHARACTERS_PER_TOKEN : Number.POSITIVE_INFINITY,
   };
 }
 

@@ -94,7 +94,10 @@ export function webSearch(options: WebSearchOptions): ToolProvider {
   return {
     name: WEB_SEARCH,
     list: () => (reader ? [SEARCH, OPEN] : [SEARCH]),
+    objection: (settings, { name }) => objectionOf(settings, name, engine),
     async call(call, signal) {
+      const objection = objectionOf(call.settings, call.name, engine);
+      if (objection !== undefined) throw new Error(objection);
       if (call.name !== OPEN_PAGE) return search(call, engine, limits, signal);
       if (!reader) throw new Error('Pages cannot be opened here.');
       return openPage(call, reader, limits, signal);
@@ -106,6 +109,13 @@ export function webSearch(options: WebSearchOptions): ToolProvider {
   };
 }
 
+/** Pages are always opened on the live web. */
+function objectionOf(settings: ToolCall['settings'], tool: string, engine: SearchEngine): string | undefined {
+  if (settings?.external_web_access !== false) return undefined;
+  if (tool === OPEN_PAGE) return "'external_web_access' is false, and pages are opened on the live web";
+  return engine.cachedOnly ? undefined : `'external_web_access' is false, and '${engine.name}' searches the live web`;
+}
+
 interface Limits {
   readonly maxResults: number;
   readonly maxCharacters: number;
@@ -114,7 +124,8 @@ interface Limits {
 async function search(call: ToolCall, engine: SearchEngine, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
   const query = plainTextOf(call.arguments.query).trim().slice(0, LONGEST_QUERY);
   if (query === '') throw new Error('input_validation_error: the query is empty');
-  const { share, ...terms } = searchTerms(call.settings);
+  const all = searchTerms(call.settings);
+  const { share, maxCharacters: _, ...terms } = all;
   const most = Math.ceil(limits.maxResults * share);
   const { scope, requestId, request } = call;
   const found = await engine.search({
@@ -125,7 +136,7 @@ async function search(call: ToolCall, engine: SearchEngine, limits: Limits, sign
     about: { scope, requestId, request },
   });
   const room = { results: most, characters: Math.ceil(limits.maxCharacters * share) };
-  return resultOf(foundResults(found, { share, ...terms }, room));
+  return resultOf(foundResults(found, all, room));
 }
 
 async function openPage(call: ToolCall, reader: PageReader, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
@@ -136,7 +147,7 @@ async function openPage(call: ToolCall, reader: PageReader, limits: Limits, sign
     tenant: shareOf(call.scope),
     signal,
   });
-  const most = Math.ceil(limits.maxCharacters * terms.share);
+  const most = Math.min(Math.ceil(limits.maxCharacters * terms.share), terms.maxCharacters);
   const find = plainTextOf(call.arguments.find);
   const shown = find === '' ? cutText(text, most) : passagesIn(text, find, most);
   return resultOf([{ url, title, text: shown === '' ? '(The page has no text.)' : shown }]);

@@ -81,7 +81,11 @@ export async function withForbidden<Result>(
     .use('/v1', responsesRouter(shared))
     .use('/v1', chatCompletionsRouter(shared))
     .use('/v1', messagesRouter(shared))
-    .post('/run/chat/completions', express.json(), runTools({ tools, hooks, upstream, limits: options.limits }));
+    .post(
+      '/run/chat/completions',
+      express.json(),
+      runTools({ tools: options.tools ?? tools, hooks, upstream, limits: options.limits }),
+    );
   const { url, server, close } = await listening(app);
   const socket = attachResponsesWebSocket(server, { ...shared, path: '/v1/responses' });
   try {

@@ -263,12 +263,10 @@ describe('tools', () => {
     },
   );
 
-  it('[B-24] takes a choice of a hosted tool, that cannot be met here, with a note', async () => {
-    const choice = { type: 'web_search' };
-    expect([await settingsOf({ tools: [WEATHER], tool_choice: choice }), app.notes]).toEqual([
-      { tools: [CHAT_WEATHER] },
-      [expect.objectContaining({ code: 'tool_choice_dropped' })],
-    ]);
+  it('[O-06, B-24] refuses a choice of a hosted tool that nobody here runs: an answer would be made up', async () => {
+    const { status, body } = await app.create({ input: 'Hi.', tools: [WEATHER], tool_choice: { type: 'web_search' } });
+    const { code, param } = (body as { error?: { code: string; param: string } }).error ?? {};
+    expect([status, code, param]).toEqual([400, 'invalid_value', 'tool_choice']);
   });
 
   it('[B-24] [D-13] refuses a choice that only tools could meet that are not there, or leaves the model free', async () => {

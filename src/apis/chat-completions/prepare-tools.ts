@@ -26,8 +26,9 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const requested = typesOf(client ?? []);
   const note = noteOf(request, settings);
   const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
-  await checkRequested(whole.values(), client ?? [], request);
-  const runnable = withoutApprovalRequired(whole, request, settings);
+  const kept = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
+  const obeying = kept.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => kept.has(entry)));
+  const runnable = withoutApprovalRequired(obeying, request, settings);
   const { allowedTools } = chatCallRules(body, runnable);
   const allows = (name: string) => allowedTools?.has(name) ?? true;
   const { toolset, known } = modelToolset(runnable, { allows, known: new Set(chosenNames(body)) }, note);

@@ -8,7 +8,7 @@ import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import { definitions } from '../../tools/toolset.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
-import { webTool } from './web-terms.ts';
+import { otherTerms, webTool } from './web-terms.ts';
 
 /**
  * The tools that the client asks for, as the Responses API has them. Throws `ApiError` for terms of an MCP server that
@@ -63,7 +63,9 @@ function hostedTool(tool: JsonObject): readonly (readonly [string, JsonObject])[
   if (type === undefined) return [];
   const dated = plainTextOf(tool.type);
   const kind = dated.slice(0, dated.lastIndexOf('_'));
-  return [[kind, type === WEB_SEARCH ? webTool(kind, tool) : { type, container: { type: 'auto' } }]];
+  return [
+    [kind, type === WEB_SEARCH ? webTool(kind, tool) : { ...otherTerms(tool), type, container: { type: 'auto' } }],
+  ];
 }
 
 /** Tools of Anthropic's whose arguments its models know without a schema. */
@@ -78,12 +80,15 @@ const TRAINED: readonly (readonly [RegExp, string])[] = [
 const COMMANDS = { type: 'object', properties: { command: { type: 'string' } } };
 
 function clientTool(tool: JsonObject): readonly JsonObject[] {
-  const { type, name, description, input_schema: parameters, strict } = tool;
+  const { type, name, description, input_schema: parameters, strict, allowed_callers } = tool;
+  const callers = allowed_callers === undefined ? {} : { allowed_callers };
   if (type === undefined || type === null || type === 'custom')
-    return [{ type: 'function', name, description, parameters, strict: strict === true ? true : undefined }];
+    return [
+      { type: 'function', name, description, parameters, strict: strict === true ? true : undefined, ...callers },
+    ];
   const [, about] = TRAINED.find(([pattern]) => pattern.test(plainTextOf(type))) ?? [];
   if (about === undefined || typeof name !== 'string') return [];
-  return [{ type: 'function', name, description: about, parameters: COMMANDS }];
+  return [{ type: 'function', name, description: about, parameters: COMMANDS, ...callers }];
 }
 
 function mcpTools({ mcp_servers: servers }: MessagesBody, tools: readonly JsonObject[]): readonly JsonObject[] {

@@ -3,6 +3,7 @@
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { Toolset, ToolsetEntry } from '../../ports/toolset.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { isRestricting } from '../../protocol/tool-calls/hosted-terms.ts';
 import { OPEN_PAGE, WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 
 const SEARCHES = 'web_search';
@@ -16,8 +17,16 @@ export function webTool(name: string, tool: JsonObject): JsonObject {
     ...(blocked ? { blocked_domains: blocked } : {}),
   };
   const own = { ...(location ? { user_location: location } : {}), ...(uses === undefined ? {} : { max_uses: uses }) };
-  return { type: WEB_SEARCH, name, filters, ...own };
+  return { ...otherTerms(tool), type: WEB_SEARCH, name, filters, ...own };
 }
+
+/** What else restricts one of Anthropic's tools: whoever offers it here sees whether it can be kept. */
+export function otherTerms(tool: JsonObject): JsonObject {
+  const terms = Object.entries(tool).filter(([field]) => isRestricting(field) && !RENAMED.has(field));
+  return Object.fromEntries(terms);
+}
+
+const RENAMED: ReadonlySet<string> = new Set(['allowed_domains', 'blocked_domains', 'max_uses']);
 
 /**
  * The toolset with each web tool under the client's terms for it. Who searches may open what was found; who only

@@ -50,6 +50,7 @@ import type { ResumedTurn } from '../../turn/tool-loop.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
+import { refuseEmpty } from './steps/to-model-request.ts';
 import { noteUnknownFields } from './unknown-fields.ts';
 
 /** A request that is ready to run. */
@@ -93,6 +94,7 @@ export async function prepareTurn(
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const preparing = prepareRequest({ ...given, signal }, settings);
   const whole = isPromise(preparing) ? await preparing : preparing;
+  refuseEmpty(whole);
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
   const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states, guards } = prepared;
   const { resumed } = way;

@@ -36,6 +36,11 @@ export interface SearchQuery {
 export interface SearchEngine {
   /** A short name for messages. */
   readonly name: string;
+  /**
+   * Whether it answers from an index of its own and never asks the live web, as requests with `external_web_access: false`
+   * demand: they are offered no other search. Default: false.
+   */
+  readonly cachedOnly?: boolean | undefined;
   /** The results, best first. */
   search(query: SearchQuery): Promise<readonly WebResult[]>;
   /** Releases what the engine holds. May be called twice. */

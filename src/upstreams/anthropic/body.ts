@@ -133,15 +133,23 @@ function metadata({ safetyIdentifier, user }: ModelRequest): JsonObject | undefi
   return id === undefined ? undefined : { user_id: id };
 }
 
-/** The API accepts each name once; the request's own tools win, because the client knows them. */
+/**
+ * The API accepts each name once; the request's own tools win, because the client knows them. Without those that the request
+ * does not allow.
+ */
 function serverTools(
-  { tools }: ModelRequest,
+  { tools, allowedTools, externalWebAccess }: ModelRequest,
   { serverTools: own }: BodySettings,
   drop: (setting: string) => void,
 ): readonly JsonObject[] {
   const taken = new Set(tools.map(({ name }) => name));
   for (const { name } of own) if (taken.has(name)) drop(`the server tool '${name}' beside a function of that name`);
-  return own.filter(({ name }) => !taken.has(name));
+  const isAllowed = ({ name, type }: { readonly name: string; readonly type: string }) => {
+    const isForbidden = allowedTools !== undefined || (externalWebAccess === false && type.startsWith('web_'));
+    if (isForbidden) drop(`the server tool '${name}' where the request does not allow it`);
+    return !isForbidden;
+  };
+  return own.filter(({ name }) => !taken.has(name)).filter(isAllowed);
 }
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */

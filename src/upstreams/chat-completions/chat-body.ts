@@ -53,6 +53,7 @@ function toolFields({ tools, toolChoice: choice, allowedTools, parallelToolCalls
 function choiceField(choice: ModelRequest['toolChoice'], allowed: readonly string[] | undefined): unknown {
   if (typeof choice === 'object') return named(choice.name);
   if (!allowed || choice === 'none') return choice;
+  if (allowed.length === 0) return 'none';
   return { type: 'allowed_tools', allowed_tools: { mode: choice ?? 'auto', tools: allowed.map(named) } };
 }
 

@@ -19,7 +19,7 @@ export function toResponsesBody(
   settings: BodySettings,
   skipped: (item: Item) => void,
 ): JsonObject {
-  const tools = [...settings.serverTools, ...request.tools.map(functionTool)];
+  const tools = [...serverTools(request, settings), ...request.tools.map(functionTool)];
   return {
     model: request.model,
     instructions: request.instructions,
@@ -72,14 +72,22 @@ function functionTool({ name, description, parameters, strict, outputSchema }: T
 
 function choiceOf(
   { toolChoice: choice, allowedTools: allowed }: ModelRequest,
-  { knowsAllowedTools, serverTools }: BodySettings,
+  { knowsAllowedTools }: BodySettings,
 ): unknown {
   if (typeof choice === 'object') return { type: 'function', name: choice.name };
+  if (allowed?.length === 0) return 'none';
   if (!allowed || choice === 'none' || !knowsAllowedTools) return choice;
-  // The host offers its server's own tools with every request.
-  const own = serverTools.map(({ type }) => ({ type }));
-  const tools = [...own, ...allowed.map((name) => ({ type: 'function', name }))];
-  return { type: 'allowed_tools', mode: choice ?? 'auto', tools };
+  return { type: 'allowed_tools', mode: choice ?? 'auto', tools: allowed.map((name) => ({ type: 'function', name })) };
+}
+
+/** Without those that the request does not allow. */
+function serverTools({ allowedTools, externalWebAccess }: ModelRequest, { serverTools: own }: BodySettings) {
+  if (allowedTools) return [];
+  if (externalWebAccess !== false) return own;
+  return own.flatMap((tool) => {
+    if (!tool.type.startsWith('web_search')) return [tool];
+    return tool.type.includes('preview') ? [] : [{ ...tool, external_web_access: false }];
+  });
 }
 
 function formatOf({ textFormat }: ModelRequest): unknown {

@@ -2,6 +2,7 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isCalledByModels } from '../../../protocol/tool-calls/hosted-terms.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
@@ -20,9 +21,11 @@ interface ClientTools {
   readonly unknown: readonly string[];
   /** The names that several tools would have; the first one has it. */
   readonly repeated: readonly string[];
+  /** The names of tools that the model may not call itself. */
+  readonly indirect: readonly string[];
 }
 
-const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [] };
+const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [], indirect: [] };
 
 /** Reads the tools of a request; those of a namespace are flattened, since models have no namespaces. */
 export function readClientTools(tools: readonly JsonObject[]): ClientTools {
@@ -30,14 +33,16 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   const known = new Map<string, ClientTool>();
   const unknown: string[] = [];
   const repeated: string[] = [];
+  const indirect: string[] = [];
   for (const each of tools.flatMap(unpacked)) {
     const tool = clientTool(each);
     const name = tool?.definition.name ?? '';
     if (!tool) unknown.push(printed(each.type));
+    else if (!isCalledByModels(each)) indirect.push(name);
     else if (known.has(name) && !isFound(known.get(name), tool)) repeated.push(name);
     else known.set(name, tool);
   }
-  return { known, unknown, repeated };
+  return { known, unknown, repeated, indirect };
 }
 
 /** Whether the tool is what a search for the deferred one has found. */

@@ -46,8 +46,8 @@ async function withServed(
   const { signal } = request;
   const own = readClientTools(brought).known;
   const note = noteOf(request, settings);
-  const hosted = await listTools(providers, signal, note, typesOf(brought), request);
-  await checkRequested(hosted, brought, request);
+  const listed = await listTools(providers, signal, note, typesOf(brought), request);
+  const hosted = await checkRequested(listed, brought, request, note);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   const toolset = namedTools(served, new Set(own.keys()), note, searchesClients(brought, own));
   return withToolsOf(request, body, { toolset, client });

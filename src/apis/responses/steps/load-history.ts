@@ -6,7 +6,8 @@ import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.
 import { noteOf, type PrepareSettings, reportingHistory } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise, StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
-import { conversationId } from '../../../protocol/ids.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { conversationId, quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { toolList } from '../../../tools/toolset.ts';
@@ -31,7 +32,10 @@ function addHistory(request: EndpointRequest, settings: PrepareSettings): MaybeP
   const resolved = ({ items, previous }: History) => {
     const sources = { store, scope, history: items, maxBytes, maxResponses, note };
     const found = { previous, loaded: items, conversation };
-    return andThen(resolveReferences(own, sources), (input) => withHistory(request, body, found, input, input === own));
+    return andThen(resolveReferences(own, sources), (input) => {
+      if (input.length === 0 && items.length === 0) refuseUnknown(own);
+      return withHistory(request, body, found, input, input === own);
+    });
   };
   if (!conversation) return andThen(loadHistory(store, scope, idIn(body), limits), resolved);
   return conversationItems(store, { scope, id: conversation }, maxBytes).then((items) =>
@@ -51,6 +55,12 @@ function withHistory(
   const { previous, conversation, loaded } = history;
   if (!previous && !conversation) return { ...request, body: isOwn ? body : { ...body, input }, context };
   return inherit({ ...request, body: continued(body, loaded, input) }, previous, context);
+}
+
+/** Of references alone nothing is left that a model could answer. */
+function refuseUnknown([first]: readonly Item[]): void {
+  if (!first) return;
+  throw new ApiError('item_not_found', `Item with id ${quotedId(first.id)} not found.`, { param: 'input[0].id' });
 }
 
 function idIn({ previous_response_id: id }: JsonObject): string | undefined {

@@ -59,12 +59,13 @@ export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note
 /** The plan of any request, with tools or without. */
 export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice, conversation = [] } = given;
-  const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
+  const { known, unknown, repeated, indirect } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
+  for (const name of indirect) note(indirectTool(name));
   const ofClient = deferredOf(known, toolset);
   const findable = ofClient.size === 0 ? toolset : new Map([...toolset, ...ofClient]);
-  const settled = settleChoice(choice, new Set([...known.keys(), ...toolset.keys()]), toolset, note);
+  const settled = settleChoice(choice, new Set([...known.keys(), ...toolset.keys()]), toolset);
   const found = new Set([...knownTools(conversation, findable), ...settled.named]);
   const offer = modelToolset(
     toolset,
@@ -123,8 +124,17 @@ function droppedTool(type: string): Note {
   return { code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` };
 }
 
+function printed(type: unknown): string {
+  return typeof type === 'string' ? type.slice(0, 100) : typeof type;
+}
+
 function repeatedTool(name: string): Note {
   return { code: 'tool_dropped', message: `Two tools are called '${name}'; the model is offered the first.` };
+}
+
+function indirectTool(name: string): Note {
+  const message = `'allowed_callers' does not let the model itself call '${name}'; it is not offered.`;
+  return { code: 'tool_dropped', message };
 }
 
 /** The choice, and the tools that it names one by one: the model must be offered those. */
@@ -135,12 +145,7 @@ interface Settled extends Pick<ToolPlan, 'toolChoice' | 'allowed'> {
 const ANY: Settled = { toolChoice: undefined, allowed: undefined, named: [] };
 const NO_CALLS: ReadonlySet<string> = new Set<string>();
 
-function settleChoice(
-  choice: unknown,
-  callable: ReadonlySet<string>,
-  toolset: Toolset,
-  note: (note: Note) => void,
-): Settled {
+function settleChoice(choice: unknown, callable: ReadonlySet<string>, toolset: Toolset): Settled {
   if (choice === 'none') return { ...ANY, toolChoice: wordChoice(choice, callable), allowed: NO_CALLS };
   if (typeof choice === 'string') return { ...ANY, toolChoice: wordChoice(choice, callable) };
   if (!isRecord(choice)) return ANY;
@@ -151,8 +156,8 @@ function settleChoice(
   if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0)
     return allowedTools({ tools: [choice], mode: 'required' }, callable, toolset);
   if (isClientTool(choice.type)) return { ...ANY, ...namedChoice(choice, callable) };
-  note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
-  return ANY;
+  // An answer of the model's own would pass for one that rests on the tool.
+  throw choiceError(`Tool choice '${printed(choice.type)}' cannot be met: no tool of this type is offered.`);
 }
 
 function wordChoice(choice: string, callable: ReadonlySet<string>): ToolChoice | undefined {

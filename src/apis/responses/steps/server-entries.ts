@@ -9,6 +9,7 @@ import { zod } from '../../../protocol/json/packages.cjs';
 import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
+import { unkeptTerms } from '../../../protocol/tool-calls/hosted-terms.ts';
 
 /** One server that a request names, and its terms for the tools. */
 export interface ServerEntry {
@@ -32,13 +33,14 @@ interface ServerSettings {
 }
 
 const filterSchema = lazily((z) =>
-  z.object({ tool_names: listOf(z.string()).nullish(), read_only: z.boolean().nullish() }),
+  // Strict: what else would select its tools could not be kept.
+  z.strictObject({ tool_names: listOf(z.string()).nullish(), read_only: z.boolean().nullish() }),
 );
 type Filter = z.infer<ReturnType<typeof filterSchema>>;
 const approvalSchema = lazily((z) =>
   z.union([
     z.literal(['always', 'never']),
-    z.object({ always: filterSchema().nullish(), never: filterSchema().nullish() }),
+    z.strictObject({ always: filterSchema().nullish(), never: filterSchema().nullish() }),
   ]),
 );
 type Approval = z.infer<ReturnType<typeof approvalSchema>>;
@@ -119,6 +121,9 @@ function readEntry(
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
   if (tunnel) throw fault('unsupported_parameter', 'tunnel_id', NO_TUNNELS);
+  const [unkept] = unkeptTerms(tool);
+  if (unkept !== undefined)
+    throw fault('unsupported_parameter', unkept, `Nothing here keeps to '${unkept}' of a tool.`);
   refuseLong(data, fault);
   if (url) refuseLabel(label, hosted, fault);
   else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);

@@ -5,6 +5,7 @@ import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../ports/turn/call-permission.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
+import { SILENT_TYPES } from '../../../protocol/chat-completions/messages.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, TextFormat, ToolDefinition } from '../../../protocol/model-request.ts';
@@ -36,7 +37,19 @@ export function toModelRequest(
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const opened = states.opened(forModel(withDenied(items, answers), toolset));
   const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
-  return Object.assign({}, request, { states, request: modelRequest(body, opened, offers) });
+  const isOffline = request.brought.some(({ external_web_access: access }) => access === false);
+  const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
+  const asked = Object.assign(modelRequest(body, opened, offers), terms);
+  return Object.assign({}, request, { states, request: asked });
+}
+
+/** Throws `invalid_value` for a request without anything that a model could answer. */
+export function refuseEmpty({ request, answers, input }: PreparedRequest): void {
+  const isEmpty = request.items.every(({ type }) => SILENT_TYPES.has(type));
+  // A request for a compaction asks no model to answer, and approved calls run before one is asked.
+  if (!isEmpty || answers.approved.length > 0 || input.at(-1)?.type === 'compaction_trigger') return;
+  const message = "Invalid 'input': it holds nothing that a model could answer.";
+  throw new ApiError('invalid_value', message, { param: 'input' });
 }
 
 /** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
@@ -66,12 +79,11 @@ const LOGPROBS = 'message.output_text.logprobs';
 
 /** The request to the model: the conversation so far, and every setting that a model server may support. */
 export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
-  const allowed = plan.allowed?.size ? allowedOf(plan) : [];
-  const isLimited = allowed.length > 0 && allowed.length < plan.modelTools.length;
+  const isLimited = plan.allowed !== undefined && plan.toolChoice !== 'none';
   const settings = {
     instructions: body.instructions,
     toolChoice: plan.toolChoice,
-    allowedTools: isLimited ? allowed.map(({ name }) => name) : undefined,
+    allowedTools: isLimited ? allowedOf(plan).map(({ name }) => name) : undefined,
     parallelToolCalls: body.parallel_tool_calls,
     textFormat: textFormat(body.text?.format),
     verbosity: body.text?.verbosity,

@@ -1,0 +1,63 @@
+/** The terms that a request sets for a tool that a server runs: which fields are known here, and which of the others forbid something. */
+import { isRecord, type JsonObject } from '../record.ts';
+import { requestedType } from './kinds.ts';
+
+/** The fields of each type of tool that restrict it and that whoever runs it here keeps to. Of inner fields each restricts. */
+const KEPT: Readonly<Record<string, readonly string[]>> = {
+  code_interpreter: [],
+  file_search: ['filters', 'max_num_results'],
+  image_generation: [],
+  mcp: ['allowed_tools', 'require_approval'],
+  tool_search: [],
+  web_search: [
+    'external_web_access',
+    'filters.allowed_domains',
+    'filters.blocked_domains',
+    'max_content_tokens',
+    'max_uses',
+  ],
+};
+
+/** Words of a field's name that say that it restricts. */
+const RESTRICTING: ReadonlySet<string> = new Set([
+  ...['allow', 'allowed', 'allowlist', 'approval', 'block', 'blocked', 'blocklist', 'deny', 'denied', 'denylist'],
+  ...['disable', 'disabled', 'disallow', 'disallowed', 'exclude', 'excluded', 'external', 'filter', 'filters'],
+  ...['forbid', 'forbidden', 'limit', 'limits', 'max', 'maximum', 'network', 'no', 'only', 'permission'],
+  ...['permissions', 'policy', 'read', 'require', 'required', 'restrict', 'restricted', 'safe', 'safety', 'scope'],
+  ...['scopes', 'trusted', 'without'],
+]);
+
+/** Whether the field's name says that it restricts what a tool may do. */
+export function isRestricting(field: string): boolean {
+  return field.split('_').some((word) => RESTRICTING.has(word));
+}
+
+/**
+ * The fields of the request's tool that restrict it and that nothing here keeps, such as `filters.published_after`: the
+ * tool must not run. Empty for a tool of a type that no server runs.
+ */
+export function unkeptTerms(tool: JsonObject): readonly string[] {
+  const kept = KEPT[String(requestedType(tool.type))];
+  if (!kept) return [];
+  const unkept = Object.keys(tool)
+    .filter(isRestricting)
+    .flatMap((field) => pathsIn(tool, field, kept));
+  return [...unkept.filter((path) => !kept.includes(path)), ...(isCalledByModels(tool) ? [] : [CALLERS])];
+}
+
+const CALLERS = 'allowed_callers';
+
+/** The field, or its inner fields where those are known one by one. */
+function pathsIn(tool: JsonObject, field: string, kept: readonly string[]): readonly string[] {
+  const { [field]: value } = tool;
+  if (value === undefined || value === null || field === CALLERS) return [];
+  if (!isRecord(value) || !kept.some((path) => path.startsWith(`${field}.`))) return [field];
+  return Object.keys(value).flatMap((name) =>
+    value[name] === undefined || value[name] === null ? [] : [`${field}.${name}`],
+  );
+}
+
+/** Whether the model itself may call the tool: some are for the model's code alone, which does not run here. */
+export function isCalledByModels({ allowed_callers: callers }: JsonObject): boolean {
+  return !Array.isArray(callers) || callers.length === 0 || callers.includes('direct');
+}
