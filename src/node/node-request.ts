@@ -14,7 +14,10 @@ export type NodeRequest = IncomingMessage & {
 /** Returns the tenant of a request, as the host knows it. */
 export type ScopeOf<Req> = (req: Req) => string;
 
-/** The request, with a signal that is aborted when the client leaves before the answer is finished. */
+/**
+ * The request, with a signal that is aborted when the client leaves before the answer is finished, or the host has ended
+ * the answer itself, as a timeout middleware does.
+ */
 export function endpointRequestOfNode<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
@@ -43,7 +46,12 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
 
 const leaving = new WeakMap<ServerResponse, AbortController>();
 
-/** Aborted when the client leaves before the answer is finished; all users share one listener. */
+/** This package ends the answer itself: its end means no longer that nobody waits for it. */
+export function endsHere(res: ServerResponse): void {
+  leaving.delete(res);
+}
+
+/** Aborted when nobody waits for the answer any more; all users share one listener. */
 function leavingOf(res: ServerResponse): AbortController {
   const known = leaving.get(res);
   if (known) return known;
@@ -51,6 +59,7 @@ function leavingOf(res: ServerResponse): AbortController {
   leaving.set(res, left);
   const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
+    else if (leaving.has(res)) left.abort(new Error('The host has ended the answer.'));
   };
   // The client may have left while its body was decompressed, or during the host's look-ups.
   if (res.destroyed) close();

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Reply } from '../protocol/reply.ts';
 import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
+import { endsHere } from './node-request.ts';
 
 /** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
 const LONG = 4096;
@@ -23,6 +24,8 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     if (!res.writableEnded) res.destroy();
     return closeUnread(body);
   }
+  // A stream is this package's only when its end is: until then the host may end it.
+  if (bytes || typeof body === 'string') endsHere(res);
   if (bytes) return sendBytes(res.writeHead(status, headers), bytes);
   if (typeof body === 'string') {
     res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
@@ -41,7 +44,9 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     res.destroy();
     throw error;
   }
-  if (!res.destroyed) res.end();
+  if (res.destroyed) return;
+  endsHere(res);
+  res.end();
 }
 
 /** Reads no faster than the client, and nothing for a HEAD. Content that fails cuts the answer off. */
@@ -78,6 +83,8 @@ class Writing extends AsyncResource implements Consumer<string> {
     this.onEnd = resolve;
     this.onError = reject;
     this.isGone = res.destroyed;
+    // The host may end the answer at any time; a piece that comes before the last byte has gone out would throw.
+    res.on('error', ignore);
     res.once('close', () => {
       this.isGone = true;
     });
@@ -110,6 +117,9 @@ class Writing extends AsyncResource implements Consumer<string> {
     res.on('drain', goOn).on('close', goOn);
   }
 }
+
+/** The `close` of the answer follows, which ends the writing. */
+function ignore(): void {}
 
 function encoded(frames: string): Buffer {
   if (frames.length * MOST_BYTES > SCRATCH.length) return Buffer.from(frames);
