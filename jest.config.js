@@ -24,14 +24,19 @@ const CLUSTER_TESTS = '**/test/cluster/**/*.test.ts';
 const BROWSER_TESTS = '**/test/browser/**/*.test.ts';
 /** The examples of other frameworks and runtimes: `npm run test:frameworks` installs these and runs them, as FRAMEWORKS=1. */
 const FRAMEWORK_TESTS = '**/test/frameworks/**/*.test.ts';
+/** What takes minutes of waiting, as installed: `npm run test:long` runs these, as LONG=1. */
+const LONG_TESTS = '**/test/**/*.long.test.ts';
 /** What only a command of its own runs. */
-const OTHERS = [HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS].map((tests) => `!${tests}`);
+const OTHERS = [LONG_TESTS, HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS].map(
+  (tests) => `!${tests}`,
+);
 
 function testsToRun({ CLOCK, ...modes }) {
   return CLOCK ? [CLOCK_TESTS] : [...testsOfMode(modes), `!${CLOCK_TESTS}`];
 }
 
-function testsOfMode({ SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
+function testsOfMode({ LONG, SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
+  if (LONG) return [LONG_TESTS];
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
   if (CLUSTER) return [CLUSTER_TESTS];
@@ -67,9 +72,9 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
-    (suite) => process.env[suite],
-  )
-    ? 240_000
-    : 120_000,
+  testTimeout: process.env.LONG
+    ? 600_000
+    : ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some((suite) => process.env[suite])
+      ? 240_000
+      : 120_000,
 };

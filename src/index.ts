@@ -11,7 +11,7 @@ export type { Repair, RepairCode } from './history/repair.ts';
 export type { HostMiddleware, NodeMiddleware } from './middleware/as-middleware.ts';
 export type { Dialect } from './middleware/dialect.ts';
 export { type GuardMiddlewareOptions, guard } from './middleware/guard.ts';
-export { heartbeat } from './middleware/heartbeat.ts';
+export { type HeartbeatMiddlewareOptions, heartbeat } from './middleware/heartbeat.ts';
 export { injectTools } from './middleware/inject-tools.ts';
 export { loadHistory } from './middleware/load-history.ts';
 export type { MiddlewareOptions } from './middleware/options.ts';

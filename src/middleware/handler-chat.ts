@@ -17,6 +17,8 @@ import type { HttpClient } from '../upstreams/http/http.ts';
 /** One request's conversation with the handler. */
 export interface HandlerChat {
   chat(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /** Whether the head of its first answer has come. */
+  readonly hasAnswered: boolean;
   /** The headers of its first answer, except those that describe its bytes. */
   readonly headers: Readonly<Record<string, string>>;
   /** The error it threw, or passed to `next`. */
@@ -65,6 +67,9 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
       replaceBody(req, body);
       return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: shortened }, call);
     },
+    get hasAnswered() {
+      return headers !== undefined;
+    },
     get headers() {
       return headers ?? {};
     },
@@ -78,6 +83,8 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
 }
 
 function passCookies({ headers }: HandlerAnswer, res: ServerResponse): void {
+  // The stream was opened before the handler answered.
+  if (res.headersSent) return;
   for (const cookie of [headers['set-cookie'] ?? []].flat()) res.appendHeader('set-cookie', String(cookie));
 }
 

@@ -79,8 +79,13 @@ async function run(req: NodeRequest, res: ServerResponse, given: Run): Promise<v
   keepContext(res, { ...request.context, handled: true });
   const chat = handler && handlerChat(handler, req, res);
   const reply = await answer(request, given, chat);
+  const { body: asked } = req;
+  // Middlewares in front read the client's own body when the head is written.
   replaceBody(req, request.body);
-  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, request)).catch(fail);
+  const sent = respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, request));
+  // A stream that was opened before the handler has answered: it may read its body only now.
+  if (chat && !chat.hasAnswered) replaceBody(req, asked);
+  await sent.catch(fail);
 }
 
 /** A refusal of the handler is answered with its own body. */

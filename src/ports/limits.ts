@@ -21,7 +21,13 @@ export interface Limits {
   readonly historyBytes: number;
   /** One answer of the store. Default: 10,000. */
   readonly storeTimeoutMs: number;
-  /** From the request to the model server's first byte. Default: 120,000. */
+  /**
+   * A stream that is ready for the model is opened after this time, or after one interval of its heartbeats where that is
+   * shorter, whether or not the model server has answered: a refusal until then has its own status, a later one is an
+   * event of the stream. `Infinity` waits for the model server. Default: 5,000.
+   */
+  readonly openAfterMs: number;
+  /** From the request to the model server's first byte: a long prompt takes that long. Default: 600,000. */
   readonly firstByteTimeoutMs: number;
   /** Time without output from the model server afterwards. Default: 60,000. */
   readonly idleTimeoutMs: number;
@@ -82,7 +88,8 @@ export const DEFAULT_LIMITS: Limits = {
   historyTurns: 1000,
   historyBytes: 32 * MIB,
   storeTimeoutMs: 10_000,
-  firstByteTimeoutMs: 120_000,
+  openAfterMs: 5000,
+  firstByteTimeoutMs: 10 * 60_000,
   idleTimeoutMs: 60_000,
   durationMs: 30 * 60_000,
   eventBytes: 16 * MIB,

@@ -14,7 +14,7 @@ export interface Reply {
 }
 
 /** Headers of every event stream: no proxy may buffer, compress or cache it. */
-const STREAM_HEADERS = {
+export const STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',

@@ -243,8 +243,13 @@ const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) |
 const countOrNone: OptionCheck = (value) =>
   (Number.isSafeInteger(value) && (value as number) >= 0) || 'a whole number, or 0 for none';
 
+/** A time for a timer, or `Infinity` for none. */
+export const millisecondsOrNever: OptionCheck = (value) =>
+  value === Number.POSITIVE_INFINITY || anyMilliseconds(value) === true || `${anyMilliseconds(0)}, or Infinity`;
+
 function limitCheck(name: string): OptionCheck {
   if (name === 'queuedTurns') return countOrNone;
+  if (name === 'openAfterMs') return millisecondsOrNever;
   return name.endsWith('Ms') ? anyMilliseconds : limit;
 }
 

@@ -1,34 +1,52 @@
-/** Detects idle streams: emits a heartbeat for every interval in which nothing arrived. */
+/** Fills the silence of a stream: opens the answer before its first piece, and sends heartbeats while it is idle. */
 import { type Consumer, deliver, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
 
-/** The piece that fills an idle interval; `count` counts the intervals of one idle period from 1. */
+/**
+ * The piece that fills an idle interval; `count` counts the intervals of one idle period from 1, and is 0 for the piece
+ * that opens an answer before the stream's first one.
+ */
 export interface Heartbeat {
   readonly count: number;
 }
 
-/** The stream with heartbeats while it is idle; `intervalMs` in milliseconds, undefined for none. */
-export function withHeartbeats<Chunk>(
-  stream: AsyncIterable<Chunk>,
-  intervalMs: number | undefined,
-): PullStream<Chunk | Heartbeat> {
+/** How long a stream may be silent, in milliseconds. */
+export interface Silence {
+  /** Before a heartbeat; undefined for no heartbeats. */
+  readonly intervalMs: number | undefined;
+  /** Before the answer is opened without its first piece; `Infinity` for never, undefined for a stream that is open already. */
+  readonly openAfterMs: number | undefined;
+}
+
+/** The silence of a stream that is never filled. */
+export const UNFILLED: Silence = { intervalMs: undefined, openAfterMs: undefined };
+
+/** The stream with a piece that opens it, and with heartbeats while it is idle. */
+export function withHeartbeats<Chunk>(stream: AsyncIterable<Chunk>, silence: Silence): PullStream<Chunk | Heartbeat> {
   const source = pullStreamOf(stream);
   // The cast: a stream without heartbeats is a stream with optional ones.
-  return intervalMs === undefined ? (source as PullStream<Chunk | Heartbeat>) : new HeartbeatStage(source, intervalMs);
+  if (silence.intervalMs === undefined && silence.openAfterMs === undefined)
+    return source as PullStream<Chunk | Heartbeat>;
+  return new HeartbeatStage(source, silence);
 }
 
 class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer<Chunk> {
   private readonly source: PullStream<Chunk>;
-  private readonly timer: NodeJS.Timeout;
+  private readonly intervalMs: number | undefined;
+  /** One at a time: until the stream is open that of its opening, then that of the heartbeats, if there are any. */
+  private timer: NodeJS.Timeout | undefined = undefined;
+  private isOpen = false;
   private pulling: Consumer<Chunk | Heartbeat> | undefined = undefined;
   /** The piece that arrived after a heartbeat: it is kept for the next pull, which may come much later. */
   private late: (() => void) | undefined = undefined;
   private isPulled = false;
   private count = 1;
 
-  constructor(source: PullStream<Chunk>, intervalMs: number) {
+  constructor(source: PullStream<Chunk>, { intervalMs, openAfterMs }: Silence) {
     super();
     this.source = source;
-    this.timer = setInterval(emitHeartbeat, intervalMs, this).unref();
+    this.intervalMs = intervalMs;
+    if (openAfterMs === undefined) this.open();
+    else if (openAfterMs < Number.POSITIVE_INFINITY) this.timer = setTimeout(emitOpening, openAfterMs, this).unref();
   }
 
   pull(consumer: Consumer<Chunk | Heartbeat>): void {
@@ -49,20 +67,21 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
       return;
     }
     this.count = 1;
-    this.timer.refresh();
+    if (this.isOpen) this.timer?.refresh();
+    else this.open();
     // A throw would be reported as a failure of the source, when no pull is pending any more.
     deliver(consumer, chunk);
   }
 
   onEnd(): void {
-    clearInterval(this.timer);
+    this.stop();
     const consumer = this.take();
     if (consumer) consumer.onEnd();
     else this.late = () => this.onEnd();
   }
 
   onError(error: unknown): void {
-    clearInterval(this.timer);
+    this.stop();
     const consumer = this.take();
     if (consumer) consumer.onError(error);
     else this.late = () => this.onError(error);
@@ -73,9 +92,30 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     if (consumer) deliver(consumer, { count: this.count++ });
   }
 
+  emitOpening(): void {
+    this.open();
+    const consumer = this.take();
+    if (consumer) deliver(consumer, { count: 0 });
+  }
+
+  /** From now on heartbeats fill the silence. */
+  private open(): void {
+    clearTimeout(this.timer);
+    this.isOpen = true;
+    const { intervalMs } = this;
+    this.timer = intervalMs === undefined ? undefined : setInterval(emitHeartbeat, intervalMs, this).unref();
+  }
+
   close() {
-    clearInterval(this.timer);
+    this.stop();
     return this.source.close();
+  }
+
+  /** For good: a piece may still arrive afterwards. */
+  private stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.isOpen = true;
   }
 
   private take(): Consumer<Chunk | Heartbeat> | undefined {
@@ -83,6 +123,10 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     this.pulling = undefined;
     return consumer;
   }
+}
+
+function emitOpening(stage: HeartbeatStage<unknown>): void {
+  stage.emitOpening();
 }
 
 function emitHeartbeat(stage: HeartbeatStage<unknown>): void {

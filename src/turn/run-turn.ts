@@ -5,7 +5,7 @@ import { hasRules } from '../ports/turn/call-permission.ts';
 import type { TurnCompaction } from '../ports/turn/turn-compaction.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
-import { type Heartbeat, withHeartbeats } from '../streams/heartbeats.ts';
+import { type Heartbeat, type Silence, withHeartbeats } from '../streams/heartbeats.ts';
 import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from '../streams/pull-stream.ts';
 import { step } from './machine.ts';
 import { isCutOff, startState, type TurnPlan, type TurnState } from './state.ts';
@@ -19,8 +19,8 @@ export interface Turn extends Loop {
   readonly plan: TurnPlan;
   /** How the conversation is compacted at the end of the turn; undefined for no compaction. */
   readonly compaction?: TurnCompaction | undefined;
-  /** Milliseconds without output before a heartbeat; undefined for none. */
-  readonly heartbeatMs: number | undefined;
+  /** How long it may be silent before it is opened, and before a heartbeat. */
+  readonly silence: Silence;
   /** Whether heartbeats are comments (except every fourth in a row), or always events. */
   readonly heartbeatComments: boolean;
   /** Unix seconds. */
@@ -40,8 +40,8 @@ export interface Turn extends Loop {
 type Step = readonly [TurnState, readonly TurnEvent[]];
 
 /**
- * The events of the turn, a batch at a time. Throws only before the first batch, if the model refused, and if the
- * client left; any other failure is emitted as an `error` and a failed `turn-end`.
+ * The events of the turn, a batch at a time. Throws only before the first batch, if the model refused before the turn was
+ * opened, and if the client left; any other failure is emitted as an `error` and a failed `turn-end`.
  */
 export function runTurn(turn: Turn): PullStream<readonly TurnEvent[]> {
   return new RunningTurn(turn);
@@ -60,7 +60,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     this.state = turn.resumed?.state ?? startState(turn.plan);
     this.inputs = withHeartbeats(
       inputsOf(turn, () => this.state),
-      turn.heartbeatMs,
+      turn.silence,
     );
   }
 
@@ -139,7 +139,7 @@ function receive(state: TurnState, batch: readonly TurnInput[]): Step {
 }
 
 function heartbeatStep(state: TurnState, { count }: Heartbeat, { heartbeatComments: comments }: Turn): Step {
-  if (!state.started) return [state, []];
+  if (!state.started) return step(state, [{ type: 'start' }]);
   if (comments && count % EVENT_HEARTBEAT !== 0) return [state, [{ type: 'heartbeat' }]];
   return step(state, [{ type: 'keepalive' }]);
 }

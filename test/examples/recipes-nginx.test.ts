@@ -1,24 +1,15 @@
 /** The recipe for nginx, run by a real one where there is one; what the app itself asks of it, everywhere. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 import { type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
+import { hasNginx, NGINX, type Nginx, startNginx } from '../support/nginx.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { answerOf, post, untilReceived } from './recipe.ts';
-import { readProject, run } from './support.ts';
+import { readProject } from './support.ts';
 
-const NGINX = process.env.NGINX_BINARY ?? 'nginx';
-const found = await run(NGINX, ['-v']).then(
-  () => true,
-  () => false,
-);
 const STREAM = textStream(['Well', ' then']);
 const FIRST_WORD = { body: STREAM, stallAfterBytes: STREAM.indexOf(' then') };
 
@@ -67,42 +58,25 @@ describe('a stream of the app', () => {
   });
 });
 
-// Where CI runs, a missing nginx is a failure.
-const describeNginx = describeWhere(Boolean(found || process.env.CI), `there is no ${NGINX} on this machine`);
+const describeNginx = describeWhere(hasNginx, `there is no ${NGINX} on this machine`);
 
 describeNginx('the recipe for nginx', () => {
-  let folder: string;
-  let nginx: ChildProcess;
+  let nginx: Nginx;
   let port: number;
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'nginx-'));
-    const free = await serving(() => {});
-    await free.close();
-    port = free.port;
-    writeFileSync(join(folder, 'nginx.conf'), wholeConfig(folder));
-    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { timeout: 60_000 });
-    await untilServing(nginx);
+    nginx = await startNginx(recipeAt);
+    port = nginx.port;
   });
-  afterEach(async () => {
-    const closed = once(nginx, 'close');
-    nginx.kill('SIGTERM');
-    await closed;
-    rmSync(folder, { recursive: true });
-  });
+  afterEach(() => nginx.close());
 
-  /** The recipe, on ports of this test, in what nginx needs around it. */
-  function wholeConfig(prefix: string): string {
+  /** The recipe, on ports of this test. */
+  function recipeAt(listen: number): string {
     const recipe = readProject('examples/recipes/nginx.conf')
       .replace('127.0.0.1:3000', `127.0.0.1:${app.port}`)
-      .replace('listen 8080', `listen 127.0.0.1:${port}`);
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-    mkdirSync(join(prefix, 'temp'));
-    const places = paths.map((name) => `${name}_temp_path ${prefix}/temp/${name};`).join('\n');
+      .replace('listen 8080', `listen 127.0.0.1:${listen}`);
     // What the app asks for must not hide what the recipe lacks.
-    const ignored = 'proxy_ignore_headers X-Accel-Buffering;';
-    return `daemon off; master_process off; pid ${prefix}/pid; error_log stderr notice;
-      events {} http { access_log off; ${places} ${ignored} ${recipe} }`;
+    return `proxy_ignore_headers X-Accel-Buffering; ${recipe}`;
   }
 
   it('[X-01] [P-15] lets words and heartbeats through while the model is still at it', async () => {
@@ -142,15 +116,3 @@ describeNginx('the recipe for nginx', () => {
     ]);
   });
 });
-
-/** nginx says so when its sockets are open. */
-async function untilServing(nginx: ChildProcess): Promise<void> {
-  if (!nginx.stderr) throw new Error('nginx has no stderr.');
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: nginx.stderr })) {
-    lines.push(line);
-    if (/\[notice\].*event method/.test(line)) break;
-    if (/\[emerg\]/.test(line)) throw new Error(lines.join('\n'));
-  }
-  nginx.stderr.resume();
-}

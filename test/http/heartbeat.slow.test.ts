@@ -23,7 +23,8 @@ afterEach(() => Promise.all([app.close(), fake.close()]));
 
 async function start(heartbeat: HeartbeatOptions | false, reply: FakeReply, more: RouterOptions = {}): Promise<void> {
   fake = await startFakeUpstream({ reply });
-  app = await startApp({ upstream: fake, options: { heartbeat, ...more } });
+  const limits = { openAfterMs: Number.POSITIVE_INFINITY };
+  app = await startApp({ upstream: fake, options: { heartbeat, limits, ...more } });
 }
 
 /** A stream of two words with so many milliseconds of silence between them. */
@@ -114,8 +115,8 @@ describe('a silent stream', () => {
     expect(pattern(stream)).toMatch(/^ee\.[.K]+e+$/);
   });
 
-  it('[P-15] gets none before the model server has taken the request, or its refusal could not have a status', async () => {
-    await start({ intervalMs: 50 }, { status: 400, body: '{"error":{"message":"No."}}', delayMs: 300 });
+  it('[P-15] gets none before the time at which it is opened, or a refusal could not have a status', async () => {
+    await start({ intervalMs: 15_000 }, { status: 400, body: '{"error":{"message":"No."}}', delayMs: 300 });
     const response = await ask(app.url, { stream: true });
     expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/json; charset=utf-8']);
   });

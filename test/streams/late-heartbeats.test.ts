@@ -6,7 +6,7 @@ it('[P-15] loses nothing that arrives between a heartbeat and the next pull', as
   async function* source() {
     for (;;) yield await new Promise<string>((resolve) => (send = resolve));
   }
-  const stream = withHeartbeats(source(), 5)[Symbol.asyncIterator]();
+  const stream = withHeartbeats(source(), { intervalMs: 5, openAfterMs: undefined })[Symbol.asyncIterator]();
   const heartbeat = await stream.next();
   send('late');
   await new Promise(setImmediate);

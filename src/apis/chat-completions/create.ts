@@ -3,14 +3,14 @@
 import { budgeted } from '../../metering/budgeted.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
-import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
+import { silenceOf } from '../../ports/endpoints/prepare.ts';
 import { type Hooks, notify, observed, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
 import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
 import { isPromise } from '../../protocol/record.ts';
 import { type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
-import { withHeartbeats } from '../../streams/heartbeats.ts';
+import { type Silence, withHeartbeats } from '../../streams/heartbeats.ts';
 import { inTurn, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
@@ -36,8 +36,8 @@ export async function createChatCompletion(
     turn = await prepareChat(request, own, life.signal);
     const notifyEnd = endNotifier(turn, request, hooks);
     if (!turn.body.stream) return withHeaders(await wholeReply(turn, notifyEnd, life), headers);
-    const frames = guarded(turn, notifyEnd, life, { ...settings, heartbeat: heartbeatOf(request, settings) });
-    // Awaits the first piece, so that a refusal still has its own status.
+    const frames = guarded(turn, notifyEnd, life, { settings, silence: silenceOf(request, settings) });
+    // Awaits the first piece, so that a refusal until then has its own status.
     return withHeaders(streamReply(withFirst(await frames.next(), frames)), headers);
   } catch (error) {
     life.leave();
@@ -91,19 +91,30 @@ function costOf(usage: Completion['usage']): { readonly cost?: number } {
   return cost === undefined ? {} : { cost };
 }
 
+/** How a completion is streamed. */
+interface Streaming {
+  readonly settings: ChatSettings;
+  readonly silence: Silence;
+}
+
 /**
- * The frames; a failure after the first is reported in the stream, as OpenAI does. Idle time is filled with comments:
- * the model server's format has no other heartbeat.
+ * The frames; a failure after the first is reported in the stream, as OpenAI does. The stream is opened, and idle time is
+ * filled, by comments: the model server's format has no other heartbeat, and comments leave its bytes as they are.
  */
-function guarded(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime, settings: ChatSettings): PullStream<string> {
-  const { heartbeat, hooks } = settings;
+function guarded(
+  turn: ChatTurn,
+  notifyEnd: NotifyEnd,
+  life: Lifetime,
+  { settings, silence }: Streaming,
+): PullStream<string> {
+  const { hooks } = settings;
   let started = false;
-  return mapped(withHeartbeats(inTurn(chatSources(turn)), heartbeat.intervalMs), {
+  return mapped(withHeartbeats(inTurn(chatSources(turn)), silence), {
     map(frame) {
-      const isHeartbeat = typeof frame !== 'string';
-      if (isHeartbeat) return started ? HEARTBEAT_FRAME : undefined;
       started = true;
-      return frame;
+      if (typeof frame === 'string') return frame;
+      // Nothing but headers opens the stream of a host that wants no heartbeats.
+      return silence.intervalMs === undefined ? '' : HEARTBEAT_FRAME;
     },
     end() {
       notifyEnd('completed');

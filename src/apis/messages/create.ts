@@ -71,8 +71,10 @@ async function answer(
   const facts = factsOf(prepared, settings, info.responseId);
   const takeRequest = () => withOwnSettings(turn.takeRequest(), body);
   // Of a thought that is not shown nothing is sent, so its idle time is that of the frames.
-  const idleMs = facts.showsThoughts ? undefined : turn.heartbeatMs;
-  const batches = runTurn({ ...turn, takeRequest, heartbeatMs: idleMs ? undefined : turn.heartbeatMs });
+  const { openAfterMs, intervalMs } = turn.silence;
+  const beatsLater = !facts.showsThoughts;
+  const silence = { openAfterMs, intervalMs: beatsLater ? undefined : intervalMs };
+  const batches = runTurn({ ...turn, takeRequest, silence });
   if (!info.stream) return jsonReply(wholeMessage(await lastEvent(batches), facts));
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.
@@ -80,12 +82,13 @@ async function answer(
   });
   const events = withFirst(await batches.next(), batches);
   const frames = mapped(events, { map: (batch) => encoder.frames(batch) || undefined });
-  return streamReply(withPings(frames, idleMs));
+  return streamReply(beatsLater ? withPings(frames, intervalMs) : frames);
 }
 
 /** A ping for every idle interval, in milliseconds; undefined for none. */
-function withPings(frames: PullStream<string>, idleMs: number | undefined): PullStream<string> {
-  return mapped(withHeartbeats(frames, idleMs), { map: (sent) => (typeof sent === 'string' ? sent : frameOf(PING)) });
+function withPings(frames: PullStream<string>, intervalMs: number | undefined): PullStream<string> {
+  const paced = withHeartbeats(frames, { intervalMs, openAfterMs: undefined });
+  return mapped(paced, { map: (sent) => (typeof sent === 'string' ? sent : frameOf(PING)) });
 }
 
 function factsOf(

@@ -2,7 +2,7 @@
 
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
-import { noteOf } from '../../ports/endpoints/prepare.ts';
+import { noteOf, silenceOf } from '../../ports/endpoints/prepare.ts';
 import { attemptsOf, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -86,14 +86,15 @@ class Passage {
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
   }
 
-  /** The frames; a failure after the first is reported in the stream, as Anthropic does. */
+  /** The frames; a failure after the first is reported in the stream, as Anthropic does. A ping opens it. */
   frames(life: Lifetime): PullStream<string> {
+    const silence = silenceOf(this.request, this.settings);
     let started = false;
-    return mapped(withHeartbeats(this.read(), this.settings.heartbeat.intervalMs), {
+    return mapped(withHeartbeats(this.read(), silence), {
       map: (frames) => {
-        if (typeof frames !== 'string') return started ? frameOf(PING) : undefined;
         started = true;
-        return frames;
+        if (typeof frames === 'string') return frames;
+        return silence.intervalMs === undefined ? '' : frameOf(PING);
       },
       end: () => {
         this.end('completed');

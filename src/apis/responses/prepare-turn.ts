@@ -12,7 +12,7 @@ import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
 import type { RequestGuards } from '../../inspection/request/request-guards.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { ClientRequest, EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
+import { heartbeatOf, noteOf, silenceOf } from '../../ports/endpoints/prepare.ts';
 import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
 import { attemptsOf, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
@@ -32,6 +32,7 @@ import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
+import { UNFILLED } from '../../streams/heartbeats.ts';
 import { conversationImages } from '../../tools/conversation-images.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { type RunCall, toolRounds } from '../../tools/rounds.ts';
@@ -100,6 +101,8 @@ export async function prepareTurn(
   const { resumed } = way;
   const { known, findable } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
+  const silence = body.stream ? silenceOf(given, settings) : UNFILLED;
+  const isBegun = info.background || resumed !== undefined;
   const hasUploads = settings.files !== undefined;
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads };
   const looking = workspaceOf(code, settings.store);
@@ -131,7 +134,7 @@ export async function prepareTurn(
     call: modelCall,
     compaction: compactionOf(prepared, modelCall, { ...settings, upstream }),
     beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
-    heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
+    silence: isBegun ? { ...silence, openAfterMs: undefined } : silence,
     heartbeatComments: heartbeat.style === 'comment',
     now,
     onEvents: observerOf(info, clientRequest(given), signal, settings.hooks),

@@ -58,6 +58,23 @@ export function heartbeatOf(
   return context?.heartbeat ?? heartbeat;
 }
 
+/** How the silence of the request's stream is filled. */
+export function silenceOf(
+  request: EndpointRequest,
+  settings: { readonly heartbeat: WantedHeartbeat; readonly limits: Pick<Limits, 'openAfterMs'> },
+): { readonly intervalMs: number | undefined; readonly openAfterMs: number } {
+  const { intervalMs } = heartbeatOf(request, settings);
+  return { intervalMs, openAfterMs: openAfter(settings.limits.openAfterMs, { intervalMs }) };
+}
+
+/** Milliseconds until a stream is opened: no later than a heartbeat would come, unless it is never. */
+export function openAfter(
+  openAfterMs: number,
+  { intervalMs = openAfterMs }: Pick<WantedHeartbeat, 'intervalMs'>,
+): number {
+  return openAfterMs === Number.POSITIVE_INFINITY ? openAfterMs : Math.min(openAfterMs, intervalMs);
+}
+
 /**
  * The maximum number of notes of one preparation: a client may send 100,000 items that each cause one, and hosts log
  * them.

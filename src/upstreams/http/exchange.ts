@@ -146,7 +146,9 @@ export async function fetchJson(
   request: Pick<ExchangeRequest, 'path' | 'headers'>,
   call: UpstreamCall,
 ): Promise<unknown> {
-  const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
+  const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
+  // There is no prompt to be read before the first byte.
+  const watch = watchdog(call.signal, Math.min(firstByteTimeoutMs, idleTimeoutMs), idleTimeoutMs);
   try {
     const { path, headers } = request;
     const answer = await client.send({ method: 'GET', path, headers, stop: watch.call, retries: call.retries });
