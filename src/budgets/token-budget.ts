@@ -114,7 +114,7 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
     limiterTimeoutMs: milliseconds,
   });
   const tenants = new TenantBudgets(options);
-  const countTokens = tokenSettings('tokenBudget: tokens', options.tokens);
+  const { count: countTokens } = tokenSettings('tokenBudget: tokens', options.tokens);
   // The cast: the host states the type that its earlier handlers give a request.
   const scope = options.scope as ScopeOf<NodeRequest> | undefined;
   const budget: TokenBudget<Req> = Object.assign(

@@ -21,6 +21,8 @@ interface CompactionCase extends Omit<CompactionPlan, 'retained'> {
 /** The dependencies of compaction, and the counter that decides whether it is needed. */
 interface TurnCompactionSettings extends SummarySettings {
   readonly countTokens: TokenCounter;
+  /** The most input tokens that the model server has reported for a call of the turn; 0 if it reported none. */
+  readonly reportedInput: () => number;
 }
 
 /** The compaction that the client requests; undefined if it requests none. */
@@ -63,7 +65,9 @@ class Compaction {
   async *ifLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
     const { request, call, note } = this.plan;
     try {
-      if ((await this.settings.countTokens(request, call.signal)) <= this.threshold) return;
+      const { countTokens, reportedInput } = this.settings;
+      // The server has just counted what an estimate may miss by half; but not every server counts.
+      if (reportedInput() <= this.threshold && (await countTokens(request, call.signal)) <= this.threshold) return;
       // Without an announcement, which a failure could not take back.
       yield* this.now(output, []);
     } catch (error) {

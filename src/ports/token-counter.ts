@@ -3,3 +3,14 @@ import type { ModelRequest } from '../protocol/model-request.ts';
 
 /** Counts the tokens of one model request. Rejects with the signal's reason. */
 export type TokenCounter = (request: ModelRequest, signal: AbortSignal) => Promise<number>;
+
+/** Counts of a host's requests, by an estimate that becomes better with each answer. */
+export interface TokenCounting {
+  readonly count: TokenCounter;
+  /** The same, and never less than the estimate: for limits, where a count that is too small does harm. */
+  readonly upperCount: TokenCounter;
+  /** Takes what a model server counts for this request; undefined if nothing can be learnt from it. */
+  readonly learner: (request: ModelRequest) => ((inputTokens: number) => void) | undefined;
+  /** Whether the host counts by itself, so that nothing is asked or learnt. */
+  readonly isHosts: boolean;
+}

@@ -118,6 +118,11 @@ export interface Upstream {
    * headers.
    */
   redact?(error: unknown, call?: UpstreamCall): unknown;
+  /**
+   * The input tokens of a request, counted by the model's own tokenizer and template. Undefined, or an `ApiError`, where the
+   * server cannot: the tokens are estimated then.
+   */
+  countTokens?(request: ModelRequest, call: UpstreamCall): Promise<number | undefined>;
   /** The available models, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** The servers behind this upstream, of one that chooses among several. */

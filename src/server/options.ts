@@ -31,7 +31,7 @@ import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
-import type { TokenCounter } from '../ports/token-counter.ts';
+import type { TokenCounter, TokenCounting } from '../ports/token-counter.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -176,6 +176,7 @@ export interface CoreSettings extends Presentation {
   readonly durable: boolean;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
+  readonly tokenCounting: TokenCounting;
   readonly budget?: Budget | undefined;
   readonly hooks: Reports;
   readonly recorder: HostRecorder;
@@ -274,6 +275,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
+  const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
   const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
   const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
@@ -304,7 +306,8 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     engine: options.engine,
     durable: options.durable ?? false,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
-    countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
+    countTokens: tokenCounting.upperCount,
+    tokenCounting,
     budget: options.budget,
     providers: typeof options.tools === 'function' ? undefined : providersOf(options.tools),
     dialectOf,

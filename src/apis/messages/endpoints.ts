@@ -1,10 +1,12 @@
 /** The routes of the Messages API, for any framework, and the count of a request's tokens. */
 import { type Activity, activity } from '../../ports/endpoints/activity.ts';
-import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
+import { answered, type Handler, passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { ANTHROPIC, modelEndpoint, modelsEndpoint } from '../../ports/endpoints/models.ts';
+import { noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { countInput } from '../../tokens/count-input.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { createMessage } from './create.ts';
 import { inItems, withTools } from './prepare.ts';
@@ -43,7 +45,9 @@ async function countMessageTokens(
     if (place) await place;
     const prepared = await withTools({ ...given, signal }, settings, false);
     const request = await settings.pipeline.modelRequest(inItems(prepared, settings));
-    return jsonReply({ input_tokens: await settings.countTokens(request, signal) });
+    const headers = passedHeaders(given);
+    const call = { signal, headers, limits: settings.limits, note: noteOf(given, settings) };
+    return jsonReply({ input_tokens: await countInput(request, call, settings) });
   } finally {
     leave();
   }

@@ -7,7 +7,7 @@ import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts'
 import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports, RequestInfo } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
-import type { TokenCounter } from '../../ports/token-counter.ts';
+import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -20,6 +20,7 @@ export interface MessagesSettings extends PrepareSettings, EndpointSettings, Gua
   readonly upstream: Upstream;
   readonly stateSealer: Sealer;
   readonly countTokens: TokenCounter;
+  readonly tokenCounting: TokenCounting;
   readonly budget?: Budget | undefined;
   readonly heartbeat: WantedHeartbeat;
   /** Whether clients see the calls of tools that they did not name. */

@@ -1,9 +1,12 @@
 /** `POST /responses/input_tokens`: counts the tokens of a request before it is answered. */
 
 import type { Activity } from '../../ports/endpoints/activity.ts';
+import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { countInput } from '../../tokens/count-input.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -24,7 +27,9 @@ export async function countInputTokens(
     if (place) await place;
     const body = wholeBody(apiRequest.body);
     const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
-    const tokens = await settings.countTokens(request, signal);
+    const headers = passedHeaders(apiRequest);
+    const call = { signal, headers, limits: settings.limits, note: noteOf(apiRequest, settings) };
+    const tokens = await countInput(request, call, settings);
     return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
   } finally {
     leave();

@@ -23,7 +23,6 @@ import { findTool, type Toolset } from '../../ports/toolset.ts';
 import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { RoundCall } from '../../ports/turn/tool-rounds.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
-import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
@@ -33,6 +32,7 @@ import { keptFields, startedFields, startedResource } from '../../protocol/respo
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { UNFILLED } from '../../streams/heartbeats.ts';
+import { reportedTokens } from '../../tokens/reported-tokens.ts';
 import { conversationImages } from '../../tools/conversation-images.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { type RunCall, toolRounds } from '../../tools/rounds.ts';
@@ -119,7 +119,8 @@ export async function prepareTurn(
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
   const runCall = onlyOnce(guards?.guardsTools ? guardedCalls(run, guards, signal) : run, toolset, state);
-  const guarded = guards?.guardsOutput ? behindGuards(settings.upstream, guards, plan) : settings.upstream;
+  const watched = reportedTokens(settings.upstream, settings.tokenCounting);
+  const guarded = guards?.guardsOutput ? behindGuards(watched.upstream, guards, plan) : watched.upstream;
   const upstream = body.truncation === 'auto' ? shortening(guarded, prepared) : guarded;
   const turn: Turn = {
     plan,
@@ -132,7 +133,7 @@ export async function prepareTurn(
     upstream: onStep ? reportingModel(upstream, requestId, onStep) : upstream,
     opened: states.opened,
     call: modelCall,
-    compaction: compactionOf(prepared, modelCall, { ...settings, upstream }),
+    compaction: compactionOf(prepared, modelCall, { ...settings, upstream, reportedInput: watched.mostInput }),
     beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
     silence: isBegun ? { ...silence, openAfterMs: undefined } : silence,
     heartbeatComments: heartbeat.style === 'comment',
@@ -237,7 +238,7 @@ function shortening(upstream: Turn['upstream'], { window }: PreparedRequest): Tu
 }
 
 /** A call that the request does not allow, or that waits for approval, leaves the text before it open. */
-function behindGuards(upstream: Upstream, guards: RequestGuards, plan: TurnPlan): Turn['upstream'] {
+function behindGuards(upstream: Turn['upstream'], guards: RequestGuards, plan: TurnPlan): Turn['upstream'] {
   return guardedUpstream(upstream, guards, ({ toolChoice }) => {
     const answer = { isForced: typeof toolChoice === 'object', hasCall: false };
     return (name) => {

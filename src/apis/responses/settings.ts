@@ -9,6 +9,7 @@ import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
+import type { TokenCounting } from '../../ports/token-counter.ts';
 
 /** The settings of one request to the Responses API. */
 export interface ResponsesApiSettings
@@ -21,6 +22,7 @@ export interface ResponsesApiSettings
   readonly hooks: Reports;
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
+  readonly tokenCounting: TokenCounting;
   /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
   readonly keepsUnstored?: boolean;
 }

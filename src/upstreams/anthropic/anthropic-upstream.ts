@@ -78,6 +78,19 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     }
   }
 
+  async function countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
+    const headers = headersFor(call);
+    const fields = toMessagesBody(request, settings, () => {});
+    const body = JSON.stringify(Object.fromEntries(COUNTED.map((name) => [name, fields[name]])));
+    try {
+      const answer = await fetchJson(client, { path: '/messages/count_tokens', headers, body }, call);
+      const tokens = isRecord(answer) ? answer.input_tokens : undefined;
+      return typeof tokens === 'number' ? tokens : undefined;
+    } catch (error) {
+      throw scrub.of(headers)(error);
+    }
+  }
+
   const usual = scrub.of(fixedHeaders(settings, keyHeaders(settings)));
   return {
     name: 'anthropic',
@@ -85,11 +98,15 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     origin: settings.baseURL.origin,
     stream,
     messages,
+    countTokens,
     redact: (error, call) => ((call && scrubs.get(call)) ?? usual)(error),
     models,
     close: () => client.close(),
   };
 }
+
+/** The fields that are input; the API refuses any other where it only counts. */
+const COUNTED = ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config'];
 
 /** Fields of a request may need what the client names here. */
 function betaOf({ headers }: UpstreamCall): Headers {

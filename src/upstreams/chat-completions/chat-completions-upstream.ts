@@ -20,8 +20,10 @@ import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
+import { toCountBody } from '../responses/body.ts';
 import { inKnownForm, toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
+import { TokenCounts } from './count-tokens.ts';
 import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -89,6 +91,22 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     }
   }
 
+  const counts = new TokenCounts(client, settings.tokenCount, models);
+  async function countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
+    const headers = headersFor(call);
+    const reasoningField = seen.get(request.model) ?? settings.reasoningField;
+    const bodies = {
+      model: request.model,
+      chatBody: () => toChatBody(request, { ...settings, reasoningField }, () => {}),
+      responsesBody: () => toCountBody(request),
+    };
+    try {
+      return await counts.count(bodies, headers, call);
+    } catch (error) {
+      throw scrub.of(headers)(error);
+    }
+  }
+
   const usual = scrub.of(fixedHeaders(settings, bearer(settings)));
   function redact(error: unknown, call?: UpstreamCall): unknown {
     return ((call && scrubs.get(call)) ?? usual)(error);
@@ -96,7 +114,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
 
   const stateOwner = ownerOf('chat-completions', settings.baseURL);
   const { origin } = settings.baseURL;
-  return { name: 'chat-completions', stateOwner, origin, stream, chat, redact, models, close: () => client.close() };
+  const close = () => client.close();
+  return { name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, models, close };
 }
 
 const NO_OUTPUT_SCHEMA: Note = {

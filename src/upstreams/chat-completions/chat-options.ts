@@ -8,7 +8,7 @@ import {
   serverSettings,
 } from '../http/server-options.ts';
 import type { BodyOptions } from './chat-body.ts';
-import { isProviderName, PROVIDERS, type ProviderName, providerOf, type ToolChoiceForms } from './providers.ts';
+import { isProviderName, PROVIDERS, type ProviderName, providerOf, type TokenCountWay, type ToolChoiceForms } from './providers.ts';
 
 /** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
@@ -49,6 +49,7 @@ export interface ChatSettings extends BodyOptions, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly thinkTags: boolean;
+  readonly tokenCount: TokenCountWay;
 }
 
 const NAME = 'chatCompletionsUpstream';
@@ -77,6 +78,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     reasoningField: usual.reasoningField,
     thinkTags: options.thinkTags ?? true,
     toolChoice: options.toolChoice ?? usual.toolChoice,
+    tokenCount: usual.tokenCount,
     maxTokensField: options.maxTokensField ?? usual.maxTokensField,
   };
 }

@@ -13,6 +13,8 @@ export interface Provider {
   readonly developerRole: 'keep' | 'system';
   readonly systemMessages: 'keep' | 'merge';
   readonly toolChoice: ToolChoiceForms;
+  /** How the server counts tokens: by its kind, which `auto` finds out by the list of its models; `none` if it does not. */
+  readonly tokenCount: TokenCountWay;
 }
 
 /**
@@ -20,6 +22,9 @@ export interface Provider {
  * or `words` alone, such as `required`.
  */
 export type ToolChoiceForms = 'all' | 'names' | 'words';
+
+/** A kind of server that counts tokens, or how it is found. */
+export type TokenCountWay = 'vllm' | 'llama.cpp' | 'auto' | 'none';
 
 /** The settings for unknown servers, which every server accepts. */
 const USUAL: Provider = {
@@ -30,13 +35,14 @@ const USUAL: Provider = {
   developerRole: 'system',
   systemMessages: 'keep',
   toolChoice: 'names',
+  tokenCount: 'auto',
 };
 const REASONING = { reasoningField: 'reasoning' } as const;
 const COMPLETION_TOKENS = { maxTokensField: 'max_completion_tokens' } as const;
 const NO_REPLAY = { reasoningReplay: false } as const;
 
 function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provider {
-  return Object.freeze({ ...USUAL, ...more, hosts: Object.freeze(hosts) });
+  return Object.freeze({ ...USUAL, tokenCount: 'none', ...more, hosts: Object.freeze(hosts) });
 }
 
 /** The known providers, by the names of the option `provider`. */
@@ -51,9 +57,9 @@ export const PROVIDERS = Object.freeze({
     ...COMPLETION_TOKENS,
     ...NO_REPLAY,
   }),
-  vllm: provider([]),
+  vllm: provider([], { tokenCount: 'vllm' }),
   sglang: provider([]),
-  'llama.cpp': provider([], { toolChoice: 'words' }),
+  'llama.cpp': provider([], { tokenCount: 'llama.cpp', toolChoice: 'words' }),
   ollama: provider(['ollama.com', ':11434'], REASONING),
   'lm-studio': provider([]),
   deepseek: provider(['api.deepseek.com']),

@@ -140,18 +140,21 @@ function noEvents(contentType: string, cause: Error | undefined): ApiError {
   return new ApiError('upstream_error', message, cause ? { cause } : {});
 }
 
-/** Returns the whole JSON answer to a `GET`; throws as `exchange` does. */
-export async function fetchJson(
-  client: HttpClient,
-  request: Pick<ExchangeRequest, 'path' | 'headers'>,
-  call: UpstreamCall,
-): Promise<unknown> {
+/** A small request: a `POST` with the JSON text if it has one, else a `GET`. */
+interface JsonRequest extends Pick<ExchangeRequest, 'path' | 'headers'> {
+  readonly body?: string;
+  /** Whether the path stands beside that of the API's version. */
+  readonly isBeside?: boolean;
+}
+
+/** Returns the whole JSON answer; throws as `exchange` does. */
+export async function fetchJson(client: HttpClient, request: JsonRequest, call: UpstreamCall): Promise<unknown> {
   const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
   // There is no prompt to be read before the first byte.
   const watch = watchdog(call.signal, Math.min(firstByteTimeoutMs, idleTimeoutMs), idleTimeoutMs);
   try {
-    const { path, headers } = request;
-    const answer = await client.send({ method: 'GET', path, headers, stop: watch.call, retries: call.retries });
+    const method = request.body === undefined ? 'GET' : 'POST';
+    const answer = await client.send({ method, ...request, stop: watch.call, retries: call.retries });
     return parseJson(await readWhole(answer.body));
   } catch (error) {
     throw broken(error, watch);

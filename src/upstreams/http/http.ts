@@ -35,8 +35,10 @@ interface HttpOptions extends AdviceSettings {
 interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
+  /** Whether the path stands beside that of the API's version, as `/tokenize` does beside `/v1`. */
+  readonly isBeside?: boolean | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | undefined;
   readonly stop: Stop;
   /** The most attempts after the first. Default: as the client is set. */
   readonly retries?: number | undefined;
@@ -70,7 +72,8 @@ export function httpClient(options: HttpOptions): HttpClient {
 
   function attempt(request: HttpRequest): Promise<Answered> {
     const { method, headers, body = null, stop } = request;
-    const path = `${prefix}${request.path}${baseURL.search}`;
+    const place = request.isBeside ? prefix.replace(/\/v\d+$/, '') : prefix;
+    const path = `${place}${request.path}${baseURL.search}`;
     return ask({ method, path, headers: { ...headers }, body }, stop);
   }
 

@@ -46,6 +46,13 @@ export function toResponsesBody(
   };
 }
 
+/** The fields that are input, for a server that counts it. */
+export function toCountBody(request: ModelRequest): JsonObject {
+  const { model, instructions, textFormat } = request;
+  const tools = request.tools.length > 0 ? request.tools.map(functionTool) : undefined;
+  return { model, instructions, input: toInput(request, () => {}), tools, text: textFormat && { format: textFormat } };
+}
+
 /** The API refuses a lower limit. */
 const LEAST_TOKENS = 16;
 

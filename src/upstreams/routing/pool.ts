@@ -58,6 +58,7 @@ export function poolUpstream(
           speaksMessages: (model) => pool.speaksMessages(model),
         }
       : {}),
+    countTokens: (request, call) => pool.countTokens(request, call),
     redact: (error, call) => pool.redact(error, call),
     models: (call) => settings.models(call),
     servers: () => settings.servers().flatMap(({ status }) => status),
@@ -107,6 +108,16 @@ class Pool {
     const { servers, model } = this.selected(asked);
     const speaks = (server: Server) => speaksMessages(server.upstream, server.modelFor(model));
     return servers.length > 0 && servers.every(speaks) && (this.settings.sharesState || this.isOneOwner);
+  }
+
+  /** By the first server of the model: all of them have the same tokenizer, as far as they serve the same model. */
+  async countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
+    const { servers, model } = this.selected(request.model);
+    const [server] = servers;
+    if (!server?.upstream.countTokens) return undefined;
+    const owner = this.settings.sharesState ? undefined : tagOf(server.ownerFor(model));
+    const stated = owner === undefined ? request : forOwner(request, owner, () => {});
+    return server.upstream.countTokens({ ...stated, model: server.modelFor(model) }, call);
   }
 
   /** By the server that answered the call; without one, by all of them. */
