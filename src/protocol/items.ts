@@ -215,9 +215,9 @@ export type LocalShellCallItem = {
     readonly command: readonly string[];
     readonly env: Readonly<Record<string, string>>;
     /** In milliseconds. */
-    readonly timeout_ms: number | null;
-    readonly user: string | null;
-    readonly working_directory: string | null;
+    readonly timeout_ms?: number;
+    readonly user?: string;
+    readonly working_directory?: string;
   };
 };
 
@@ -288,6 +288,7 @@ export interface FoundTool {
 type McpListToolsItem = {
   readonly id: string;
   readonly type: 'mcp_list_tools';
+  readonly status: 'in_progress' | 'completed';
   readonly server_label: string;
   readonly tools: readonly ListedTool[];
 };

@@ -310,8 +310,8 @@ export function writeToolList(draft: Draft, server: string, tools: readonly List
   const index = draft.output.size;
   const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
   const place = { index, itemId: item.id };
-  announce(draft, { ...item, tools: [] });
+  announce(draft, { ...item, status: 'in_progress', tools: [] });
   draft.events.push({ type: 'list-progress', sequence: draft.sequence++, ...place });
   draft.events.push({ type: 'list-end', sequence: draft.sequence++, ...place });
-  closeItem(draft, index, { ...item, tools });
+  closeItem(draft, index, { ...item, status: 'completed', tools });
 }

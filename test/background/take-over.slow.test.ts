@@ -285,7 +285,7 @@ const CALLS = (...names: readonly string[]): FakeResponder => ({
 const TORN = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
 const ASKED_AGAIN = [
   ['message', 'completed'],
-  ['mcp_list_tools', undefined],
+  ['mcp_list_tools', 'completed'],
   ['mcp_call', 'completed'],
   ['message', 'completed'],
 ];
@@ -420,7 +420,7 @@ describe('a response whose process is gone', () => {
     expect([runs, typesIn(whole)]).toEqual([
       ['slow'],
       [
-        ['mcp_list_tools', undefined],
+        ['mcp_list_tools', 'completed'],
         ['mcp_call', 'failed'],
         ['message', 'completed'],
       ],

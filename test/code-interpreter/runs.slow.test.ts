@@ -205,7 +205,7 @@ describe('a request that asks for a code interpreter', () => {
     const script = [calls(['a', 'look'], ['b', 'code_interpreter', '{"code":"1"}']), says('Both.')];
     const { response } = await played({ tools: [providerOf('files', ['look']), tools] }, script, ASKING);
     expect(shape(response)).toEqual([
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'mcp_call look completed',
       'code_interpreter_call completed',
       'message completed',

@@ -25,7 +25,7 @@ function kinds({ output }: OpenAI.Responses.Response): readonly string[] {
 describe('the demo with the tools of a real MCP server', () => {
   it('[T-01] [T-02] [T-03] runs one on the Responses API and answers with its result', async () => {
     const response = await clientOf(example).responses.create({ model: 'demo', input: ASK });
-    expect(kinds(response)).toEqual(['mcp_list_tools', 'mcp_call completed', 'message completed']);
+    expect(kinds(response)).toEqual(['mcp_list_tools completed', 'mcp_call completed', 'message completed']);
     expect(response.output_text).toContain('Echo: ');
   });
 
@@ -35,7 +35,7 @@ describe('the demo with the tools of a real MCP server', () => {
     const next = await client.responses.create({ model: 'demo', input: ASK, previous_response_id: first.id });
     // The tools are listed once in a chain.
     expect([kinds(first), kinds(next)]).toEqual([
-      ['mcp_list_tools', 'mcp_call completed', 'message completed'],
+      ['mcp_list_tools completed', 'mcp_call completed', 'message completed'],
       ['mcp_call completed', 'message completed'],
     ]);
   });

@@ -650,3 +650,32 @@ describe('the acceptance tests of Open Responses', () => {
     expect([body.tools, body.output.map(({ type }) => type)]).toEqual([[{ ...tool, strict: null }], ['function_call']]);
   });
 });
+
+describe('hosted calls of the input', () => {
+  it('[K-05] need no ids, and keep their results', async () => {
+    const call = { type: 'mcp_call', server_label: 'x', name: 'echo', arguments: '{}', output: 'one' };
+    const code = {
+      type: 'code_interpreter_call',
+      container_id: 'cntr_1',
+      code: 'print(2)',
+      outputs: [{ type: 'logs', logs: '2' }],
+    };
+    for (const id of [undefined, null, '']) {
+      const messages = await messagesOf([
+        { ...call, id },
+        { ...call, id },
+        { ...code, id },
+        { role: 'user', content: 'Hi.' },
+      ]);
+      expect(messages.slice(1)).toEqual([
+        ...['one', 'one', '2'].map((content) => ({
+          role: 'tool',
+          tool_call_id: expect.stringMatching(/^\S+$/),
+          content,
+        })),
+        USER,
+      ]);
+      expect(new Set(messages.slice(1, 4).map(({ tool_call_id }) => tool_call_id)).size).toBe(3);
+    }
+  });
+});

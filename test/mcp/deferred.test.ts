@@ -18,7 +18,7 @@ it('[T-01, T-02] finds, offers and calls tools of an MCP server past maxTools', 
     [
       'tool_search_call completed',
       'tool_search_output completed',
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'mcp_call structured completed',
       'mcp_call structured failed',
       'message completed',

@@ -132,7 +132,7 @@ function emptied(item: OutputItem): OutputItem {
       law(item.container_id !== '', 'code runs in a container that is known from the start', item);
       return { ...item, status, code: '', outputs: null };
     case 'mcp_list_tools':
-      return { ...item, tools: [] };
+      return { ...item, status, tools: [] };
     case 'tool_search_call':
       return { ...item, status, arguments: {} };
     case 'tool_search_output':
@@ -163,9 +163,6 @@ const NO_ACTION = {
   type: 'exec',
   command: [],
   env: {},
-  timeout_ms: null,
-  user: null,
-  working_directory: null,
 } as const;
 
 type WithCallId = Extract<OutputItem, { call_id: string }>;
@@ -382,7 +379,7 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return run.length > 0 ? { ...start, encrypted_content: sameType(start, end).encrypted_content } : start;
     case 'mcp_list_tools':
       same(run, ['in_progress', 'completed'], 'a list has all of its states');
-      return { ...start, tools: sameType(start, end).tools };
+      return { ...start, status: 'completed', tools: sameType(start, end).tools };
     default:
       return unreachable(start);
   }

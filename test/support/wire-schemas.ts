@@ -132,6 +132,7 @@ const item = z.discriminatedUnion('type', [
   z.strictObject({
     id: z.string().regex(/^mcpl_/),
     type: z.literal('mcp_list_tools'),
+    status: z.enum(['in_progress', 'completed']),
     server_label: name,
     tools: z.array(
       z.strictObject({
@@ -220,9 +221,9 @@ const item = z.discriminatedUnion('type', [
       type: z.literal('exec'),
       command: z.array(text),
       env: z.record(z.string(), text),
-      timeout_ms: z.number().nullable(),
-      user: text.nullable(),
-      working_directory: text.nullable(),
+      timeout_ms: z.number().optional(),
+      user: text.optional(),
+      working_directory: text.optional(),
     }),
   }),
   z.strictObject({

@@ -70,7 +70,7 @@ describe('a call that needs approval', () => {
       },
     ]);
     expect([shape(response)[0], response.status, ran, requested.length]).toEqual([
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'completed',
       [],
       1,
@@ -102,7 +102,7 @@ describe('a call that needs approval', () => {
     const script = [calls(['call_a', 'send', LETTER], ['call_b', 'read'], ['call_c', 'ask'], ['call_d', 'send'])];
     const { response, requested } = await played(options, script, { tools: [own] });
     expect(shape(response)).toEqual([
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'mcp_call read completed',
       'function_call ask completed',
       'mcp_approval_request send',
@@ -130,7 +130,7 @@ describe('a call that needs approval', () => {
       'data: [DONE]\n\n',
     ].join('');
     const { response, notes } = await played(options, [{ body }]);
-    expect([shape(response), response.status, ran]).toEqual([['mcp_list_tools'], 'incomplete', []]);
+    expect([shape(response), response.status, ran]).toEqual([['mcp_list_tools completed'], 'incomplete', []]);
     expect(notes).toContainEqual({
       code: 'call_dropped',
       message: "The model called 'send', which needs approval, and was cut off.",
@@ -214,7 +214,7 @@ describe('an approval', () => {
     await withTools(options, async (app) => {
       const { request } = await askToSend(app, { store: false });
       const { response } = await answered(app, { store: false, input: [answerTo(request)] }, true);
-      expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_call send completed', 'message completed']);
+      expect(shape(response)).toEqual(['mcp_list_tools completed', 'mcp_call send completed', 'message completed']);
     });
   });
 

@@ -40,7 +40,12 @@ describe('a turn with calls of both', () => {
       ran: [...new Set(toolCalls.map(({ name }) => name))],
     }).toEqual({
       status: 'completed',
-      items: ['mcp_list_tools', 'mcp_call read completed', 'function_call ask completed', 'mcp_call write completed'],
+      items: [
+        'mcp_list_tools completed',
+        'mcp_call read completed',
+        'function_call ask completed',
+        'mcp_call write completed',
+      ],
       reported: ['files ran read.', '{"q":1}', 'files ran write.'],
       models: 1,
       ran: ['read', 'write'],
@@ -55,14 +60,18 @@ describe('a turn with calls of both', () => {
   it('[T-04] may begin with the client’s call', async () => {
     const script = [calls(['call_a', 'ask'], ['call_r', 'read'])];
     const { response } = await played(OPTIONS, script, { tools: [ASK] });
-    expect(shape(response)).toEqual(['function_call ask completed', 'mcp_list_tools', 'mcp_call read completed']);
+    expect(shape(response)).toEqual([
+      'function_call ask completed',
+      'mcp_list_tools completed',
+      'mcp_call read completed',
+    ]);
   });
 
   it('[T-04] may come after rounds of the server’s own', async () => {
     const script = [calls(['call_r', 'read']), calls(['call_w', 'write'], ['call_a', 'ask'])];
     const { response } = await played(OPTIONS, script, { tools: [ASK] });
     expect(shape(response)).toEqual([
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'mcp_call read completed',
       'mcp_call write completed',
       'function_call ask completed',

@@ -45,7 +45,11 @@ describe('a model server that fails in a later round', () => {
         items: shape(response),
         code: response.error?.reason,
         ending: typesOf(events).slice(-2),
-      }).toEqual({ items: ['mcp_list_tools', 'mcp_call read completed', ...more], code, ending: ['error', 'failed'] });
+      }).toEqual({
+        items: ['mcp_list_tools completed', 'mcp_call read completed', ...more],
+        code,
+        ending: ['error', 'failed'],
+      });
     },
   );
 
@@ -70,7 +74,7 @@ describe('a model server that fails in a later round', () => {
     }));
     // One call in each of the three answers: the half one never ran.
     expect([shape(response), toolCalls]).toEqual([
-      ['mcp_list_tools', 'mcp_call read completed', 'mcp_call read incomplete'],
+      ['mcp_list_tools completed', 'mcp_call read completed', 'mcp_call read incomplete'],
       3,
     ]);
   });
@@ -90,7 +94,7 @@ describe('a model server that fails in a later round', () => {
       fake.reply(READ, busy, says('Done.'));
       const { response } = await streamOf(url);
       expect([shape(response), fake.requests.length]).toEqual([
-        ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
+        ['mcp_list_tools completed', 'mcp_call read completed', 'message completed'],
         3,
       ]);
     });
@@ -103,7 +107,7 @@ describe('a model server that does not stream', () => {
     const script = [{ body: chatCompletion({ tool_calls: [call] }) }, { body: chatCompletion('Done.') }];
     const { response } = await played(OPTIONS, script);
     expect([shape(response), response.output.slice(0, 2).map(reported)[1], response.usage?.total_tokens]).toEqual([
-      ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
+      ['mcp_list_tools completed', 'mcp_call read completed', 'message completed'],
       'files ran read.',
       42,
     ]);
@@ -140,7 +144,7 @@ describe('a turn that is ended while a tool runs', () => {
   }
 
   const failed = (code: string) => ({
-    items: ['mcp_list_tools', 'mcp_call read incomplete'],
+    items: ['mcp_list_tools completed', 'mcp_call read incomplete'],
     code,
     ending: ['output_item.done', 'error', 'failed'],
     aborted: true,
@@ -162,7 +166,7 @@ describe('a store that fails', () => {
     const store = { ...memoryStore(), put: () => Promise.reject(new Error('disk full')) };
     const { response } = await withTools({ ...OPTIONS, store }, (app) => playFailure(app, [READ, says('Done.')]));
     expect([shape(response), response.error?.reason]).toEqual([
-      ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
+      ['mcp_list_tools completed', 'mcp_call read completed', 'message completed'],
       'store_error',
     ]);
   });

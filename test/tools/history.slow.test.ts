@@ -190,7 +190,7 @@ describe('the list of a server’s tools', () => {
       const script = [calls(['a', 'look_up', '{"q":1}']), calls(['b', 'look_up', '{"q":2}']), says('Done.')];
       const { response } = await play(app, script);
       expect(shape(response)).toEqual([
-        'mcp_list_tools',
+        'mcp_list_tools completed',
         'mcp_call look.up completed',
         'mcp_call look.up completed',
         'message completed',

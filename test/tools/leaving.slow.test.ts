@@ -170,7 +170,7 @@ describe('a tool that runs long', () => {
       answer('Here I am.');
       expect([shape(quick.response), shape((await slow).response)]).toEqual([
         ['message completed'],
-        ['mcp_list_tools', 'mcp_call wait completed', 'message completed'],
+        ['mcp_list_tools completed', 'mcp_call wait completed', 'message completed'],
       ]);
     });
   });

@@ -124,7 +124,7 @@ describe('max_tool_calls', () => {
     expect([response.status, ...shape(response)]).toEqual([
       'completed',
       'function_call ask completed',
-      'mcp_list_tools',
+      'mcp_list_tools completed',
       'mcp_call count completed',
       'function_call ask completed',
     ]);

@@ -70,6 +70,7 @@ describe('one call of a tool', () => {
       {
         id: `mcpl_${seed}0000`,
         type: 'mcp_list_tools',
+        status: 'completed',
         server_label: 'functions',
         tools: [
           { name: 'weather', description: 'Tells the weather.', input_schema: SCHEMA },
@@ -140,7 +141,7 @@ describe('one call of a tool', () => {
     const stopped = calls(['call_a', 'now']);
     const round = { body: String(stopped.body).replace('"finish_reason":"tool_calls"', '"finish_reason":"stop"') };
     const { response } = await played(OPTIONS, [round, says('Noon.')]);
-    expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_call now completed', 'message completed']);
+    expect(shape(response)).toEqual(['mcp_list_tools completed', 'mcp_call now completed', 'message completed']);
   });
 
   it('[P-02, S-08, P-03] keeps the thoughts and words before it, for the client and for the model', async () => {
@@ -154,7 +155,13 @@ describe('one call of a tool', () => {
     const { response, requested } = await played(OPTIONS, [round, says('It is sunny.')]);
     const call = { id: 'call_a', type: 'function', function: { name: 'weather', arguments: ROME } };
     expect([shape(response), requested[1] && sinceUser(requested[1])]).toEqual([
-      ['reasoning completed', 'message completed', 'mcp_list_tools', 'mcp_call weather completed', 'message completed'],
+      [
+        'reasoning completed',
+        'message completed',
+        'mcp_list_tools completed',
+        'mcp_call weather completed',
+        'message completed',
+      ],
       [
         {
           role: 'assistant',
@@ -215,9 +222,9 @@ describe('several rounds', () => {
     const { response, requested } = await played({ tools }, script);
     expect([shape(response), requested[1]?.messages.map(({ role }) => role)]).toEqual([
       [
-        'mcp_list_tools',
+        'mcp_list_tools completed',
         'mcp_call read completed',
-        'mcp_list_tools',
+        'mcp_list_tools completed',
         'mcp_call send completed',
         'mcp_call read completed',
         'message completed',
@@ -474,7 +481,7 @@ describe('a model that is cut off', () => {
     ].join(''),
   });
 
-  const FAILED = ['mcp_list_tools', 'mcp_call now failed', 'message incomplete'];
+  const FAILED = ['mcp_list_tools completed', 'mcp_call now failed', 'message incomplete'];
 
   it.each([
     ['mcp_call', 'length', 'max_output_tokens', FAILED],
@@ -519,7 +526,7 @@ describe('a model that is cut off', () => {
     };
     const { response, toolCalls } = await played(OPTIONS, [round]);
     expect({ shape: shape(response), reason: response.incomplete_details, toolCalls }).toEqual({
-      shape: ['mcp_list_tools', 'mcp_call weather incomplete'],
+      shape: ['mcp_list_tools completed', 'mcp_call weather incomplete'],
       reason: { reason: 'max_output_tokens' },
       toolCalls: [],
     });

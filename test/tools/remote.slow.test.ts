@@ -64,7 +64,7 @@ describe('a server by its URL', () => {
     const { remoteMcp } = fakeRemote();
     await withTools({ remoteMcp }, async (app) => {
       const first = await play(app, [says('Hi.')], { tools: [trusted()] });
-      expect(shape(first.response)).toEqual(['mcp_list_tools', 'message completed']);
+      expect(shape(first.response)).toEqual(['mcp_list_tools completed', 'message completed']);
       const again = await play(app, [says('Hi.')], { tools: [trusted()], previous_response_id: first.response.id });
       expect(shape(again.response)).toEqual(['message completed']);
     });
@@ -210,7 +210,7 @@ describe('a server by its URL', () => {
     await withTools({ remoteMcp }, async (app) => {
       app.fake.reply(calls(['call_a', 'write', '{"x":1}']));
       const { response } = await streamOf(app.url, { tools });
-      expect([shape(response), ran]).toEqual([['mcp_list_tools', 'mcp_approval_request write'], []]);
+      expect([shape(response), ran]).toEqual([['mcp_list_tools completed', 'mcp_approval_request write'], []]);
       const body = { previous_response_id: response.id, input: [answerTo(requestIn(response))] };
       const next = await answered(app, body, true);
       expect([shape(next.response), ran]).toEqual([
@@ -370,7 +370,7 @@ describe('a server by the label of one of the host’s', () => {
     expect([offered(requested[0]), notes, shape(response)]).toEqual([
       ['read', 'search'],
       [],
-      ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
+      ['mcp_list_tools completed', 'mcp_call read completed', 'message completed'],
     ]);
   });
 
@@ -379,7 +379,7 @@ describe('a server by the label of one of the host’s', () => {
     const { response } = await played(options, [calls(['call_a', 'write'])], {
       tools: [entry('files', undefined, { require_approval: 'never' })],
     });
-    expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_approval_request write']);
+    expect(shape(response)).toEqual(['mcp_list_tools completed', 'mcp_approval_request write']);
   });
 
   it('[T-09] is distinguished from one that only has its label, by the URL that the host’s policy receives', async () => {

@@ -73,7 +73,7 @@ describe('deferred tools', () => {
       shape: [
         'tool_search_call completed',
         'tool_search_output completed',
-        'mcp_list_tools',
+        'mcp_list_tools completed',
         'mcp_call page.read completed',
         'message completed',
       ],

@@ -174,14 +174,14 @@ describe('the whole of an event', () => {
     });
   });
 
-  it('[B-23, T-03] is as follows for a list of tools', () => {
+  it('[B-23, T-03] [K-09] is as follows for a list of tools', () => {
     const item = { id: `mcpl_${SEED}0000`, type: 'mcp_list_tools', server_label: 'files' };
     const place = { index: 0, itemId: item.id };
     expect(wholeTurn([listed('files', LISTED), finish()]).slice(2, -1)).toEqual([
-      { type: 'item-start', sequence: 2, index: 0, item: { ...item, tools: [] } },
+      { type: 'item-start', sequence: 2, index: 0, item: { ...item, status: 'in_progress', tools: [] } },
       { type: 'list-progress', sequence: 3, ...place },
       { type: 'list-end', sequence: 4, ...place },
-      { type: 'item-end', sequence: 5, index: 0, item: { ...item, tools: [LISTED] } },
+      { type: 'item-end', sequence: 5, index: 0, item: { ...item, status: 'completed', tools: [LISTED] } },
     ]);
   });
 

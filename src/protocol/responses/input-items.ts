@@ -18,6 +18,13 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   local_shell_call_output: 'lsho',
   apply_patch_call: 'apc',
   apply_patch_call_output: 'apco',
+  mcp_call: 'mcp',
+  mcp_list_tools: 'mcpl',
+  mcp_approval_request: 'mcpr',
+  code_interpreter_call: 'ci',
+  web_search_call: 'ws',
+  file_search_call: 'fs',
+  image_generation_call: 'ig',
   tool_search_call: 'tsc',
   tool_search_output: 'tso',
 };

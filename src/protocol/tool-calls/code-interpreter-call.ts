@@ -22,7 +22,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
       ).nullish(),
     }),
   ),
-  itemSchema: lazily((z) => z.object({ id: z.string().min(1), code: kinds().optionalText })),
+  itemSchema: lazily((z) => z.object({ id: kinds().optionalText, code: kinds().optionalText })),
   idPrefix: 'ci',
   runBy: 'server',
   field: 'code',

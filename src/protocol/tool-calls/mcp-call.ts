@@ -11,7 +11,7 @@ import { modelSafe } from './tool-names.ts';
 /** `mcp_call` */
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {
   type: 'mcp_call',
-  itemSchema: lazily((z) => z.object({ id: z.string().min(1), name: kinds().text, arguments: kinds().text })),
+  itemSchema: lazily((z) => z.object({ id: kinds().optionalText, name: kinds().text, arguments: kinds().text })),
   idPrefix: 'mcp',
   runBy: 'server',
   field: 'arguments',

@@ -99,13 +99,15 @@ function programItem(
   status: LocalShellCallItem['status'],
 ): LocalShellCallItem {
   const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text) ?? {};
+  const timeoutMs = positiveIn(timeout);
+  // Clients refuse nulls here, though not in the action of a `shell_call`: OpenAI leaves out what the model did not say.
   const action = {
     type: 'exec' as const,
     command: typeof command === 'string' ? ['bash', '-lc', command] : textsIn(command),
     env: textPairsIn(env),
-    timeout_ms: positiveIn(timeout),
-    user: typeof user === 'string' ? user : null,
-    working_directory: typeof directory === 'string' ? directory : null,
+    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    ...(typeof user === 'string' ? { user } : {}),
+    ...(typeof directory === 'string' ? { working_directory: directory } : {}),
   };
   return { id, type: 'local_shell_call', status, call_id: callId, action };
 }
