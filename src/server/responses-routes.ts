@@ -24,7 +24,7 @@ import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/e
 import { answered, type Handler } from '../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { page } from '../ports/endpoints/item-pages.ts';
-import { modelsEndpoint } from '../ports/endpoints/models.ts';
+import { modelRoutes } from '../ports/endpoints/models.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -61,7 +61,7 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
       path: '/responses/:id/submit_tool_outputs',
       endpoint: on((request) => endpoints.submit(request)),
     },
-    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    ...modelRoutes(settings),
   ];
   return { routes, running: () => endpoints.running, drain: (options) => endpoints.drain(options) };
 }

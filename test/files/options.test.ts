@@ -69,3 +69,23 @@ describe('filesRouter', () => {
     expect(String(faults[0])).toContain('mount filesRouter before it');
   });
 });
+
+it('[K-07] answers a client of Anthropic’s that its Files API is not here, in its own words', async () => {
+  const { url, close } = await listening(express().use('/v1', filesRouter({ files: memoryFiles() })));
+  const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'files-api-2025-04-14' };
+  for (const [method, path] of [
+    ['GET', '/files'],
+    ['POST', '/files'],
+    ['GET', '/files/file_1'],
+    ['GET', '/files/file_1/content'],
+    ['DELETE', '/files/file_1'],
+  ]) {
+    const answer = await fetch(`${url}/v1${path}`, { method: String(method), headers });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      404,
+      { type: 'error', error: { type: 'not_found_error' }, request_id: expect.any(String) },
+    ]);
+  }
+  expect((await fetch(`${url}/v1/files`)).status).toBe(200);
+  await close();
+});

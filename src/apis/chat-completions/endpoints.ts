@@ -1,7 +1,7 @@
 /** The routes of the Chat Completions API, for any framework. */
 import { activity } from '../../ports/endpoints/activity.ts';
 import { answered } from '../../ports/endpoints/endpoint.ts';
-import { modelsEndpoint } from '../../ports/endpoints/models.ts';
+import { modelRoutes } from '../../ports/endpoints/models.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
@@ -11,10 +11,7 @@ export function chatRoutes(settings: ChatSettings): ApiRoutes {
   const turns = activity(settings.limits);
   const create = answered((request) => createChatCompletion(request, settings, turns), settings);
   return {
-    routes: [
-      { method: 'POST', path: '/chat/completions', endpoint: create },
-      { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
-    ],
+    routes: [{ method: 'POST', path: '/chat/completions', endpoint: create }, ...modelRoutes(settings)],
     running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
     drain: (options) => turns.drain(options),
   };

@@ -1,6 +1,7 @@
 /** The endpoints of the Files API as functions from a request to a reply, for any framework. */
-import { answered, type EndpointSettings, reportError } from '../../ports/endpoints/endpoint.ts';
+import { answered, type EndpointSettings, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { notForAnthropic } from '../../ports/endpoints/models.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
@@ -29,21 +30,13 @@ interface FilesSettings extends EndpointSettings {
 /** The routes over these settings. */
 export function fileRoutes(settings: FilesSettings): readonly Route[] {
   const endpoints = new FilesEndpoints(settings);
+  const on = (handler: Handler) => notForAnthropic(answered(handler, settings), settings);
   return [
-    {
-      method: 'POST',
-      path: '/files',
-      endpoint: answered((request) => endpoints.create(request), settings),
-      readsBytes: true,
-    },
-    { method: 'GET', path: '/files', endpoint: answered((request) => endpoints.list(request), settings) },
-    { method: 'GET', path: '/files/:id', endpoint: answered((request) => endpoints.retrieve(request), settings) },
-    {
-      method: 'GET',
-      path: '/files/:id/content',
-      endpoint: answered((request) => endpoints.content(request), settings),
-    },
-    { method: 'DELETE', path: '/files/:id', endpoint: answered((request) => endpoints.remove(request), settings) },
+    { method: 'POST', path: '/files', endpoint: on((request) => endpoints.create(request)), readsBytes: true },
+    { method: 'GET', path: '/files', endpoint: on((request) => endpoints.list(request)) },
+    { method: 'GET', path: '/files/:id', endpoint: on((request) => endpoints.retrieve(request)) },
+    { method: 'GET', path: '/files/:id/content', endpoint: on((request) => endpoints.content(request)) },
+    { method: 'DELETE', path: '/files/:id', endpoint: on((request) => endpoints.remove(request)) },
   ];
 }
 

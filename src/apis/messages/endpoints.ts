@@ -2,7 +2,7 @@
 import { type Activity, activity } from '../../ports/endpoints/activity.ts';
 import { answered, type Handler, passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { ANTHROPIC, modelEndpoint, modelsEndpoint } from '../../ports/endpoints/models.ts';
+import { ANTHROPIC, modelRoutes } from '../../ports/endpoints/models.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
@@ -25,8 +25,7 @@ export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
         path: '/messages/count_tokens',
         endpoint: on((request) => countMessageTokens(request, settings, turns)),
       },
-      { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
-      { method: 'GET', path: '/models/:id', endpoint: modelEndpoint(settings) },
+      ...modelRoutes(settings),
     ],
     running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
     drain: (options) => turns.drain(options),

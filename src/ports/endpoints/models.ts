@@ -8,8 +8,9 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { jsonReply } from '../../protocol/reply.ts';
 import type { Limits } from '../limits.ts';
 import type { Upstream } from '../upstream.ts';
-import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders } from './endpoint.ts';
+import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders, refusal } from './endpoint.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
+import type { Route } from './routes.ts';
 
 interface ModelsSettings extends EndpointSettings {
   readonly upstream: Upstream;
@@ -19,8 +20,19 @@ interface ModelsSettings extends EndpointSettings {
 /** How Anthropic's clients read errors. */
 export const ANTHROPIC: Envelope = { error: anthropicError, idHeader: 'request-id' };
 
+/** The routes of the models. */
+export function modelRoutes(settings: ModelsSettings): readonly Route[] {
+  const model = modelEndpoint(settings);
+  return [
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    { method: 'GET', path: '/models/:id', endpoint: model },
+    // Some clients do not encode the slash in a name such as `org/model`.
+    { method: 'GET', path: '/models/:owner/:id', endpoint: model },
+  ];
+}
+
 /** `GET /models`: most clients read `data`, Codex reads `models` and `slug`, Anthropic's have a list of their own. */
-export function modelsEndpoint(settings: ModelsSettings): Endpoint {
+function modelsEndpoint(settings: ModelsSettings): Endpoint {
   return answered(async (request) => {
     const models = await modelsOf(request, settings);
     return jsonReply(speaksAnthropic(request) ? anthropicModels(models) : openaiModels(models));
@@ -28,14 +40,26 @@ export function modelsEndpoint(settings: ModelsSettings): Endpoint {
 }
 
 /** `GET /models/:id`. */
-export function modelEndpoint(settings: ModelsSettings): Endpoint {
+function modelEndpoint(settings: ModelsSettings): Endpoint {
   return answered(async (request) => {
-    const { id } = request.params;
+    const { owner, id: name = '' } = request.params;
+    const id = owner === undefined ? name : `${owner}/${name}`;
     const model = (await modelsOf(request, settings)).find((each) => each.id === id);
     if (!model) throw new ApiError('not_found', `The model ${quotedId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
   }, inClientsEnvelope(settings));
 }
+
+/**
+ * The endpoint for OpenAI's clients alone: Anthropic's have an API at the same path that is not served, and read in
+ * their own words that it is not.
+ */
+export function notForAnthropic(endpoint: Endpoint, settings: EndpointSettings): Endpoint {
+  const refused = refusal(new ApiError('not_found', NOT_SERVED), { ...settings, envelopeOf: () => ANTHROPIC });
+  return (request) => (speaksAnthropic(request) ? refused(request) : endpoint(request));
+}
+
+const NOT_SERVED = "This server does not serve Anthropic's Files API.";
 
 /** All of Anthropic's clients send this header, and no other. */
 function speaksAnthropic({ headers }: EndpointRequest): boolean {
