@@ -15,6 +15,8 @@ export interface ServerProtocol {
 export interface ProvidedTool extends ToolDefinition {
   /** The tool's group, such as an MCP server; shown to clients as `server_label`. */
   readonly server: string;
+  /** What the group is for, which a search for deferred tools reads and shows. */
+  readonly serverDescription?: string | undefined;
   /** The type of tool by which a request enables it, such as `code_interpreter`; other requests are not offered it. */
   readonly requestedBy?: string | undefined;
   /** JSON Schema of the result's structured content; the provider checks it. */

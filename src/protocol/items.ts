@@ -279,6 +279,8 @@ export interface FoundTool {
   /** The model's name for it. */
   readonly modelName: string;
   readonly server: string;
+  /** What the client says of its namespace. */
+  readonly serverDescription?: string;
   readonly tool: ListedTool;
   /** Its own definition, if the client brought it. */
   readonly own?: Readonly<Record<string, unknown>>;

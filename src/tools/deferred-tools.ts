@@ -103,11 +103,16 @@ const QUERY = {
 };
 
 /** A deferred tool of the client, which the search finds beside those of servers. */
-export function deferredOfClient(tool: ToolDefinition, own: JsonObject, namespace = ''): ToolsetEntry {
+export function deferredOfClient(
+  tool: ToolDefinition,
+  own: JsonObject,
+  namespace = '',
+  serverDescription: string | undefined = undefined,
+): ToolsetEntry {
   return {
     provider: NO_PROVIDER,
     own,
-    tool: { ...tool, name: plainTextOf(own.name), server: namespace, deferred: true },
+    tool: { ...tool, name: plainTextOf(own.name), server: namespace, serverDescription, deferred: true },
   };
 }
 
@@ -131,6 +136,7 @@ export function searchOf(tools: readonly Named[]): ToolsetEntry {
       const found = findTools(entries, words, most).map(({ tool, ...entry }) => ({
         ...entry,
         server: tool.server,
+        ...(tool.serverDescription === undefined ? {} : { serverDescription: tool.serverDescription }),
         tool: listedTool(tool),
       }));
       return resultOf(fitting(found, maxBytes));
@@ -138,14 +144,19 @@ export function searchOf(tools: readonly Named[]): ToolsetEntry {
   };
 }
 
-/** Server labels in the description; a request may name thousands. */
+/** Server labels in the description, and characters of what is said of each; a request may name thousands. */
 const MOST_LABELS = 32;
+const MAX_ABOUT = 400;
 
 function descriptionOf(tools: readonly Named[]): string {
   const labels = [...new Set(tools.map(([, { tool }]) => tool.server || "the user's own"))];
   const more = labels.length > MOST_LABELS ? ', …' : '';
   const shown = `${labels.slice(0, MOST_LABELS).join(', ')}${more}`;
-  return `Finds tools that are not listed here: ${tools.length} more, of ${shown}. Tools that it finds can be called in the next step. Search before you say that something cannot be done.`;
+  const about = new Map(tools.map(([, { tool }]) => [tool.server, tool.serverDescription]));
+  const lines = labels
+    .slice(0, MOST_LABELS)
+    .flatMap((label) => (about.get(label) ? [`\n- ${label}: ${about.get(label)?.slice(0, MAX_ABOUT)}`] : []));
+  return `Finds tools that are not listed here: ${tools.length} more, of ${shown}. Tools that it finds can be called in the next step. Search before you say that something cannot be done.${lines.join('')}`;
 }
 
 function refused(reason: string): ToolCallResult {
@@ -187,7 +198,8 @@ export function knownTools(conversation: readonly Item[], toolset: Toolset): Rea
     for (const { server, name } of mentioned(conversation[index])) {
       // Most conversations name none of thousands.
       names ??= deferredNames(toolset);
-      const modelName = names.get(server === undefined ? name : ownName(server, name));
+      const isAlone = server === undefined || (server === name && !names.has(ownName(server, name)));
+      const modelName = names.get(isAlone ? name : ownName(server, name));
       if (modelName !== undefined) known.add(modelName);
       if (known.size === MOST_DIRECT) return known;
     }

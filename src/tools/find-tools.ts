@@ -17,6 +17,8 @@ const LEAST_SHARE = 0.25;
 interface Searchable {
   readonly name: string;
   readonly server: string;
+  /** What is said of its server. */
+  readonly about: string;
   readonly description: string;
 }
 
@@ -52,10 +54,11 @@ export function findTools<Entry extends { readonly tool: ProvidedTool }>(
     .map(({ entry }) => entry);
 }
 
-function levelOf({ name, server, description }: Searchable, start: string, whole: string): number {
+function levelOf({ name, server, about, description }: Searchable, start: string, whole: string): number {
   const inName = level(name, { start, whole }, [SCORES.nameStart, SCORES.name]);
   const inDescription = level(description, { start, whole }, [SCORES.descriptionStart, SCORES.description]);
-  return inName + inDescription + (server.includes(whole) ? SCORES.server : 0);
+  const inAbout = level(about, { start, whole }, [SCORES.descriptionStart, SCORES.description]);
+  return inName + inDescription + inAbout + (server.includes(whole) ? SCORES.server : 0);
 }
 
 interface Word {
@@ -71,10 +74,11 @@ function level(text: string, { start, whole }: Word, [some, all]: readonly [some
 function searchable(tool: ProvidedTool): Searchable {
   const found = known.get(tool);
   if (found) return found;
-  const { name, server, description = '' } = tool;
+  const { name, server, serverDescription = '', description = '' } = tool;
   const made = {
     name: spaced(name),
     server: spaced(server),
+    about: spaced(serverDescription.slice(0, DESCRIPTION_CHARACTERS)),
     description: spaced(description.slice(0, DESCRIPTION_CHARACTERS)),
   };
   known.set(tool, made);

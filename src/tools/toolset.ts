@@ -7,7 +7,7 @@ import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf, thrownText } from '../protocol/record.ts';
-import type { ModelNames } from '../protocol/tool-calls/kind.ts';
+import type { ModelNames, ToolForm } from '../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
 import { foundText, isSearchOutput, TOOL_SEARCH } from '../protocol/tool-calls/tool-search-call.ts';
@@ -233,14 +233,21 @@ export function serversNamed(toolset: Toolset): ReadonlySet<string> {
   return new Set([...toolset.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
 }
 
+const NO_FORMS: ReadonlyMap<string, ToolForm> = new Map();
+
 /**
- * The conversation as the model receives it: the calls of server-run tools under their current names, and without
+ * The conversation as the model receives it: the calls of server-run tools under their current names, those of the client
+ * with the namespaces that `forms` has, and without
  * unanswered ones, since the client cannot answer them.
  */
-export function forModel(items: readonly Item[], toolset: Toolset): readonly Item[] {
+export function forModel(
+  items: readonly Item[],
+  toolset: Toolset,
+  forms: ReadonlyMap<string, ToolForm> = NO_FORMS,
+): readonly Item[] {
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
-  return answered.some(isReadable) ? withModelNames(withDenials(answered), toolset) : answered;
+  return answered.some(isReadable) ? withModelNames(withDenials(answered), toolset, forms) : answered;
 }
 
 /** A call that the user denied counts as failed; other approval items are kept, or carry no content. */
@@ -270,7 +277,12 @@ function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly I
   );
 }
 
-function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item[] {
+function withModelNames(
+  items: readonly Item[],
+  toolset: Toolset,
+  forms: ReadonlyMap<string, ToolForm>,
+): readonly Item[] {
+  const namespaces = new Set([...forms.values()].map(({ namespace }) => namespace));
   const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   // Reversed, so that the first of a type wins. A lookup, not a search: a history may have any number of such calls.
   const serving = new Map([...toolset].toReversed().map(([name, { tool }]) => [tool.requestedBy, name]));
@@ -281,7 +293,12 @@ function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item
   return items.map((item) => {
     const { namespace, name } = item;
     if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
-    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
+    if (typeof namespace === 'string') {
+      // Of another namespace the model knows nothing: a tool that a search found names itself as its namespace.
+      const own = plainTextOf(name);
+      const alone = item.type === 'custom_tool_call' ? modelSafe(own) : own;
+      return { ...item, name: namespaces.has(namespace) ? namespacedName(namespace, own) : alone };
+    }
     const kind = writtenKind(item);
     const modelName = kind?.modelName?.(item, known);
     if (modelName === undefined) return item;

@@ -52,6 +52,7 @@ function shownCall(call: OpenToolCall): ShownCall {
 
 /** The client's name for the tool. */
 export function clientTool({ name, form }: OpenToolCall): { readonly name: string; readonly namespace?: string } {
+  if (form?.isFound) return { name: form.name, namespace: form.name };
   if (form?.namespace === undefined) return { name: form?.name ?? name };
   return { name: form.name, namespace: form.namespace };
 }

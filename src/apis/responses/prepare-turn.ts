@@ -199,7 +199,7 @@ function describe(prepared: PreparedRequest, { resumed, isLogged = false }: Turn
 }
 
 function resumedTurn(state: TurnState, { opened }: ProviderStates, toolset: Toolset): ResumedTurn {
-  return { state, modelView: (output) => opened(forModel(output, toolset)) };
+  return { state, modelView: (output) => opened(forModel(output, toolset, state.plan.forms)) };
 }
 
 /** Calls that ran when their process was lost do not run again. */

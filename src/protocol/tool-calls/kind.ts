@@ -148,4 +148,6 @@ export interface ToolForm {
   readonly kind: 'function' | 'custom' | 'shell' | 'local_shell' | 'apply_patch' | 'tool_search';
   readonly name: string;
   readonly namespace?: string;
+  /** Whether a search found it outside of any namespace: its calls name itself as their namespace, as OpenAI's do. */
+  readonly isFound?: boolean;
 }

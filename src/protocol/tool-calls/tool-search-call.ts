@@ -79,7 +79,7 @@ export function namespacesOf(found: readonly FoundTool[]): readonly JsonObject[]
     const list = server === '' ? shown : (byServer.get(server) ?? []);
     if (list.length === 0 && list !== shown) {
       byServer.set(server, list);
-      const description = `Tools of the ${own ? 'namespace' : 'server'} '${server}'.`;
+      const description = each.serverDescription ?? `Tools of the ${own ? 'namespace' : 'server'} '${server}'.`;
       shown.push({ type: 'namespace', name: server, description, tools: list });
     }
     list.push(own ?? shownTool(each));

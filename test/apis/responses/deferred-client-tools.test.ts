@@ -45,7 +45,7 @@ function offered(): readonly unknown[] {
 }
 
 describe('a deferred tool of the client', () => {
-  it('[X-13] is found by this server’s search, and called in the next step', async () => {
+  it('[X-13] [K-01] is found by this server’s search, and called in the next step, with itself as namespace', async () => {
     app.upstream.reply(calling('tool_search', { query: 'weather' }), calling('get_weather', { city: 'Oslo' }));
     const tools = [{ type: 'tool_search' }, WEATHER, MAIL, ADD];
     const { response } = await askForStream(app.url, { tools });
@@ -68,6 +68,7 @@ describe('a deferred tool of the client', () => {
           status: 'completed',
           call_id: 'call_get_weather',
           name: 'get_weather',
+          namespace: 'get_weather',
           arguments: '{"city":"Oslo"}',
         },
       ],
@@ -83,7 +84,7 @@ describe('a deferred tool of the client', () => {
     const [, found, call] = body.output;
     expect([offered(), found?.tools, call?.namespace]).toEqual([
       [['tool_search'], ['tool_search', 'mail__send'], ['mail__send', 'tool_search']],
-      [{ type: 'namespace', name: 'mail', description: "Tools of the namespace 'mail'.", tools: [SEND] }],
+      [{ type: 'namespace', name: 'mail', description: 'Mail.', tools: [SEND] }],
       'mail',
     ]);
   });
@@ -169,5 +170,81 @@ describe('a deferred tool of the client', () => {
     const allowed = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'namespace', name: 'none' }] };
     await app.create({ input: 'Go.', tools: [{ type: 'tool_search' }, WEATHER, MAIL], tool_choice: allowed });
     expect(offered()).toEqual([undefined]);
+  });
+});
+
+/** The calls that the model was shown last, by its names for them. */
+function callsSent(): readonly unknown[] {
+  return app
+    .requested()
+    .messages.flatMap(({ tool_calls: calls = [] }) => calls as readonly { readonly function: JsonObject }[])
+    .map(({ function: made }) => made.name);
+}
+
+const answeredCall = (name: string, namespace: string) => [
+  { type: 'function_call', call_id: `call_${name}`, name, namespace, arguments: '{}' },
+  { type: 'function_call_output', call_id: `call_${name}`, output: 'Done.' },
+];
+
+describe('a call with a namespace in the input', () => {
+  it('[K-01] of a found tool is shown to the model by the name under which it is offered, which stays on offer', async () => {
+    for (const search of [{ type: 'tool_search' }, CLIENTS]) {
+      const found = {
+        type: 'tool_search_output',
+        call_id: search === CLIENTS ? 'call_search' : null,
+        execution: search === CLIENTS ? 'client' : 'server',
+        tools: [WEATHER],
+      };
+      const searched = { type: 'tool_search_call', call_id: found.call_id, execution: found.execution, arguments: {} };
+      const input = [{ role: 'user', content: 'Go.' }, searched, found, ...answeredCall('get_weather', 'get_weather')];
+      expect((await app.create({ input, tools: [search, WEATHER, ADD] })).status).toBe(200);
+      expect(callsSent()).toEqual(['tool_search', 'get_weather']);
+      expect(offered().at(-1)).toContain('get_weather');
+    }
+  });
+
+  it('[K-01] of a found tool that the client’s search brought names itself as namespace when it is called', async () => {
+    app.upstream.reply(calling('get_weather', {}));
+    const search = { type: 'tool_search_call', call_id: 'c', execution: 'client', arguments: {} };
+    const found = { type: 'tool_search_output', call_id: 'c', execution: 'client', tools: [WEATHER] };
+    const input = [{ role: 'user', content: 'Go.' }, search, found];
+    const { body } = await app.create({ input, tools: [CLIENTS, ADD] });
+    expect(body.output).toMatchObject([{ type: 'function_call', name: 'get_weather', namespace: 'get_weather' }]);
+  });
+
+  it('[V-36] has its prefix only where the request has that namespace', async () => {
+    const input = [
+      { role: 'user', content: 'Go.' },
+      ...answeredCall('send', 'mail'),
+      ...answeredCall('add', 'gone'),
+      ...answeredCall('look', 'look'),
+    ];
+    await app.create({ input, tools: [MAIL, ADD] });
+    expect(callsSent()).toEqual(['mail__send', 'add', 'look']);
+    await app.create({ input, tools: [{ ...MAIL, name: 'look', tools: [{ ...SEND, name: 'look' }] }, ADD] });
+    expect(callsSent()).toEqual(['send', 'add', 'look__look']);
+  });
+
+  it('[K-01] may be forced by the name that its calls have', async () => {
+    const choice = { type: 'function', name: 'get_weather', namespace: 'get_weather' };
+    await app.create({ input: 'Go.', tools: [{ type: 'tool_search' }, WEATHER], tool_choice: choice });
+    expect(app.requested().tool_choice).toMatchObject({ function: { name: 'get_weather' } });
+  });
+});
+
+describe('the description of a namespace', () => {
+  it('[K-08] is shown to the model with the search, is searched, and comes back with what was found', async () => {
+    const LETTERS = { ...MAIL, name: 'post', description: 'Letters and parcels of the office.' };
+    app.upstream.reply(calling('tool_search', { query: 'parcels' }), ANSWER);
+    const { body } = await app.create({ input: 'Go.', tools: [{ type: 'tool_search' }, LETTERS, WEATHER] });
+    const [first] = app.upstream.requests;
+    expect(JSON.stringify(Object(first?.body).tools)).toContain('post: Letters and parcels of the office.');
+    expect(body.output[1]?.tools).toEqual([{ ...LETTERS, tools: [SEND] }]);
+  });
+
+  it('[K-08] is bounded in what the model reads', async () => {
+    const tools = [{ type: 'tool_search' }, { ...MAIL, description: 'x'.repeat(100_000) }];
+    await app.create({ input: 'Go.', tools });
+    expect(JSON.stringify(app.requested().tools).length).toBeLessThan(3000);
   });
 });

@@ -2,6 +2,7 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { FOUND } from '../../../protocol/responses/input-items.ts';
 import { isCalledByModels } from '../../../protocol/tool-calls/hosted-terms.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
@@ -13,6 +14,8 @@ export interface ClientTool {
   readonly form: ToolForm;
   /** The client's own definition of a tool that the model is not offered before it has found it. */
   readonly deferred?: JsonObject;
+  /** What the client says of the tool's namespace. */
+  readonly namespaceDescription?: string;
 }
 
 /** The tools by the model's name for them, and the types of those that this server cannot run. */
@@ -50,9 +53,13 @@ function isFound(earlier: ClientTool | undefined, tool: ClientTool): boolean {
   return earlier?.deferred !== undefined && tool.deferred === undefined;
 }
 
+/** Carries the description of a namespace with each of its tools, within this file. */
+const ABOUT_NAMESPACE = 'namespace_description';
+
 function unpacked(tool: JsonObject): readonly JsonObject[] {
   if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
-  return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name }));
+  const about = plainTextOf(tool.description);
+  return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name, [ABOUT_NAMESPACE]: about }));
 }
 
 /** The type as a note quotes it; tools in the input have not been validated. */
@@ -67,12 +74,24 @@ function clientTool(tool: JsonObject): ClientTool | undefined {
   if (functionFor) return withOwnType(type, functionFor(tool));
   // A middleware reads unvalidated tools.
   if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
-  const form: ToolForm = { kind: type, name, ...(namespace === undefined ? {} : { namespace }) };
+  const isFound = namespace === undefined && tool[FOUND] === true;
+  const form: ToolForm = {
+    kind: type,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(isFound ? { isFound } : {}),
+  };
+  const about = plainTextOf(tool[ABOUT_NAMESPACE]);
   const definition = form.kind === 'custom' ? freeform(form, tool) : callable(form, tool);
-  return { form, definition, ...(tool.defer_loading === true ? { deferred: ownDefinition(tool) } : {}) };
+  return {
+    form,
+    definition,
+    ...(tool.defer_loading === true ? { deferred: ownDefinition(tool) } : {}),
+    ...(about === '' ? {} : { namespaceDescription: about }),
+  };
 }
 
-function ownDefinition({ namespace: _, ...tool }: JsonObject): JsonObject {
+function ownDefinition({ namespace: _, [ABOUT_NAMESPACE]: __, ...tool }: JsonObject): JsonObject {
   return tool;
 }
 

@@ -74,7 +74,9 @@ export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) =
   );
   const own = [...known.values()].filter(({ definition: { name } }) => !ofClient.has(name) || found.has(name));
   const modelTools = [...own.map(({ definition }) => definition), ...definitions(offer.toolset, offer.known)];
-  const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
+  const formOf = (name: string, form: ToolForm) =>
+    ofClient.has(name) && form.namespace === undefined ? { ...form, isFound: true } : form;
+  const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, formOf(name, form)]));
   return {
     tools,
     forms,
@@ -97,8 +99,8 @@ function deferredOf(known: ReadonlyMap<string, ClientTool>, toolset: Toolset): T
   const search = known.get(TOOL_SEARCH)?.form.kind === 'tool_search' || toolset.get(TOOL_SEARCH)?.search;
   if (!search) return NO_TOOLS;
   return new Map(
-    [...known].flatMap(([name, { definition, form, deferred }]) =>
-      deferred ? [[name, deferredOfClient(definition, deferred, form.namespace)]] : [],
+    [...known].flatMap(([name, { definition, form, deferred, namespaceDescription }]) =>
+      deferred ? [[name, deferredOfClient(definition, deferred, form.namespace, namespaceDescription)]] : [],
     ),
   );
 }
@@ -168,7 +170,10 @@ function wordChoice(choice: string, callable: ReadonlySet<string>): ToolChoice |
 
 function namedChoice(choice: JsonObject, callable: ReadonlySet<string>): Pick<Settled, 'toolChoice' | 'named'> {
   const name = nameIn(choice);
-  const known = modelNameIn(choice);
+  const whole = modelNameIn(choice);
+  // A tool that a search found is named by its calls as its own namespace.
+  const isFolded = choice.namespace === name && !(whole !== undefined && callable.has(whole));
+  const known = isFolded ? modelNameIn({ ...choice, namespace: undefined }) : whole;
   if (known !== undefined && callable.has(known)) return { toolChoice: { name: known }, named: [known] };
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }

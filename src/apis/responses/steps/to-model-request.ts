@@ -35,7 +35,7 @@ export function toModelRequest(
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
-  const opened = states.opened(forModel(withDenied(items, answers), toolset));
+  const opened = states.opened(forModel(withDenied(items, answers), toolset, tools.forms));
   const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
   const isOffline = request.brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
