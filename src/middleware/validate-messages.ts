@@ -24,7 +24,8 @@ export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> 
 /**
  * Puts tool results in their place: removes duplicates and those without a call, fills in missing ones, moves each after
  * its call; replaces arguments that are not JSON by `{}`, removes nameless calls and empty messages, and merges
- * adjacent assistant messages. Throws a `TypeError` for a bad option.
+ * adjacent assistant messages. A result whose call may be in a conversation that the request only names is left alone,
+ * unless `loadHistory` stands before. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts
@@ -45,12 +46,12 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
   };
   const settings = middlewareSettings('validateMessages', options, checks);
   const { mode = 'repair', onRepair } = options;
-  const step = (field: string, repair: (list: readonly unknown[]) => Repaired<unknown>): Prepare =>
+  const step = (field: string, repair: (list: readonly unknown[], continues: boolean) => Repaired<unknown>): Prepare =>
     function repairStep(request) {
       const { body } = request;
       if (!isRecord(body) || !Array.isArray(body[field])) return request;
       const given: readonly unknown[] = body[field];
-      const repaired = repair(given);
+      const repaired = repair(given, Boolean(body.previous_response_id || body.conversation));
       const { list, repairs } = repaired;
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return request;

@@ -18,11 +18,14 @@ interface Slot {
   result: Entry | undefined;
 }
 
-/** The messages as model servers accept them, and the repairs that were made. */
-export function repairMessages(messages: readonly unknown[]): Repaired<unknown> {
+/**
+ * The messages as model servers accept them, and the repairs that were made. With `continues`, other messages stand
+ * before these, and a result whose call is not among these is left alone.
+ */
+export function repairMessages(messages: readonly unknown[], continues = false): Repaired<unknown> {
   const { repairs: all, found } = repairLog('messages');
   const known = readable(messages, found).map((entry) => withWholeCalls(entry, found));
-  const placed = answered(merged(known.filter(notEmpty(found)), found), found);
+  const placed = answered(merged(known.filter(notEmpty(found)), found), continues, found);
   // A removed result may have separated two messages.
   const entries = merged(placed, found);
   const repairs = all();
@@ -120,11 +123,12 @@ function parts(content: unknown): readonly unknown[] {
 }
 
 /** Each result directly after its call, and no other results. */
-function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
+function answered(entries: readonly Entry[], continues: boolean, found: Found): readonly Entry[] {
   const slots = openSlots();
   const list: (Entry | Slot)[] = [];
   for (const entry of entries) {
-    if (entry.message.role === 'tool') {
+    const { role, tool_call_id: id } = entry.message;
+    if (role === 'tool' && !(continues && !slots.find(id))) {
       takeResult(entry, slots, found);
       continue;
     }

@@ -14,11 +14,14 @@ interface Entry {
   output?: Entry;
 }
 
-/** The items as model servers accept them, and the repairs that were made. */
-export function repairInput(items: readonly unknown[]): Repaired<unknown> {
+/**
+ * The items as model servers accept them, and the repairs that were made. With `continues`, other items stand before
+ * these; where they or those of an `item_reference` may hold a call or its output, nothing is repaired.
+ */
+export function repairInput(items: readonly unknown[], continues = false): Repaired<unknown> {
   const { repairs: all, found } = repairLog('input');
   const entries = items.flatMap((item, index) => wholeEntry(item, index, found));
-  const placed = answered(entries, found);
+  const placed = answered(entries, unseenItems(items, continues), found);
   const repairs = all();
   const list = repairs.length === 0 ? items : placed.map(({ item }) => item);
   return { list, places: placed.map(({ index }) => index), repairs };
@@ -59,22 +62,49 @@ function isId(id: unknown): boolean {
   return typeof id === 'string' && id !== '';
 }
 
-function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
+/** Where items stand of which the list holds only an id, or nothing. */
+interface UnseenItems {
+  /** Indices in the client's list; those of items of the history are -1. */
+  readonly first: number;
+  readonly firstReference: number;
+  readonly lastReference: number;
+  /** The ids of outputs that may answer an unseen call. */
+  readonly outputs: Set<unknown>;
+}
+
+function unseenItems(items: readonly unknown[], continues: boolean): UnseenItems {
+  const at = items.findIndex(isReference);
+  const firstReference = at < 0 ? Number.POSITIVE_INFINITY : at;
+  const lastReference = items.findLastIndex(isReference);
+  return { first: continues ? -1 : firstReference, firstReference, lastReference, outputs: new Set() };
+}
+
+/** The type of a reference is optional. */
+function isReference(item: unknown): boolean {
+  if (!isRecord(item) || !isId(item.id)) return false;
+  return item.type === 'item_reference' || ((item.type ?? undefined) === undefined && item.role === undefined);
+}
+
+function answered(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
   const calls = openCalls(entries.filter(({ item }) => isCall(item)));
   const placed: Entry[] = [];
   for (const entry of entries) {
     if (isCall(entry.item)) calls.reach(entry);
-    if (!isCallOutput(entry.item) || mayStay(entry, calls, found)) placed.push(entry);
+    if (!isCallOutput(entry.item) || mayStay(entry, calls, unseen, found)) placed.push(entry);
   }
-  return inOrder(placed, found);
+  return inOrder(placed, unseen, found);
 }
 
 /** The calls without an output. A conversation may be long: each output is matched in constant time. */
 interface OpenCalls {
   /** Records that the walk along the list has reached this call. */
   reach(call: Entry): void;
-  /** The newest call before the current position, since ids recur in later turns; else the first one after it. */
-  take(id: unknown): Entry | undefined;
+  /** The newest call before the current position, since ids recur in later turns. */
+  takeBefore(id: unknown): Entry | undefined;
+  /** The first one after it. */
+  takeAfter(id: unknown): Entry | undefined;
+  /** Whether the list has such a call before the current position, and whether it has one anywhere. */
+  isReached(id: unknown): boolean;
   isKnown(id: unknown): boolean;
 }
 
@@ -88,7 +118,9 @@ function openCalls(calls: readonly Entry[]): OpenCalls {
       after.get(call.item.call_id)?.pop();
       push(before, call);
     },
-    take: (id) => before.get(id)?.pop() ?? after.get(id)?.pop(),
+    takeBefore: (id) => before.get(id)?.pop(),
+    takeAfter: (id) => after.get(id)?.pop(),
+    isReached: (id) => before.has(id),
     isKnown: (id) => after.has(id),
   };
 }
@@ -101,11 +133,17 @@ function push(calls: Map<unknown, Entry[]>, call: Entry): void {
 }
 
 /** Whether the output stays in place; one that precedes its call is moved after it. */
-function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
+function mayStay(output: Entry, calls: OpenCalls, unseen: UnseenItems, found: Found): boolean {
   const { item, index } = output;
   const { name } = item;
   const id = answeredId(item);
-  const call = calls.take(id);
+  const before = calls.takeBefore(id);
+  const callMayBeUnseen = index > (calls.isReached(id) ? unseen.firstReference : unseen.first);
+  if (!before && isId(id) && callMayBeUnseen) {
+    unseen.outputs.add(id);
+    return true;
+  }
+  const call = before ?? calls.takeAfter(id);
   if (call) {
     call.output = output;
     if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call ${quotedId(id)}.`);
@@ -123,7 +161,7 @@ function isBefore(output: Entry, call: Entry): boolean {
 }
 
 /** Missing outputs follow the call and its neighbours, so that parallel calls stay together. */
-function inOrder(entries: readonly Entry[], found: Found): readonly Entry[] {
+function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
   const list: Entry[] = [];
   let owed: Entry[] = [];
   for (const entry of entries) {
@@ -133,7 +171,7 @@ function inOrder(entries: readonly Entry[], found: Found): readonly Entry[] {
       owed = [];
     }
     list.push(entry);
-    if (isCall(entry.item)) owed.push(...owedTo(entry, found));
+    if (isCall(entry.item)) owed.push(...owedTo(entry, unseen, found));
   }
   return [...list, ...owed];
 }
@@ -142,11 +180,12 @@ function isCutOff({ item }: Entry): boolean {
   return item.status === 'incomplete';
 }
 
-function owedTo(call: Entry, found: Found): readonly Entry[] {
+function owedTo(call: Entry, unseen: UnseenItems, found: Found): readonly Entry[] {
   const { item, index, output } = call;
   if (output) return isBefore(output, call) ? [output] : [];
   // A truncated call is left out when the conversation is written for a model.
   if (isCutOff(call)) return [];
+  if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return [];
   found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(toolOf(item))} has no output.`);
   const answer = writtenKind(item)?.answeredBy;
   if (!answer) return [];
