@@ -74,7 +74,9 @@ export default {
   // For the busiest machine: no test waits for it, but one that hangs.
   testTimeout: process.env.LONG
     ? 600_000
-    : ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some((suite) => process.env[suite])
+    : ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
+          (suite) => process.env[suite],
+        )
       ? 240_000
       : 120_000,
 };

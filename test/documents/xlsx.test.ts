@@ -50,7 +50,10 @@ describe('a workbook', () => {
     const read = jest.spyOn(zip, 'read');
     const output = new TextOutput(1_000_000);
     readXlsx(zip, output, 2000);
-    expect([output.toString(), read.mock.calls.filter(([name]) => name === 'xl/a.xml').length]).toEqual(['## S0\n1', 1]);
+    expect([output.toString(), read.mock.calls.filter(([name]) => name === 'xl/a.xml').length]).toEqual([
+      '## S0\n1',
+      1,
+    ]);
     expect(() => readXlsx(zip, output, 1999)).toThrow('has more than 1999 pages, sheets or slides');
   });
 

@@ -29,7 +29,13 @@ it('[G-07] [G-15] run another tenant’s work at once, however much a greedy one
   const third = ask(places, 'third');
   await settled();
   const count = (state: string) => greedy.filter((work) => work.state === state).length;
-  expect([count('runs'), count('waits'), count('refused'), other.state, third.state]).toEqual([1, 4, 95, 'runs', 'waits']);
+  expect([count('runs'), count('waits'), count('refused'), other.state, third.state]).toEqual([
+    1,
+    4,
+    95,
+    'runs',
+    'waits',
+  ]);
   places.leave('other');
   await settled();
   expect([third.state, count('waits')]).toEqual(['runs', 4]);
@@ -79,9 +85,14 @@ it('[G-07] are never given twice, all to one tenant, or kept from work that wait
         const waits = works.filter(({ state }) => state === 'waits');
         const runsOf = (name: string) => runs.filter((work) => work.tenant === name).length;
         law(runs.length <= many, 'no more than the places run', works);
-        for (const name of ['a', 'b', 'c']) law(runsOf(name) <= Math.max(1, many - 1), 'a tenant leaves a place', works);
+        for (const name of ['a', 'b', 'c'])
+          law(runsOf(name) <= Math.max(1, many - 1), 'a tenant leaves a place', works);
         if (runs.length < many)
-          same(waits.filter((work) => runsOf(work.tenant) < Math.max(1, many - 1)), [], 'no work waits beside a free place');
+          same(
+            waits.filter((work) => runsOf(work.tenant) < Math.max(1, many - 1)),
+            [],
+            'no work waits beside a free place',
+          );
       }
     }),
   );

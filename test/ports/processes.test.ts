@@ -72,7 +72,9 @@ describeWhere(existsSync(BUILT), 'needs `npm run build`')('a process', () => {
     const pool = new JobProcesses(file, { processes: 2, waiting: 8, ms: 60_000, megabytes: 64 });
     const stop = new AbortController();
     const greedy = { tenant: 'greedy', signal: stop.signal };
-    const endings = Array.from({ length: 20 }, () => pool.run('wait', greedy).catch(({ failure, message }) => failure ?? message));
+    const endings = Array.from({ length: 20 }, () =>
+      pool.run('wait', greedy).catch(({ failure, message }) => failure ?? message),
+    );
     const others = await Promise.all(
       ['a', 'b', 'c'].map((tenant) => pool.run(tenant, { tenant, signal: NEVER.signal })),
     );

@@ -413,7 +413,10 @@ describePostgres('[X-06] postgresStore', () => {
          INSERT INTO ${tables.items} (scope, id, place, item_id, item) SELECT $1, $2, behind + 1, $3, $4 FROM owner`,
         [scope, id, digest('b'), '{"type":"message","id":"b"}'],
       );
-      await store.conversations.append({ scope: 's', id: 'c' }, [{ type: 'message', id: 'b' }, { type: 'message', id: 'd' }]);
+      await store.conversations.append({ scope: 's', id: 'c' }, [
+        { type: 'message', id: 'b' },
+        { type: 'message', id: 'd' },
+      ]);
       const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
       const kept = await store.conversations.items({ scope: 's', id: 'c' });
       expect([rows, kept.map((item) => item.id)]).toEqual([[{ version: 6 }], ['a', 'b', 'd']]);

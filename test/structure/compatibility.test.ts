@@ -78,7 +78,10 @@ const CITATIONS: Citations = {
     'file_search_call.results': [FILE_SEARCHES, 'shows results to clients that include them, and to no others'],
     'message.input_image.image_url': ['http/compatibility-items.slow.test.ts', 'is listed with its image'],
     'message.output_text.logprobs': ['http/requests.test.ts', 'asks for log probabilities where the client does'],
-    'reasoning.encrypted_content': ['http/sealed-thoughts.test.ts', 'seals the thought that a client asks for, streamed or not'],
+    'reasoning.encrypted_content': [
+      'http/sealed-thoughts.test.ts',
+      'seals the thought that a client asks for, streamed or not',
+    ],
     'web_search_call.action.sources': [SEARCHES, 'shows results and sources only to clients that include them'],
     'web_search_call.results': [SEARCHES, 'shows results and sources only to clients that include them'],
   },

@@ -22,8 +22,7 @@ export function partsIn(zip: Zip, name: string, element: string, most: number) {
     open(opened, attributes) {
       if (opened !== element) return;
       listed += 1;
-      if (listed > most)
-        throw new DocumentError('file_too_large', `has more than ${most} pages, sheets or slides`);
+      if (listed > most) throw new DocumentError('file_too_large', `has more than ${most} pages, sheets or slides`);
       const path = targets.get(relationOf(attributes));
       if (path === undefined || taken.has(path)) return;
       taken.add(path);

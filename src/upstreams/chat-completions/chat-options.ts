@@ -8,7 +8,14 @@ import {
   serverSettings,
 } from '../http/server-options.ts';
 import type { BodyOptions } from './chat-body.ts';
-import { isProviderName, PROVIDERS, type ProviderName, providerOf, type TokenCountWay, type ToolChoiceForms } from './providers.ts';
+import {
+  isProviderName,
+  PROVIDERS,
+  type ProviderName,
+  providerOf,
+  type TokenCountWay,
+  type ToolChoiceForms,
+} from './providers.ts';
 
 /** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
