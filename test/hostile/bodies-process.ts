@@ -6,7 +6,7 @@ import { ENDPOINTS, type EndpointName, excessOf, hostileBodies } from '../suppor
 import type { Work } from '../support/work.ts';
 
 export const MIB = 1024 * 1024;
-const BYTES = 200_000;
+const BYTES = 50_000;
 /** Megabytes: the largest accepted body has two million values, and its text. */
 const HEAP = 700;
 
@@ -77,9 +77,9 @@ export class AttackedApp {
   }
 }
 
-/** Starts the app. */
-export async function startAttackedApp(): Promise<AttackedApp> {
-  const child = fork(join(import.meta.dirname, 'bodies-app.ts'), {
+/** Starts the app, which counts its work, or only lives. */
+export async function startAttackedApp(counts: '--count' | '--live' = '--count'): Promise<AttackedApp> {
+  const child = fork(join(import.meta.dirname, 'bodies-app.ts'), [counts], {
     execArgv: [`--max-old-space-size=${HEAP}`, '--import', join(import.meta.dirname, '../support/memory-hooks.mjs')],
   });
   const [address] = await once(child, 'message');
