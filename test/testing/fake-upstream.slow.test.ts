@@ -63,7 +63,6 @@ describe('startFakeUpstream', () => {
   });
 
   it('records requests with method, path, headers and parsed body', async () => {
-    const before = performance.now();
     await postedText();
     expect(fake.requests).toEqual([
       {
@@ -75,7 +74,6 @@ describe('startFakeUpstream', () => {
         at: expect.any(Number),
       },
     ]);
-    expect(fake.requests[0]?.at).toBeGreaterThan(before);
   });
 
   it('records a body that is not JSON as text', async () => {
@@ -197,18 +195,6 @@ describe('the body of a fake reply', () => {
     const pieces = await piecesOf({ body, split: 'byte' });
     expect([pieces.length, pieces.join('') === body]).toEqual([80_000, true]);
   }, 120_000);
-
-  it('waits before the headers, before the first byte and between pieces', async () => {
-    fake.reply({ body: ['a', 'b', 'c'], delayMs: 60, firstByteDelayMs: 90, paceMs: 30 });
-    const times = [performance.now()];
-    const response = await post();
-    times.push(performance.now());
-    for await (const _ of response.body ?? []) times.push(performance.now());
-    // Timers may fire a millisecond early.
-    const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
-    const least = [58, 88, 28, 28];
-    expect(least.map((wait, index) => wait <= (waits[index] ?? 0))).toEqual([true, true, true, true]);
-  });
 });
 
 describe('the faults of a fake reply', () => {
