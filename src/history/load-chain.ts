@@ -1,7 +1,7 @@
 /** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
 import { eachOnce } from '../ports/endpoints/item-pages.ts';
-import { FairPlaces } from '../ports/fair-places.ts';
+import { FairPlaces } from '../ports/queues/fair-places.ts';
 import { shareOf } from '../ports/scope.ts';
 import {
   bounded,

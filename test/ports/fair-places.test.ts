@@ -1,7 +1,7 @@
 /** Places for work: a greedy tenant takes neither all of them nor all of their queue. */
 
 import fc from 'fast-check';
-import { FairPlaces } from '../../src/ports/fair-places.ts';
+import { FairPlaces } from '../../src/ports/queues/fair-places.ts';
 import { law, same } from '../support/law.ts';
 
 /** Asks for a place as its users do; returns what came of it. */

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Limits } from '../limits.ts';
-import { Line, type Linked } from './line.ts';
-import { TurnQueue } from './turn-queue.ts';
+import { Line, type Linked } from '../queues/line.ts';
+import { TurnQueue } from '../queues/turn-queue.ts';
 
 /** How long failed streams have to reach their clients after the deadline, in milliseconds. */
 const GRACE_MS = 1000;

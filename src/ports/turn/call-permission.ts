@@ -16,7 +16,7 @@ export interface CallRules {
 }
 
 /** What one answer of the model has come to when it begins a call. */
-export interface AnswerSoFar {
+interface AnswerSoFar {
   /** Whether the request's forced tool is still to be called. */
   readonly isForced: boolean;
   /** Whether the answer holds a call that is allowed. */

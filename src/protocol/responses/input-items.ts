@@ -2,30 +2,21 @@
 import { inputItemId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject, withFields } from '../record.ts';
+import { writtenKind } from '../tool-calls/kinds.ts';
 import { itemType } from './item-type.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 
+/** Of items that are no calls. */
 const ID_PREFIX: Readonly<Record<string, string>> = {
   message: 'msg',
-  function_call: 'fc',
   function_call_output: 'fco',
-  custom_tool_call: 'ctc',
   custom_tool_call_output: 'ctco',
   reasoning: 'rs',
-  shell_call: 'sh',
   shell_call_output: 'sho',
-  local_shell_call: 'lsh',
   local_shell_call_output: 'lsho',
-  apply_patch_call: 'apc',
   apply_patch_call_output: 'apco',
-  mcp_call: 'mcp',
   mcp_list_tools: 'mcpl',
   mcp_approval_request: 'mcpr',
-  code_interpreter_call: 'ci',
-  web_search_call: 'ws',
-  file_search_call: 'fs',
-  image_generation_call: 'ig',
-  tool_search_call: 'tsc',
   tool_search_output: 'tso',
 };
 
@@ -42,8 +33,7 @@ export function inputList(input: unknown): readonly JsonObject[] {
 
 function wholeItem(fields: JsonObject, seed: string, index: number): Item {
   const type = itemType(fields);
-  const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
-  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
+  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(idPrefix(type), seed, index);
   const status = fields.status ?? 'completed';
   // One copy for each item: there may be 100,000.
   if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
@@ -51,6 +41,10 @@ function wholeItem(fields: JsonObject, seed: string, index: number): Item {
   if (holdsTools(fields, type))
     return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
   return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
+}
+
+function idPrefix(type: string): string {
+  return writtenKind({ type })?.idPrefix ?? (Object.hasOwn(ID_PREFIX, type) ? ID_PREFIX[type] : undefined) ?? 'item';
 }
 
 /** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */

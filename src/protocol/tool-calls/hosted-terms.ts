@@ -1,22 +1,9 @@
 /** The terms that a request sets for a tool that a server runs: which fields are known here, and which of the others forbid something. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { requestedType } from './kinds.ts';
+import { kindServing, requestedType } from './kinds.ts';
 
-/** The fields of each type of tool that restrict it and that whoever runs it here keeps to. Of inner fields each restricts. */
-const KEPT: Readonly<Record<string, readonly string[]>> = {
-  code_interpreter: [],
-  file_search: ['filters', 'max_num_results'],
-  image_generation: [],
-  mcp: ['allowed_tools', 'require_approval'],
-  tool_search: [],
-  web_search: [
-    'external_web_access',
-    'filters.allowed_domains',
-    'filters.blocked_domains',
-    'max_content_tokens',
-    'max_uses',
-  ],
-};
+/** The fields of an MCP server in a request that restrict it, which its calls keep to. */
+const MCP_RESTRICTIONS: readonly string[] = ['allowed_tools', 'require_approval'];
 
 /** Words of a field's name that say that it restricts. */
 const RESTRICTING: ReadonlySet<string> = new Set([
@@ -37,7 +24,7 @@ export function isRestricting(field: string): boolean {
  * tool must not run. Empty for a tool of a type that no server runs.
  */
 export function unkeptTerms(tool: JsonObject): readonly string[] {
-  const kept = KEPT[String(requestedType(tool.type))];
+  const kept = knownRestrictions(String(requestedType(tool.type)));
   if (!kept) return [];
   const unkept = Object.keys(tool)
     .filter(isRestricting)
@@ -46,6 +33,13 @@ export function unkeptTerms(tool: JsonObject): readonly string[] {
 }
 
 const CALLERS = 'allowed_callers';
+
+/** Undefined for a type of tool that no server runs. */
+function knownRestrictions(type: string): readonly string[] | undefined {
+  if (type === 'mcp') return MCP_RESTRICTIONS;
+  const kind = kindServing(type);
+  return kind?.runBy === 'server' ? (kind.restrictions ?? []) : undefined;
+}
 
 /** The field, or its inner fields where those are known one by one. */
 function pathsIn(tool: JsonObject, field: string, kept: readonly string[]): readonly string[] {

@@ -22,6 +22,13 @@ export const upstreamSearchCall: ToolCallKind & { readonly type: 'web_search_cal
 export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_call' } = {
   type: 'web_search_call',
   tool: WEB_SEARCH,
+  restrictions: [
+    'external_web_access',
+    'filters.allowed_domains',
+    'filters.blocked_domains',
+    'max_content_tokens',
+    'max_uses',
+  ],
   toolAliases: ['web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
   idPrefix: 'ws',
   runBy: 'server',

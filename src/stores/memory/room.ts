@@ -1,5 +1,5 @@
 /** The memory of a memory store: values on shelves under one limit of bytes; the oldest are dropped first. */
-import { Line, type Linked } from '../../ports/endpoints/line.ts';
+import { Line, type Linked } from '../../ports/queues/line.ts';
 
 /** The size of a value, and its expiry. */
 interface Terms {

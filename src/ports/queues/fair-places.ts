@@ -1,7 +1,7 @@
 /** Places for work that cannot all run at once, shared out so that no tenant can fill them, or their queue, for the others. */
 
-import type { Linked } from './endpoints/line.ts';
-import { TurnQueue } from './endpoints/turn-queue.ts';
+import type { Linked } from './line.ts';
+import { TurnQueue } from './turn-queue.ts';
 
 /** How many may run and wait. */
 interface PlaceLimits {
