@@ -9,6 +9,7 @@ export const openResponsesServer: Dialect = {
   name: 'open-responses-server',
   presentation: { mcpItems: 'function_call' },
   stream: { done: false, keepalive: false },
+  completesOrphans: true,
   rewriter,
   resource,
 };

@@ -26,6 +26,8 @@ export interface Dialect {
   readonly errorBody?: (error: ErrorBody) => JsonObject;
   /** Whether tool outputs may be submitted to a response that waits for them. */
   readonly submitsToolOutputs?: boolean;
+  /** Whether an output whose call is unknown gets a call, by which the model can read it; elsewhere it is refused. */
+  readonly completesOrphans?: boolean;
 }
 
 /** The frames in a stream besides the events. */

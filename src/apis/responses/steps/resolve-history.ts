@@ -1,5 +1,6 @@
 /** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
 
+import { inClientsOrder } from '../../../compaction/clients-order.ts';
 import { ownInput } from '../../../history/own-input.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
@@ -23,7 +24,8 @@ function withHistory({ body, guards }: CheckedRequest, request: EndpointRequest)
   const { history, seed = randomSeed() } = request.context as WithHistory;
   const { input: sent } = request.body as Readonly<Record<string, unknown>>;
   const input = inputItems(ownInput(sent, history), seed);
-  const conversation = [...(history.loaded as readonly Item[]), ...input];
+  const loaded = history.loaded as readonly Item[];
+  const conversation = loaded.length === 0 ? input : inClientsOrder([...loaded, ...input]);
   const settled = withConfiguration(withPast(body, history), conversation);
   const resolved = { apiRequest: request, body: settled, history, seed, input, conversation };
   return guards ? { ...resolved, guards } : resolved;

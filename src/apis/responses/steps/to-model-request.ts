@@ -1,5 +1,6 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../approvals/read-answers.ts';
+import type { EndpointSettings } from '../../../ports/endpoints/endpoint.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
@@ -12,13 +13,14 @@ import type { ModelRequest, TextFormat, ToolDefinition } from '../../../protocol
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
+import { isCall } from '../../../protocol/tool-calls/kinds.ts';
 import { withNamedFiles } from '../../../tools/code-files.ts';
 import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
-/** The sealer of opaque provider state. */
-export interface ModelRequestSettings {
+/** The sealer of opaque provider state, and the dialect of the client. */
+export interface ModelRequestSettings extends Pick<EndpointSettings, 'dialectOf'> {
   readonly upstream: Upstream;
   readonly stateSealer: Sealer;
 }
@@ -34,7 +36,8 @@ export function toModelRequest(
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
-  const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  const items = settings.dialectOf(apiRequest.request).completesOrphans ? withOrphansNamed(named) : named;
   const opened = states.opened(forModel(withDenied(items, answers), toolset, tools.forms));
   const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
   const isOffline = request.brought.some(({ external_web_access: access }) => access === false);
@@ -50,6 +53,19 @@ export function refuseEmpty({ request, answers, input }: PreparedRequest): void 
   if (!isEmpty || answers.approved.length > 0 || input.at(-1)?.type === 'compaction_trigger') return;
   const message = "Invalid 'input': it holds nothing that a model could answer.";
   throw new ApiError('invalid_value', message, { param: 'input' });
+}
+
+/** The name of a tool that nobody has said the name of. */
+const ORPHANS_TOOL = 'unknown_tool';
+
+/** Outputs without a call with the name of a tool: such an output brings its call along. */
+function withOrphansNamed(items: readonly Item[]): readonly Item[] {
+  const called = new Set<unknown>();
+  return items.map((item) => {
+    if (isCall(item)) called.add(item.call_id);
+    const isOrphan = item.type === 'function_call_output' && !called.has(item.call_id);
+    return isOrphan && typeof item.name !== 'string' ? { ...item, name: ORPHANS_TOOL } : item;
+  });
 }
 
 /** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
