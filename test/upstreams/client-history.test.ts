@@ -4,7 +4,7 @@ import { randomSeed } from '../../src/protocol/ids.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { inputItems } from '../../src/protocol/responses/input-items.ts';
 import { toConversation } from '../../src/upstreams/anthropic/messages.ts';
-import { toInput } from '../../src/upstreams/responses/input.ts';
+import { toInput } from '../../src/upstreams/responses-input/input.ts';
 
 const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' });
 const output = (id: string) => ({ type: 'function_call_output', call_id: id, output: `seen ${id}` });

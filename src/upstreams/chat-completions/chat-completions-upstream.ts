@@ -20,7 +20,7 @@ import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
-import { toCountBody } from '../responses/body.ts';
+import { toCountBody } from '../responses-input/count-body.ts';
 import { inKnownForm, toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 import { TokenCounts } from './count-tokens.ts';

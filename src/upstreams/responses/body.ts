@@ -1,10 +1,11 @@
 /** Writes a model request as the body of `POST /responses` of another server. */
 
 import type { Item } from '../../protocol/items.ts';
-import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { passedOn } from '../http/passed-on.ts';
-import { toInput } from './input.ts';
+import { functionTool } from '../responses-input/count-body.ts';
+import { toInput } from '../responses-input/input.ts';
 import type { ResponsesSettings } from './options.ts';
 
 /** How the body is written. */
@@ -46,13 +47,6 @@ export function toResponsesBody(
   };
 }
 
-/** The fields that are input, for a server that counts it. */
-export function toCountBody(request: ModelRequest): JsonObject {
-  const { model, instructions, textFormat } = request;
-  const tools = request.tools.length > 0 ? request.tools.map(functionTool) : undefined;
-  return { model, instructions, input: toInput(request, () => {}), tools, text: textFormat && { format: textFormat } };
-}
-
 /** The API refuses a lower limit. */
 const LEAST_TOKENS = 16;
 
@@ -62,19 +56,6 @@ function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettin
     ...(topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
   ];
   return include.length > 0 ? include : undefined;
-}
-
-/** The other server would read undefined as strict. */
-function functionTool({ name, description, parameters, strict, outputSchema }: ToolDefinition): JsonObject {
-  const schema = parameters ?? { type: 'object', properties: {} };
-  return {
-    type: 'function',
-    name,
-    description,
-    parameters: schema,
-    strict: strict ?? false,
-    output_schema: outputSchema,
-  };
 }
 
 function choiceOf(

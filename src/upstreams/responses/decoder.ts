@@ -10,8 +10,8 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
+import { stateOf } from '../responses-input/input.ts';
 import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
-import { stateOf } from './input.ts';
 
 /** Receives parsed events one by one. */
 export interface ResponsesDecoder {
