@@ -4,7 +4,7 @@ import type { ToolProvider } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { Note } from '../protocol/note.ts';
 import type { JsonObject } from '../protocol/record.ts';
-import { unkeptTerms } from '../protocol/tool-calls/hosted-terms.ts';
+import { unkeptTerms } from '../protocol/responses/hosted-terms.ts';
 import { requestedType } from '../protocol/tool-calls/kinds.ts';
 
 /**

@@ -143,6 +143,23 @@ export function hiddenTools(toolset: Toolset, known: ReadonlySet<string>): (name
   };
 }
 
+/**
+ * The names of the listed tools that the request's terms have left out, under which a model may call them all the same;
+ * undefined for none. `taken` are the names that somebody else's tool has.
+ */
+export function deniedNames(
+  listed: readonly ToolsetEntry[],
+  left: readonly ToolsetEntry[],
+  taken: { has(name: string): boolean },
+): ReadonlySet<string> | undefined {
+  const kept = new Set(left.map(({ tool }) => `${tool.server}\0${tool.name}`));
+  const gone = listed.filter(({ tool }) => !kept.has(`${tool.server}\0${tool.name}`));
+  const names = gone.flatMap(({ tool: { server, name } }) => [modelSafe(name), modelSafe(`mcp__${server}__${name}`)]);
+  const offered = new Set(left.map(({ tool }) => modelSafe(tool.name)));
+  const denied = names.filter((name) => !taken.has(name) && !offered.has(name));
+  return denied.length === 0 ? undefined : new Set(denied);
+}
+
 /** The types of the request's tools, each under one name. */
 export function typesOf(tools: readonly JsonObject[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => requestedType(type)));

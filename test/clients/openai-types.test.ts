@@ -30,11 +30,18 @@ const SETTINGS = {
 
 /** The tools that have fields of interest here; the others are offered or refused as a whole. */
 const TOOLS = {
+  apply_patch: 'ApplyPatchTool',
   code_interpreter: 'Tool.CodeInterpreter',
   custom: 'CustomTool',
+  file_search: 'FileSearchTool',
   function: 'FunctionTool',
+  image_generation: 'Tool.ImageGeneration',
   mcp: 'Tool.Mcp',
   namespace: 'NamespaceTool',
+  shell: 'FunctionShellTool',
+  tool_search: 'ToolSearchTool',
+  web_search: 'WebSearchTool',
+  web_search_preview: 'WebSearchPreviewTool',
 };
 
 const INPUT_ITEMS = new Set(['ResponseInputItem', 'ResponseItem', 'ConversationItem'].flatMap(typesIn));

@@ -33,7 +33,10 @@ async function outcome(way: Way, tool: JsonObject, options: RouterOptions, more:
   return withForbidden(
     model,
     async (app) => {
-      await way(app, { tools: [tool], ...more }).catch(() => {});
+      const seen = await way(app, { tools: [tool], ...more }).catch(() => undefined);
+      // What is not offered is not shown either.
+      if (app.notes.some(({ code }) => code === 'tool_dropped') && seen)
+        expect(seen.calls.filter((name) => name === 'web_search')).toEqual([]);
       const offered = app.asked[0]?.tools?.flatMap((each) => each.function?.name ?? []) ?? [];
       return { offered, notes: app.notes.filter(({ code }) => code === 'tool_dropped').map(({ message }) => message) };
     },

@@ -240,3 +240,62 @@ describe('parallel_tool_calls false', () => {
     );
   });
 });
+
+describe('max_tool_calls', () => {
+  it.each(each(RESPONSES_WAYS, { max_tool_calls: 1 }))('[O-03] runs no call beyond them: %s', async (_, way, more) => {
+    await withForbidden(
+      (_asked, round) => calls(round === 1 ? 'read' : 'write'),
+      async (app) => {
+        expect((await way(app, more)).end).toBe('incomplete');
+        expect(app.ran).toEqual(['read']);
+      },
+    );
+  });
+});
+
+describe('allowed_tools of a server', () => {
+  const SERVER = { type: 'mcp', server_label: 'files', allowed_tools: ['read'], require_approval: 'never' };
+
+  it.each(each(RESPONSES_WAYS, { tools: [SERVER] }))(
+    '[O-03] leave out a tool also where the model knows it: %s',
+    async (_, way, more) => {
+      await withForbidden(
+        (asked) => (isTold(asked) ? { text: 'Done.' } : calls('write')),
+        async (app) => {
+          expect(await way(app, more)).toEqual({ calls: [], text: 'Done.', end: 'completed' });
+          expect([app.ran, app.asked[0]?.tools?.length]).toEqual([[], 1]);
+        },
+      );
+    },
+  );
+
+  it.each(each(RESPONSES_WAYS, { tools: [{ ...SERVER, allowed_tools: { tool_names: ['read'], region: 'eu' } }] }))(
+    '[O-03] are refused with a term that nobody here knows: %s',
+    async (_, way, more) => {
+      await withForbidden(
+        () => calls('read'),
+        async (app) => {
+          await expect(way(app, more)).rejects.toThrow('allowed_tools');
+          expect([app.ran, app.asked.length]).toEqual([[], 0]);
+        },
+      );
+    },
+  );
+});
+
+describe('require_approval', () => {
+  const SERVER = { type: 'mcp', server_label: 'files', require_approval: 'always' };
+
+  it.each(each(RESPONSES_WAYS, { tools: [SERVER] }))(
+    '[O-03] runs nothing before the user has approved it: %s',
+    async (_, way, more) => {
+      await withForbidden(
+        () => calls('write'),
+        async (app) => {
+          await way(app, more);
+          expect([app.ran, app.asked.length]).toEqual([[], 1]);
+        },
+      );
+    },
+  );
+});

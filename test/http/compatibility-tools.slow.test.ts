@@ -34,6 +34,7 @@ const TOOLS: Readonly<Record<string, JsonObject>> = {
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(['tool_search']);
 
 const VALUES: Readonly<Record<string, unknown>> = {
+  'apply_patch.allowed_callers': ['programmatic'],
   'code_interpreter.allowed_callers': ['programmatic'],
   'code_interpreter.container': { type: 'auto' },
   'custom.allowed_callers': ['programmatic'],
@@ -42,6 +43,10 @@ const VALUES: Readonly<Record<string, unknown>> = {
   'custom.description': MARK,
   'custom.format': { type: 'grammar', syntax: 'regex', definition: MARK },
   'custom.name': MARK,
+  'file_search.filters': { type: 'eq', key: 'a', value: 'b' },
+  'file_search.max_num_results': 3,
+  'file_search.ranking_options': { ranker: 'auto' },
+  'file_search.vector_store_ids': ['vs_2'],
   'function.allowed_callers': ['programmatic'],
   'function.async': true,
   'function.defer_loading': true,
@@ -50,6 +55,21 @@ const VALUES: Readonly<Record<string, unknown>> = {
   'function.output_schema': SCHEMA,
   'function.parameters': SCHEMA,
   'function.strict': true,
+  'image_generation.action': 'generate',
+  'image_generation.background': 'opaque',
+  'image_generation.complexity': 'low',
+  'image_generation.frame_count': 2,
+  'image_generation.frame_duration_ms': 40,
+  'image_generation.input_fidelity': 'high',
+  'image_generation.input_image_mask': { image_url: 'data:image/png;base64,AAAA' },
+  'image_generation.model': 'gpt-image-1',
+  'image_generation.moderation': 'low',
+  'image_generation.output_compression': 80,
+  'image_generation.output_format': 'webp',
+  'image_generation.partial_images': 1,
+  'image_generation.quality': 'low',
+  'image_generation.size': '1024x1024',
+  'image_generation.svg': { precise: true },
   'mcp.allowed_callers': ['programmatic'],
   'mcp.allowed_tools': ['a'],
   'mcp.authorization': 'secret',
@@ -64,6 +84,18 @@ const VALUES: Readonly<Record<string, unknown>> = {
   'namespace.description': 'Customers.',
   'namespace.name': MARK,
   'namespace.tools': [{ ...LOOK, name: MARK }],
+  'shell.allowed_callers': ['programmatic'],
+  'shell.environment': { type: 'local' },
+  'tool_search.description': MARK,
+  'tool_search.execution': 'client',
+  'tool_search.parameters': SCHEMA,
+  'web_search.external_web_access': false,
+  'web_search.filters': { allowed_domains: ['example.com'] },
+  'web_search.search_context_size': 'low',
+  'web_search.user_location': { type: 'approximate', city: 'Berlin' },
+  'web_search_preview.search_content_types': ['text', 'image'],
+  'web_search_preview.search_context_size': 'low',
+  'web_search_preview.user_location': { type: 'approximate', city: 'Berlin' },
 };
 
 /** Without the mark in its name, so that only the field has it. */
@@ -72,6 +104,7 @@ const BASES: Readonly<Record<string, JsonObject>> = {
   custom: { type: 'custom', name: 'write' },
   function: LOOK,
   namespace: { type: 'namespace', name: 'crm', description: 'Customers.', tools: [LOOK] },
+  tool_search: { type: 'tool_search', execution: 'client' },
 };
 
 const CHECKED: ReadonlySet<string> = new Set(['offered', 'passed on', 'echoed', 'noted', 'refused']);

@@ -16,6 +16,8 @@ type Citations = Readonly<Record<string, Readonly<Record<string, readonly [file:
 
 const COMPACTION = 'http/compaction.test.ts';
 const DEFERRED = 'apis/responses/deferred-client-tools.test.ts';
+const EDITS = 'image-generation/edits.test.ts';
+const IMAGES = 'image-generation/images.test.ts';
 const REMOTE = 'tools/remote.slow.test.ts';
 const STEERING = 'websocket/steering.test.ts';
 const FILE_SEARCHES = 'vector-stores/file-search.test.ts';
@@ -52,7 +54,25 @@ const CITATIONS: Citations = {
   'Fields of tools': {
     'code_interpreter.container': ['code-interpreter/containers.test.ts', 'keeps the state of one id between its runs'],
     'custom.defer_loading': [DEFERRED, 'of a namespace is found with it'],
+    'file_search.filters': ['vector-stores/file-search.test.ts', 'a wrong filter'],
+    'file_search.max_num_results': ['vector-stores/file-search.test.ts', 'too many results'],
+    'file_search.ranking_options': ['vector-stores/filters.test.ts', 'ranking_options'],
+    'file_search.vector_store_ids': ['vector-stores/file-search.test.ts', 'an unknown vector store'],
     'function.defer_loading': [DEFERRED, 'is found by this server’s search'],
+    'image_generation.action': [EDITS, 'is left where the request wants a new one'],
+    'image_generation.background': [IMAGES, 'is sent on with its settings'],
+    'image_generation.input_fidelity': [EDITS, 'whatever the model wants, with its settings'],
+    'image_generation.input_image_mask': [EDITS, 'whatever the model wants, with its settings'],
+    'image_generation.model': [IMAGES, 'is made by the model that it names, if the host names none'],
+    'image_generation.moderation': [IMAGES, 'is sent on with its settings'],
+    'image_generation.output_compression': [IMAGES, 'is sent on with its settings'],
+    'image_generation.output_format': [IMAGES, 'is sent on with its settings'],
+    'image_generation.partial_images': [
+      'image-generation/partial-images.test.ts',
+      'are as many as the request wants, whatever the server sends',
+    ],
+    'image_generation.quality': [IMAGES, 'is sent on with its settings'],
+    'image_generation.size': [IMAGES, 'is sent on with its settings'],
     'mcp.allowed_tools': [REMOTE, '%j leaves %j, also in the list'],
     'mcp.authorization': ['tools/remote-mcp.slow.test.ts', 'that repeats the secrets shows none of them'],
     'mcp.defer_loading': ['tools/tool-search.test.ts', 'is that of an entry that %s'],
@@ -60,6 +80,20 @@ const CITATIONS: Citations = {
     'mcp.require_approval': [REMOTE, 'has calls that wait for approval if the request sets %s for it'],
     'mcp.server_label': [REMOTE, 'is one that the host lets requests name'],
     'mcp.server_url': [REMOTE, 'has its tools listed first, offered and run'],
+    'shell.environment': [
+      'apis/responses/shell-tools.test.ts',
+      'is not offered where it is to run in a container of OpenAI’s',
+    ],
+    'tool_search.execution': [DEFERRED, 'is found by the client’s own search'],
+    'web_search.external_web_access': [
+      'forbidden/hosted-terms.test.ts',
+      'leaves out a search of the live web, with a note',
+    ],
+    'web_search.filters': [SEARCHES, 'passes the request’s terms to the engine'],
+    'web_search.search_context_size': [SEARCHES, 'passes the request’s terms to the engine'],
+    'web_search.user_location': [SEARCHES, 'passes the request’s terms to the engine'],
+    'web_search_preview.search_context_size': [SEARCHES, 'passes the request’s terms to the engine'],
+    'web_search_preview.user_location': [SEARCHES, 'passes the request’s terms to the engine'],
   },
   Items: {
     additional_tools: ['apis/responses/client-tools.test.ts', 'holds the tools that come as an item of the input'],

@@ -82,7 +82,7 @@ export async function prepareChat(
   const workspace = await workspaceOf(workspaceCase, settings.store);
   const images = conversationImages(toolset, body.messages, itemsOf);
   const hidden = hiddenTools(toolset, chatToolNames(body));
-  const callRules = chatCallRules(checked, toolset);
+  const callRules = { ...chatCallRules(checked, toolset), deniedTools: withTools.context?.tools?.denied };
   const offered = settings.offeredTools === 'allowed' ? offeredOnly(body, callRules, OFFERS_ALLOWED_ONLY) : body;
   const hidesCalls = toolset.size > 0 || canRefuse(callRules);
   const isCounted = toolset.size > 0 || settings.isMetered === true;

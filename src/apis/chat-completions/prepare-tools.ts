@@ -10,7 +10,15 @@ import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';
 import { checkRequested } from '../../tools/check-requested.ts';
 import { modelToolset } from '../../tools/deferred-tools.ts';
-import { buildToolset, clientToolsOnly, definitions, namesServing, toolList, typesOf } from '../../tools/toolset.ts';
+import {
+  buildToolset,
+  clientToolsOnly,
+  definitions,
+  deniedNames,
+  namesServing,
+  toolList,
+  typesOf,
+} from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
 /**
@@ -28,11 +36,12 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
   const kept = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
   const obeying = kept.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => kept.has(entry)));
+  const denied = deniedNames([...whole.values()], [...obeying.values()], chatToolNames(body));
   const runnable = withoutApprovalRequired(obeying, request, settings);
   const { allowedTools } = chatCallRules(body, runnable);
   const allows = (name: string) => allowedTools?.has(name) ?? true;
   const { toolset, known } = modelToolset(runnable, { allows, known: new Set(chosenNames(body)) }, note);
-  const tools = { toolset, client };
+  const tools = { toolset, client, denied };
   return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
 }
 

@@ -3,7 +3,7 @@
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { Toolset, ToolsetEntry } from '../../ports/toolset.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { isRestricting } from '../../protocol/tool-calls/hosted-terms.ts';
+import { isRestricting } from '../../protocol/responses/hosted-terms.ts';
 import { OPEN_PAGE, WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 
 const SEARCHES = 'web_search';

@@ -381,7 +381,15 @@ async function keepPendingCalls(
 const SEALED_THOUGHTS = 'reasoning.encrypted_content';
 
 function planOf(
-  { seed, tools: { allowed, forms, toolChoice }, toolset, approvalRules, body, states, conversation }: PreparedRequest,
+  {
+    seed,
+    tools: { allowed, denied, forms, toolChoice },
+    toolset,
+    approvalRules,
+    body,
+    states,
+    conversation,
+  }: PreparedRequest,
   container: string | undefined,
   settings: ResponsesApiSettings,
 ): TurnPlan {
@@ -390,6 +398,7 @@ function planOf(
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
+    ...(denied ? { deniedTools: denied } : {}),
     ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
     ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
     ...(toolChoice === 'required' ? { needsCall: true } : {}),

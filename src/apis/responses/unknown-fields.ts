@@ -19,7 +19,16 @@ const WITHOUT_EFFECT: readonly { readonly path: readonly string[]; readonly harm
 ];
 
 /** The same in a tool. */
-const TOOL_FIELDS: readonly (readonly [field: string, harmless?: unknown])[] = [['allowed_callers'], ['async', false]];
+const TOOL_FIELDS: readonly (readonly [field: string, harmless?: unknown])[] = [
+  ['allowed_callers'],
+  ['async', false],
+  // Of images.
+  ['complexity'],
+  ['frame_count'],
+  ['frame_duration_ms'],
+  ['svg'],
+  ['search_content_types'],
+];
 
 const knownFields = lazily(
   (): ReadonlySet<string> =>

@@ -7,6 +7,8 @@ import type { RoundCall } from './tool-rounds.ts';
 export interface CallRules {
   /** The only tools that may be called; empty for none, undefined for all. */
   readonly allowedTools?: ReadonlySet<string> | undefined;
+  /** The tools that may not be called, whatever else may; undefined for none. */
+  readonly deniedTools?: ReadonlySet<string> | undefined;
   /** The tool that the model must call first; until it has, it may call no other. */
   readonly forcedTool?: string | undefined;
   /** Whether an answer of the model may hold one call only. */
@@ -25,11 +27,11 @@ interface AnswerSoFar {
 
 /** Why the model may not call this tool now; undefined if it may. */
 export function refusalOf(
-  { allowedTools, forcedTool, singleCall }: CallRules,
+  { allowedTools, deniedTools, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,
 ): CallRefusal | undefined {
-  if (allowedTools?.has(name) === false) return 'not_allowed';
+  if (allowedTools?.has(name) === false || deniedTools?.has(name)) return 'not_allowed';
   if (isForced && forcedTool !== undefined && name !== forcedTool) return 'not_forced';
   return singleCall && hasCall ? 'not_alone' : undefined;
 }
@@ -40,8 +42,8 @@ export function hasRules(rules: CallRules): boolean {
 }
 
 /** Whether any call can be refused: without such rules, an answer need not be held back. */
-export function canRefuse({ allowedTools, forcedTool, singleCall }: CallRules): boolean {
-  return allowedTools !== undefined || forcedTool !== undefined || singleCall === true;
+export function canRefuse({ allowedTools, deniedTools, forcedTool, singleCall }: CallRules): boolean {
+  return allowedTools !== undefined || deniedTools !== undefined || forcedTool !== undefined || singleCall === true;
 }
 
 /** Whether the client wants no calls at all, so that text ends the turn whatever was called beside it. */
@@ -56,7 +58,7 @@ export interface RefusedCall extends RoundCall {
 }
 
 const NOTED: Readonly<Record<CallRefusal, string>> = {
-  not_allowed: 'which tool_choice does not allow',
+  not_allowed: 'which the request does not allow',
   not_forced: 'where tool_choice forces another tool',
   not_alone: 'beside another call, which parallel_tool_calls does not allow',
 };

@@ -23,6 +23,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
     }),
   ),
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, code: kinds().optionalText })),
+  keptTerms: [],
   idPrefix: 'ci',
   runBy: 'server',
   field: 'code',

@@ -12,7 +12,7 @@ export const FILE_SEARCH = 'file_search';
 export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search_call' } = {
   type: 'file_search_call',
   tool: FILE_SEARCH,
-  restrictions: ['filters', 'max_num_results'],
+  keptTerms: ['filters', 'max_num_results'],
   idPrefix: 'fs',
   runBy: 'server',
   field: 'arguments',

@@ -30,6 +30,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
       size: optionalText,
     });
   }),
+  keptTerms: [],
   idPrefix: 'ig',
   runBy: 'server',
   mayRunUpstream: true,

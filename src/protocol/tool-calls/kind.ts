@@ -83,10 +83,13 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly toolAliases?: readonly string[];
   /** What the fields of a request's tool of this type must be. Default: it is kept unchecked. */
   readonly toolSchema?: () => z.ZodType;
-  /** The fields of such a tool that restrict it and that whoever runs it here keeps to; of an object, the inner fields. Default: none. */
-  readonly restrictions?: readonly string[];
   /** The same for an item that a client sends. */
   readonly itemSchema?: () => z.ZodType;
+  /**
+   * The fields of a request's tool of this type that restrict it and that whoever runs it here keeps to; of a field whose
+   * inner fields are named, each inner one restricts. Undefined for types that no server runs.
+   */
+  readonly keptTerms?: readonly string[];
   /** The item's field for the model's text; if it is not `arguments`, it is also the one argument of the function. */
   readonly field: 'arguments' | 'input' | 'code';
   /** The name of the arguments' events, between `response.` and `.delta` or `.done`; without one there are none. */

@@ -78,6 +78,11 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
   return tool === undefined ? undefined : [...WRITTEN_BY_TYPE.values()].find((kind) => kind.tool === tool);
 }
 
+/** The restricting fields of a request's tool of this type that are kept to here; undefined if no server runs such tools. */
+export function keptTerms(type: unknown): readonly string[] | undefined {
+  return type === 'mcp' ? mcpCall.keptTerms : kindServing(String(requestedType(type)))?.keptTerms;
+}
+
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);

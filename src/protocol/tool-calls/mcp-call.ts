@@ -12,6 +12,7 @@ import { modelSafe } from './tool-names.ts';
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {
   type: 'mcp_call',
   itemSchema: lazily((z) => z.object({ id: kinds().optionalText, name: kinds().text, arguments: kinds().text })),
+  keptTerms: ['allowed_tools', 'require_approval'],
   idPrefix: 'mcp',
   runBy: 'server',
   field: 'arguments',

@@ -12,6 +12,7 @@ export const TOOL_SEARCH = 'tool_search';
 export const toolSearchCall: WrittenToolCallKind = {
   type: 'tool_search_call',
   tool: TOOL_SEARCH,
+  keptTerms: [],
   idPrefix: 'tsc',
   runBy: 'server',
   field: 'arguments',

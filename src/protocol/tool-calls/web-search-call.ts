@@ -22,7 +22,7 @@ export const upstreamSearchCall: ToolCallKind & { readonly type: 'web_search_cal
 export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_call' } = {
   type: 'web_search_call',
   tool: WEB_SEARCH,
-  restrictions: [
+  keptTerms: [
     'external_web_access',
     'filters.allowed_domains',
     'filters.blocked_domains',

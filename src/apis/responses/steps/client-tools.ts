@@ -2,8 +2,8 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isCalledByModels } from '../../../protocol/responses/hosted-terms.ts';
 import { FOUND } from '../../../protocol/responses/input-items.ts';
-import { isCalledByModels } from '../../../protocol/tool-calls/hosted-terms.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';

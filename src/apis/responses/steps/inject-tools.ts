@@ -5,13 +5,22 @@ import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.t
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
+import type { InjectedTools } from '../../../ports/turn-context.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { checkRequested } from '../../../tools/check-requested.ts';
 import { modelToolset } from '../../../tools/deferred-tools.ts';
-import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
+import {
+  clientToolsOnly,
+  definitions,
+  deniedNames,
+  listTools,
+  namedTools,
+  toolList,
+  typesOf,
+} from '../../../tools/toolset.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
@@ -50,15 +59,11 @@ async function withServed(
   const hosted = await checkRequested(listed, brought, request, note);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   const toolset = namedTools(served, new Set(own.keys()), note, searchesClients(brought, own));
-  return withToolsOf(request, body, { toolset, client });
+  return withToolsOf(request, body, { toolset, client, denied: deniedNames(listed, served, own) });
 }
 
 /** The request with its tools, which its context records. */
-function withToolsOf(
-  request: EndpointRequest,
-  body: JsonObject,
-  tools: { readonly toolset: Toolset; readonly client: readonly JsonObject[] | undefined },
-): EndpointRequest {
+function withToolsOf(request: EndpointRequest, body: JsonObject, tools: InjectedTools): EndpointRequest {
   return { ...request, body: withTools(body, tools), context: Object.assign({}, request.context, { tools }) };
 }
 

@@ -31,6 +31,8 @@ export interface ToolPlan {
   readonly toolChoice: ToolChoice | undefined;
   /** The only tools that the model may call, where the choice limits them; empty for none. */
   readonly allowed: ReadonlySet<string> | undefined;
+  /** The tools that it may not call, whatever the choice says; undefined for none. */
+  readonly denied: ReadonlySet<string> | undefined;
 }
 
 /** The client's tools, those in its input, and its choice. */
@@ -38,6 +40,8 @@ interface GivenTools {
   readonly tools: readonly JsonObject[];
   readonly additional?: readonly JsonObject[];
   readonly choice: unknown;
+  /** The host's tools that the request's terms leave out. Default: none. */
+  readonly denied?: ReadonlySet<string> | undefined;
   /** The conversation, which may have found deferred tools. Default: none. */
   readonly conversation?: readonly Item[];
 }
@@ -49,9 +53,10 @@ let planWithoutTools: ToolPlan | undefined;
 
 /** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */
 export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
-  const { tools, additional = [], choice } = given;
+  const { tools, additional = [], choice, denied } = given;
   const hasChoice = choice !== undefined && choice !== null;
-  if (hasChoice || tools.length > 0 || additional.length > 0 || toolset.size > 0) return planOf(given, toolset, note);
+  if (hasChoice || tools.length > 0 || additional.length > 0 || toolset.size > 0 || denied)
+    return planOf(given, toolset, note);
   planWithoutTools ??= planOf({ tools: [], choice: undefined }, NO_TOOLS, note);
   return planWithoutTools;
 }
@@ -86,6 +91,7 @@ export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) =
     ...offer,
     toolChoice: possibleChoice(settled, modelTools),
     allowed: allowedWithSearch(settled, offer),
+    denied: given.denied,
   };
 }
 

@@ -19,9 +19,17 @@ export function resolveTools(request: RequestInWindow, settings: PrepareSettings
 function withPlan(request: RequestInWindow, apiRequest: EndpointRequest, settings: PrepareSettings): RequestWithTools {
   const { conversation } = request;
   // The casts: the step has recorded its part in the context, and the body is the validated one.
-  const { toolset, client = [] } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
+  const {
+    toolset,
+    client = [],
+    denied,
+  } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
-  const tools = planTools({ tools: client, additional, choice, conversation }, toolset, noteOf(apiRequest, settings));
+  const tools = planTools(
+    { tools: client, additional, choice, conversation, denied },
+    toolset,
+    noteOf(apiRequest, settings),
+  );
   return Object.assign({}, request, { apiRequest, toolset: tools.toolset, tools, brought: [...client, ...additional] });
 }

@@ -8,8 +8,8 @@ import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { zod } from '../../../protocol/json/packages.cjs';
 import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
+import { unkeptTerms } from '../../../protocol/responses/hosted-terms.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
-import { unkeptTerms } from '../../../protocol/tool-calls/hosted-terms.ts';
 
 /** One server that a request names, and its terms for the tools. */
 export interface ServerEntry {

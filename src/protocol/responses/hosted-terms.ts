@@ -1,9 +1,6 @@
 /** The terms that a request sets for a tool that a server runs: which fields are known here, and which of the others forbid something. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { kindServing, requestedType } from './kinds.ts';
-
-/** The fields of an MCP server in a request that restrict it, which its calls keep to. */
-const MCP_RESTRICTIONS: readonly string[] = ['allowed_tools', 'require_approval'];
+import { keptTerms } from '../tool-calls/kinds.ts';
 
 /** Words of a field's name that say that it restricts. */
 const RESTRICTING: ReadonlySet<string> = new Set([
@@ -24,7 +21,7 @@ export function isRestricting(field: string): boolean {
  * tool must not run. Empty for a tool of a type that no server runs.
  */
 export function unkeptTerms(tool: JsonObject): readonly string[] {
-  const kept = knownRestrictions(String(requestedType(tool.type)));
+  const kept = keptTerms(tool.type);
   if (!kept) return [];
   const unkept = Object.keys(tool)
     .filter(isRestricting)
@@ -33,13 +30,6 @@ export function unkeptTerms(tool: JsonObject): readonly string[] {
 }
 
 const CALLERS = 'allowed_callers';
-
-/** Undefined for a type of tool that no server runs. */
-function knownRestrictions(type: string): readonly string[] | undefined {
-  if (type === 'mcp') return MCP_RESTRICTIONS;
-  const kind = kindServing(type);
-  return kind?.runBy === 'server' ? (kind.restrictions ?? []) : undefined;
-}
 
 /** The field, or its inner fields where those are known one by one. */
 function pathsIn(tool: JsonObject, field: string, kept: readonly string[]): readonly string[] {
