@@ -50,9 +50,10 @@ export type Received = Readonly<Record<string, readonly string[]>>;
 /** Asks every API at once, and lets the model answer when all clients have received their heartbeats. */
 export async function throughSilence(setup: SilentSetup): Promise<Received> {
   const goOn = gate();
+  let isSilent = false;
   const fake = await startFakeUpstream({
     reply: async ({ path }) => {
-      await goOn.opened;
+      if (isSilent) await goOn.opened;
       const words = path.endsWith('/messages') ? messagesStream([textBlock(0, 'Well.')]) : textStream(['Well.']);
       return { body: words, headers: { 'content-type': 'text/event-stream' } };
     },
@@ -69,6 +70,9 @@ export async function throughSilence(setup: SilentSetup): Promise<Received> {
       'proxy/chat/completions': CHAT,
       'tools/chat/completions': CHAT,
     };
+    // A first request may take seconds on a busy machine, in which schemas and connections are made.
+    await Promise.all(Object.entries(asked).map(([path, body]) => streamed(app.port, path, body).rest));
+    isSilent = true;
     const clients = Object.entries(asked).map(([path, body]) => streamed(port, path, body));
     const all = [...clients, socketed(port)];
     const enough = ({ path, counted }: Client) => counted(path.startsWith('tok') ? setup.pings : setup.heartbeats);
