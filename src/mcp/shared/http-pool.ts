@@ -5,6 +5,7 @@ import type { RequestInit as PoolInit, RequestInfo } from 'undici';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { eventLines } from '../../streams/event-lines.ts';
+import { boundedRetries } from '../../streams/retry-lines.ts';
 import type { Fetch } from './client/mcp-client.ts';
 
 /** A pool for one server. */
@@ -101,7 +102,7 @@ function limited(response: Response): Response {
   });
 }
 
-/** The same fetch; the lines of event streams are normalised. */
+/** The same fetch; the lines of event streams are normalised, and their servers set no rate at which they are opened again. */
 export function withEventLines(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
@@ -112,7 +113,8 @@ export function withEventLines(fetch: Fetch): Fetch {
 function respelt(): (bytes: Uint8Array) => Uint8Array {
   const decoder = new TextDecoder();
   const spelt = eventLines();
-  return (bytes) => Buffer.from(spelt(decoder.decode(bytes, { stream: true })));
+  const retries = boundedRetries();
+  return (bytes) => Buffer.from(retries(spelt(decoder.decode(bytes, { stream: true }))));
 }
 
 /** Parses events from bytes as they pass. */
