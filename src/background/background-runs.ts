@@ -117,7 +117,8 @@ export class BackgroundRuns {
     if (!watch) return undefined;
     const recent = (after: number) => runs.find(key)?.recording?.eventsAfter(after);
     const onWritten = (wake: () => void) => runs.find(key)?.recording?.onAdded(wake) ?? (() => {});
-    return new LogFollower({ watch, key, recent, onWritten }, following);
+    const isStored = async () => (await fromStore(() => this.settings.store.get(key))) !== undefined;
+    return new LogFollower({ watch, key, recent, onWritten, isStored }, following);
   }
 
   private async beginLog(log: EventLog, request: EndpointRequest, stored: BackgroundTurn['stored']): Promise<void> {

@@ -5,6 +5,7 @@ import { isUnreadable, type LogHead } from '../ports/background/event-log.ts';
 import { fromStore, type ResponseKey } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
+import { quotedId } from '../protocol/ids.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
 import { eventIn, unreadable } from './event-text.ts';
@@ -28,6 +29,8 @@ interface Followed {
   readonly recent: RecentEvents;
   /** Registers a function that is called when this process has written more; returns how to unregister it. */
   readonly onWritten: (wake: () => void) => () => void;
+  /** Whether the response itself is still stored. Throws `store_error`. */
+  readonly isStored: () => Promise<boolean>;
 }
 
 /** How it is read. */
@@ -61,6 +64,8 @@ export class LogFollower extends Stage<string> {
   private heartbeat: NodeJS.Timeout | undefined;
   /** Undefined while the store answers. */
   private failingSince: number | undefined;
+  /** Whether the log was not there at the last look. */
+  private wasMissing = false;
   private readonly leave: readonly (() => void)[];
 
   constructor(followed: Followed, following: Following) {
@@ -129,11 +134,22 @@ export class LogFollower extends Stage<string> {
     const page = await fromStore(() => watch.log.read(key, this.sequence, PAGE_BYTES)).catch(this.tryAgain);
     if (page === LATER) return;
     this.failingSince = undefined;
-    if (!page) throw new ApiError('events_expired', 'The events of this response are no longer kept.');
+    if (!page) return this.onMissing();
+    this.wasMissing = false;
     if (page.events.length === 0 && page.next > this.sequence + 1) throw unreadable();
     const events = page.events.map(eventIn);
     const isWhole = page.ended && page.from + events.length >= page.next;
     if (events.length > 0 || isWhole) this.handOn(events, isWhole);
+  }
+
+  /** Its log is deleted before the response is: whether that was deleted shows a moment later. */
+  private async onMissing(): Promise<void> {
+    const { key, isStored } = this.followed;
+    if (!(await isStored()))
+      throw new ApiError('response_not_found', `Response with id ${quotedId(key.id)} was deleted.`);
+    if (this.wasMissing) throw new ApiError('events_expired', 'The events of this response are no longer kept.');
+    this.wasMissing = true;
+    setTimeout(this.wake, RETRY_MS).unref();
   }
 
   /** A store that is down for a while breaks no stream. */

@@ -6,7 +6,7 @@ import { BUILD_FOLDER } from '../ports/host/package-files.cjs';
 import { JobError, JobProcesses } from '../ports/processes/job-processes.ts';
 import { shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { wellFormed } from '../protocol/printable.ts';
+import { plainFileName } from '../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
 import { kindOf } from './reading/document-kind.ts';
 import { decoded } from './reading/plain-text.ts';
@@ -100,7 +100,7 @@ const LONGEST_NAME = 100;
 const RETRY = { headers: { 'retry-after': '5' } };
 
 function inWords(error: unknown, filename: string): unknown {
-  const named = `The file '${wellFormed(filename.slice(0, LONGEST_NAME))}'`;
+  const named = `The file '${plainFileName(filename.slice(0, LONGEST_NAME))}'`;
   if (error instanceof DocumentError) {
     const { code, reason, missing } = error;
     const advice = missing && `Install what reads such documents: npm install ${missing}`;

@@ -27,3 +27,14 @@ export function reportedModel(name: string): string {
 export function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/**
+ * A file's name without what makes it look like another, or like further lines of a prompt or a log: control characters,
+ * ends of lines, and marks that turn the direction of the text.
+ */
+export function plainFileName(name: string): string {
+  return wellFormed(name.replace(HIDDEN, ''));
+}

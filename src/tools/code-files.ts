@@ -3,6 +3,7 @@
 import type { ToolFile } from '../ports/tool-provider.ts';
 import { bytesOfData } from '../protocol/file-data.ts';
 import type { Item } from '../protocol/items.ts';
+import { plainFileName } from '../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** The files, oldest first. */
@@ -85,8 +86,7 @@ function isFile(part: JsonObject): part is FilePart {
 /** Without folders, and without path traversal. */
 function plainName({ filename }: JsonObject): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  const plain = endOf(name.replace(/[\u0000-\u001f\u007f]/g, ''));
+  const plain = endOf(plainFileName(name));
   return /^\.*$/.test(plain) ? 'file' : plain;
 }
 

@@ -3,6 +3,7 @@ import type { TextReader } from '../ports/files/text-reader.ts';
 import type { Limits } from '../ports/limits.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { bytesOfData } from '../protocol/file-data.ts';
+import { plainFileName } from '../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { imageType, textOf } from './file-kinds.ts';
 import { MOST_FILES, tooLarge, type Upload } from './upload-reader.ts';
@@ -37,7 +38,7 @@ export class InlineTexts {
    */
   async of(file: Readable, param: string): Promise<string | undefined> {
     const text = textOf(file) ?? (await this.read(file, param));
-    return text === undefined ? undefined : `[The file '${file.file.filename}':]\n\n${text}`;
+    return text === undefined ? undefined : `[The file '${plainFileName(file.file.filename)}':]\n\n${text}`;
   }
 
   /** The same for a file that the part contains; undefined without a reader of documents. */

@@ -1,6 +1,7 @@
 /** Puts uploaded files into the parts of a request that name them. */
 import { ApiError } from '../protocol/errors.ts';
 import { quotedId } from '../protocol/ids.ts';
+import { plainFileName } from '../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { dataURL, imageType, typeOf } from './file-kinds.ts';
 import type { Upload } from './upload-reader.ts';
@@ -23,6 +24,6 @@ export function withContent({ file_id: _, ...part }: JsonObject, upload: Upload,
 
 /** The file as a part, with its content as a data URL. */
 export function filePart(upload: Upload, filename?: unknown): JsonObject {
-  const name = typeof filename === 'string' && filename !== '' ? filename : upload.file.filename;
+  const name = (typeof filename === 'string' && plainFileName(filename)) || upload.file.filename;
   return { type: 'input_file', filename: name, file_data: dataURL(upload, typeOf(upload)) };
 }

@@ -37,7 +37,7 @@ function following(log: EventLog) {
   const gone = new AbortController();
   const life = { signal: gone.signal, place: undefined, leave() {}, whenOver() {} };
   const watch = new LogWatch(log, () => {});
-  const followed = { watch, key: KEY, recent: () => undefined, onWritten: () => () => {} };
+  const followed = { watch, key: KEY, recent: () => undefined, onWritten: () => () => {}, isStored: async () => true };
   return new LogFollower(followed, { after: -1, reader, life, heartbeatMs: BEAT_MS });
 }
 

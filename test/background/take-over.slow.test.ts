@@ -818,6 +818,22 @@ describe('a response whose log cannot be read where it is cancelled', () => {
   });
 });
 
+describe('a response that is deleted while another process shows it', () => {
+  it('[G-13] is reported as deleted to who follows it, and not as one whose events have expired', async () => {
+    queue = new HandQueue({ runsAtOnce: false });
+    const [one, two] = [await join(), await join()];
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    const run = queue.hand(0, keyOf(id));
+    const stream = fetch(`${two.url}/responses/${id}?stream=true`).then((response) => response.text());
+    await logged(one, id, 'response.output_text.delta');
+    await send(`${one.url}/responses/${id}`, 'DELETE');
+    await run.outcome;
+    expect(await stream).toContain('"code":"response_not_found"');
+    expect(await stream).not.toContain('events_expired');
+  });
+});
+
 describe('a response whose log was evicted while it runs', () => {
   it('[S-18] stops, and is stored as failed', async () => {
     queue = new HandQueue({ runsAtOnce: false });

@@ -52,6 +52,8 @@ describe('a form', () => {
     ['..', 'file'],
     ['/', 'file'],
     ['a\u0000b.txt', 'ab.txt'],
+    ['__proto__', '__proto__'],
+    ['invoice\u202egpj.exe', 'invoicegpj.exe'],
     ['', 'file'],
   ])('[X-14] with a file called %j keeps no path of it', async (filename, kept) => {
     const { json } = await post(app.base, [filePart('x', filename), PURPOSE]);

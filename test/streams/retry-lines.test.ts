@@ -8,13 +8,23 @@ import { boundedRetries } from '../../src/streams/retry-lines.ts';
 function heard(text: string) {
   const retries: number[] = [];
   const events: unknown[] = [];
-  const parser = createParser({ onEvent: ({ id, data }) => events.push([id, data]), onRetry: (ms) => retries.push(ms) });
+  const parser = createParser({
+    onEvent: ({ id, data }) => events.push([id, data]),
+    onRetry: (ms) => retries.push(ms),
+  });
   parser.feed(text);
   return { retries, events };
 }
 
-const STREAM = 'id: 1\nretry: 1\ndata: a\n\nretry:0\nretry: 5000\nretrying: 1\n\nretry: 999999999999\ndata: retry: 1\n\n';
-const WHOLE = { retries: [1000, 1000, 5000, 30_000], events: [['1', 'a'], ['1', 'retry: 1']] };
+const STREAM =
+  'id: 1\nretry: 1\ndata: a\n\nretry:0\nretry: 5000\nretrying: 1\n\nretry: 999999999999\ndata: retry: 1\n\n';
+const WHOLE = {
+  retries: [1000, 1000, 5000, 30_000],
+  events: [
+    ['1', 'a'],
+    ['1', 'retry: 1'],
+  ],
+};
 
 it('[G-11] are bounded at both ends, wherever the stream is split', () => {
   const ends = fc.array(fc.nat(STREAM.length), { maxLength: 12 }).map((cuts) => cuts.sort((one, other) => one - other));
@@ -23,7 +33,10 @@ it('[G-11] are bounded at both ends, wherever the stream is split', () => {
       const bounded = boundedRetries();
       const pieces = [0, ...cuts].map((from, at) => STREAM.slice(from, cuts[at] ?? STREAM.length));
       const { retries, events } = heard(pieces.map(bounded).join(''));
-      expect([retries, events.map((event) => (event as readonly unknown[])[1])]).toEqual([WHOLE.retries, ['a', 'retry: 1']]);
+      expect([retries, events.map((event) => (event as readonly unknown[])[1])]).toEqual([
+        WHOLE.retries,
+        ['a', 'retry: 1'],
+      ]);
     }),
   );
 });

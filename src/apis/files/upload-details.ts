@@ -2,7 +2,7 @@
 import type { FileDetails } from '../../ports/files/file-store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { printedId } from '../../protocol/ids.ts';
-import { wellFormed } from '../../protocol/printable.ts';
+import { plainFileName } from '../../protocol/printable.ts';
 import type { FileLimits } from './limits.ts';
 import type { IncomingFile } from './upload-form.ts';
 
@@ -33,8 +33,7 @@ function nameOf({ filename }: Pick<IncomingFile, 'filename'>, { nameLength }: Fi
     throw new ApiError('string_above_max_length', message, { param: 'file' });
   }
   // Well-formed, because model servers and clients refuse JSON with half a surrogate pair, which a name in UTF-16 may have.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  return wellFormed(filename.replace(/[\u0000-\u001f\u007f]/g, '')) || 'file';
+  return plainFileName(filename) || 'file';
 }
 
 function purposeOf(fields: ReadonlyMap<string, string>): string {

@@ -131,6 +131,11 @@ export class QueueEngine implements BackgroundEngine {
 
   private async add(key: ResponseKey, lifo: boolean): Promise<Session> {
     const session = await this.open();
+    // The response has its times by this clock: other processes would take it for overdue, or its log for expired.
+    if (!this.clock.isRight && !(await this.compareClocks(session)))
+      throw new Error(
+        "bullmqEngine: the clock of this process does not agree with the database's: it takes no responses",
+      );
     const options = { jobId: jobIdOf(key), lifo, removeOnComplete: true, removeOnFail: true };
     await session.queue.add(JOB_NAME, dataOf(key), options);
     return session;

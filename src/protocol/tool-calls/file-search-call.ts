@@ -1,6 +1,7 @@
 /** A search in the client's files, which this server runs as a tool. */
 import type { FilePassage, FileSearchCallItem, ToolCallResult } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
+import { plainFileName } from '../printable.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
@@ -77,7 +78,7 @@ export function citationKey(fileId: string): string {
 
 /** The mark by which the model cites a file; it is taken out of the answer. */
 function markOf(fileId: string, filename: string): string {
-  const label = filename
+  const label = plainFileName(filename)
     .slice(0, LABEL_CHARACTERS)
     .replace(/[【】\s]+/g, ' ')
     .trim();

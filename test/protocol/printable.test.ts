@@ -1,0 +1,14 @@
+/** Names that others chose, as hosts, models and users see them. */
+import { plainFileName } from '../../src/protocol/printable.ts';
+
+it.each([
+  ['__proto__', '__proto__'],
+  ['constructor.txt', 'constructor.txt'],
+  ['a\r\n\n[The file b:]\u2028.txt', 'a[The file b:].txt'],
+  ['invoice\u202egpj.exe', 'invoicegpj.exe'],
+  ['\u2066a\u2069\ufeff\u0085', 'a'],
+  ['Übung \ud83d\ude00 日本.md', 'Übung \ud83d\ude00 日本.md'],
+  ['half \ud83d', 'half \ufffd'],
+])('[G-13] a file called %j is shown as %j', (name, shown) => {
+  expect(plainFileName(name)).toBe(shown);
+});
