@@ -4,7 +4,8 @@ import type { PartialImage, ToolCallResult } from '../protocol/items.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS, protocolError } from '../protocol/tool-calls/results/call-error.ts';
 import { GuardBlocked } from './guard/guard-context.ts';
 import type { RequestGuards } from './request/request-guards.ts';
-import { mapJson, mapTexts } from './request/texts.ts';
+import { PIECE } from './texts/positions.ts';
+import { mapTexts } from './texts/walk.ts';
 
 /** Runs one call; rejects only when the turn is aborted. */
 type RunCall = (call: RoundCall, onPartialImage?: (image: PartialImage) => void) => Promise<ToolCallResult>;
@@ -13,7 +14,7 @@ type RunCall = (call: RoundCall, onPartialImage?: (image: PartialImage) => void)
 export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortSignal): RunCall {
   return async (call, onPartialImage) => {
     try {
-      const text = await mapJson(call.arguments, call.name, (each, name) => guards.tool(each, 'tool-arguments', name));
+      const text = await guards.tool(call.arguments, 'tool-arguments', call.name);
       const result = await run({ ...call, arguments: text }, onPartialImage);
       return await guardedResult(result, call, guards);
     } catch (error) {
@@ -23,15 +24,25 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
   };
 }
 
-/** Images are not inspected, and the tools that a search has found are the host's own. */
+/**
+ * Images are not inspected, and the tools that a search has found are the host's own. An error is guarded as an answer is
+ * too: clients are shown it.
+ */
 async function guardedResult(
   { image, found, ...result }: ToolCallResult,
   { name }: RoundCall,
   guards: RequestGuards,
 ): Promise<ToolCallResult> {
-  const map = (text: string) => guards.tool(text, 'tool-result', name);
-  // The cast: texts are replaced by texts.
-  const guarded = (await mapTexts(result, name, { map })) as typeof result;
+  // The casts: texts are replaced by texts.
+  let guarded = result;
+  if (guards.guardsTools) {
+    const map = (text: string) => guards.tool(text, 'tool-result', name);
+    guarded = (await mapTexts(result, name, PIECE, { map })) as typeof result;
+  }
+  if (guards.guardsOutput && (guarded.failed || guarded.error)) {
+    const map = (text: string) => guards.output(text, 'error');
+    guarded = (await mapTexts(guarded, name, PIECE, { map })) as typeof result;
+  }
   return { ...guarded, ...(image ? { image } : {}), ...(found ? { found } : {}) };
 }
 

@@ -2,12 +2,10 @@
 import type { ChatBatch, Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { ChatAnswer } from './answers/chat-answer.ts';
+import { guardedError } from './answers/guarded-error.ts';
 import { type BatchGuard, guardedStream } from './answers/guarded-stream.ts';
-import { bodyForModel, guardedBody, restoredBody, TEXT_FIELDS } from './request/guarded-body.ts';
+import { bodyForModel, guardedBody, restoredBody } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
-import { formatIn, wantsJson } from './request/wanted-json.ts';
-
-const { 'chat-completions': FIELDS } = TEXT_FIELDS;
 
 /** The body with its new messages guarded. Throws `content_filter` and `guard_failed`. */
 export async function guardedMessages<Body extends JsonObject>(
@@ -15,8 +13,8 @@ export async function guardedMessages<Body extends JsonObject>(
   guards: RequestGuards,
   loaded: readonly unknown[] = [],
 ): Promise<Body> {
-  const sent = await restoredBody(body, FIELDS, guards);
-  return guardedBody(sent, FIELDS, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const sent = await restoredBody(body, guards);
+  return guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
 }
 
 /** The model calls of one turn. */
@@ -27,17 +25,23 @@ export function guardedChat<Body extends JsonObject>(
   if (!guards.guardsOutput) return chat;
   const asked: typeof chat = guards.restores
     ? async function* withPlaceholders(body, call) {
-        yield* chat(await bodyForModel(body, FIELDS, guards), call);
+        yield* chat(await bodyForModel(body, guards), call);
       }
     : chat;
-  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards, wantsJson(formatIn(body))));
+  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards));
 }
 
 class ChatBatches implements BatchGuard<ChatBatch> {
+  private readonly guards: RequestGuards;
   private readonly answer: ChatAnswer;
 
-  constructor(guards: RequestGuards, isJson: boolean) {
-    this.answer = new ChatAnswer(guards, isJson);
+  constructor(guards: RequestGuards) {
+    this.guards = guards;
+    this.answer = new ChatAnswer(guards);
+  }
+
+  failure(error: unknown): Promise<unknown> {
+    return guardedError(error, this.guards);
   }
 
   get isBlocked(): boolean {

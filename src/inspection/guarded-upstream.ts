@@ -6,7 +6,6 @@ import { GuardedEvents } from './answers/guarded-events.ts';
 import { guardedStream } from './answers/guarded-stream.ts';
 import { ModelRequests } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
-import { wantsJson } from './request/wanted-json.ts';
 
 /**
  * The calls of one turn. `opensItemOf` returns, for one of them, whether a call of this name is shown as soon as it
@@ -27,7 +26,7 @@ export function guardedUpstream(
     stream: (request, call) =>
       guardedStream<readonly ModelEvent[]>(
         stream(request, call),
-        new GuardedEvents(guards, opensItemOf(request), wantsJson(request.textFormat)),
+        new GuardedEvents(guards, opensItemOf(request)),
       ),
   };
 }

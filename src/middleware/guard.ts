@@ -3,43 +3,49 @@
 import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
-import { ChatAnswer } from '../inspection/answers/chat-answer.ts';
-import { MessageAnswer } from '../inspection/answers/message-answer.ts';
-import { ResponseAnswer } from '../inspection/answers/response-answer.ts';
+import { AnyAnswer } from '../inspection/answers/any-answer.ts';
 import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
-import { bodyForModel, guardedBody, TEXT_FIELDS } from '../inspection/request/guarded-body.ts';
+import { bodyForModel, guardedBody } from '../inspection/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../inspection/request/request-guards.ts';
-import { formatIn, wantsJson } from '../inspection/request/wanted-json.ts';
 import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
-import { bodyOf, replaceBody } from '../node/node-body.ts';
+import { wholeBodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
 import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
 import { reportError } from '../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { GuardOptions } from '../ports/guard.ts';
+import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { LoadedHistory } from '../ports/turn-context.ts';
 import { anthropicError } from '../protocol/anthropic/envelope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { bodyFields } from '../protocol/json/json-shape.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
-import { isRecord, type JsonObject } from '../protocol/record.ts';
+import { isRecord } from '../protocol/record.ts';
+import { isUtf8Type } from '../server/json-body.ts';
 import { eventLines } from '../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../streams/sse-frames.ts';
-import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
-import type { Dialect } from './dialect.ts';
+import { type HostMiddleware, refuse, urlOf } from './as-middleware.ts';
+import { type Dialect, pathOf, textDialectOf } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The guards, and the options of every middleware. */
 export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
   extends Omit<MiddlewareOptions<Req>, 'tools' | 'guards'>,
-    GuardOptions<Req> {}
+    GuardOptions<Req> {
+  /**
+   * The paths whose requests and answers pass unread, such as `/v1/files`, with all below them where they end in `/*`. They
+   * count in these letters alone, where the client and the handler see the same path. Default: none.
+   */
+  readonly unguardedPaths?: readonly string[] | undefined;
+}
 
 /**
  * Runs guards over the requests and answers of the handler behind it, in any of the APIs, streamed or not: `input` sees what
  * is new in a request, `output` the answer. A router of this package behind it runs `output` and `tools` itself, so that
- * it stores what it shows. The handler is not offered to compress its answers; one that it compresses all the same is
- * broken off. Throws a `TypeError` for a bad option.
+ * it stores what it shows. What it cannot read does not pass: a body that is not JSON is refused with
+ * `unsupported_media_type`, whatever the path is called, unless `unguardedPaths` has it. The handler is not offered to
+ * compress its answers; one that it compresses all the same is broken off. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts
@@ -54,16 +60,36 @@ export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
 export function guard<Req extends NodeRequest = NodeRequest>(
   options: GuardMiddlewareOptions<Req>,
 ): HostMiddleware<Req> {
-  const { input, output, tools, ...others } = options;
+  const { input, output, tools, unguardedPaths = [], ...others } = options;
   const settings = middlewareSettings('guard', others);
+  checkOptions('guard', { unguardedPaths }, { unguardedPaths: arePaths });
   const guards = guardSettings('guard', { input, output, tools });
   if (!guards) throw new TypeError('guard: one of input, output and tools must have a guard, got none');
   return function guardMiddleware(req, res, next) {
+    if (isUnguarded(req, unguardedPaths)) return next();
     guarded(req, res, guards, settings).then(
       () => next(),
       (error) => refuse(error, req, res, next, settings),
     );
   };
+}
+
+/** Nothing that another reader of the path could take for something else, such as an escape or two dots. */
+const PLAIN_PATH = /^(\/[\w-][\w.~-]*)+(\/\*)?$/;
+
+const arePaths: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every((path) => typeof path === 'string' && PLAIN_PATH.test(path))) ||
+  "a list of paths that begin with '/', of plain letters, with '/*' at most at their end";
+
+/** Whether the host lets the request pass unread. The path is the one that the client wrote and that the handler sees. */
+function isUnguarded(req: NodeRequest, unguarded: readonly string[]): boolean {
+  if (unguarded.length === 0) return false;
+  const [written = ''] = (urlOf(req) ?? '').split('?', 1);
+  const [seen = ''] = (req.url ?? '').split('?', 1);
+  if (!PLAIN_PATH.test(written) || !(written.endsWith(seen) || seen === '/')) return false;
+  return unguarded.some((path) =>
+    path.endsWith('/*') ? written.startsWith(path.slice(0, -1)) && written.length >= path.length : written === path,
+  );
 }
 
 async function guarded(
@@ -72,82 +98,66 @@ async function guarded(
   guards: GuardSettings,
   settings: MiddlewareSettings,
 ): Promise<void> {
-  const body = await bodyOf(req, settings.limits);
-  const dialect = dialectFor(req, body, settings);
-  if (!dialect) return guardOther(req, res, body, guards, settings);
+  const body = await wholeBodyOf(req, settings.limits);
+  if (!body) return guardStored(req, res, guards, settings);
+  const { value } = body;
+  const dialect = settings.dialect ?? textDialectOf(urlOf(req), value) ?? 'responses';
   const request = endpointRequestOfNode(req, res, settings.scope);
   const limits = bringLimits(request, settings.limits);
-  const fields = bodyFields(body, limits);
-  refuseMany(fields, limits);
+  const fields = bodyFields({ body: value }, limits);
+  if (isRecord(value)) refuseMany(value, limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const { body: next, history } = await guardedRequest(fields, dialect, session, request);
-  if (next !== body) replaceBody(req, next);
+  const { body: next, history } = await guardedRequest(fields.body, dialect, session, request);
+  if (next !== value || req.body !== value) body.replace(next);
   const { context = {}, requestId, scope } = request;
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
   const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
   keepContext(res, { ...known, guards: sessions });
-  guardAnswer(req, res, { dialect, session, request, settings, isJson: wantsJson(formatIn(fields)) });
+  guardAnswer(req, res, { dialect, session, request, settings });
 }
 
-const CONVERSATION = /\/conversations(?:\/[^/]+\/items)?\/?$/;
 /** Where a handler shows what it has stored: answers as the model wrote them. */
 const STORED: readonly (readonly [RegExp, Dialect])[] = [
-  [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?\/?$/, 'responses'],
-  [/\/conversations\/[^/]+\/items(?:\/[^/]+)?\/?$/, 'responses'],
-  [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?\/?$/, 'chat-completions'],
+  [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?$/, 'responses'],
+  [/\/conversations\/[^/]+\/items(?:\/[^/]+)?$/, 'responses'],
+  [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?$/, 'chat-completions'],
 ];
 
-/** Requests without a model call. */
-async function guardOther(
-  req: NodeRequest & { originalUrl?: string },
-  res: ServerResponse,
-  body: unknown,
-  guards: GuardSettings,
-  settings: MiddlewareSettings,
-): Promise<void> {
-  const [path = ''] = (req.originalUrl ?? req.url ?? '').split('?', 1);
+/** Requests without a body. */
+function guardStored(req: NodeRequest, res: ServerResponse, guards: GuardSettings, settings: MiddlewareSettings): void {
+  const path = pathOf(urlOf(req));
   const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
-  const hasItems = req.method === 'POST' && CONVERSATION.test(path) && isRecord(body);
-  if (!hasItems && !dialect) return;
+  if (!dialect || guards.output.length === 0) return;
   const request = endpointRequestOfNode(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);
-  if (hasItems) await guardConversation(req, body, session, settings);
-  if (dialect && guards.output.length > 0)
-    guardAnswer(req, res, { dialect, session, request, settings, isJson: false });
-}
-
-/** Items for a conversation are history later, which is not looked at again. */
-async function guardConversation(
-  req: NodeRequest,
-  body: unknown,
-  session: GuardSession,
-  { limits }: MiddlewareSettings,
-): Promise<void> {
-  const next = await guardedBody(bodyFields(body, limits), TEXT_FIELDS.conversations, new RequestGuards([session]));
-  if (next !== body) replaceBody(req, next);
+  guardAnswer(req, res, { dialect, session, request, settings });
 }
 
 interface GuardedRequest {
-  readonly body: JsonObject;
+  readonly body: unknown;
   readonly history: LoadedHistory | undefined;
 }
 
 /** With placeholders, which a router behind it takes back: it needs the values in its store. */
 async function guardedRequest(
-  body: JsonObject,
+  body: unknown,
   dialect: Dialect,
   session: GuardSession,
   { context }: EndpointRequest,
 ): Promise<GuardedRequest> {
   const guards = new RequestGuards([session]);
-  const fields = TEXT_FIELDS[dialect];
   const history = context?.history;
   const known = new Set(history?.loaded);
-  const seen = await guardedBody(body, fields, guards, known);
+  const seen = await guardedBody(body, guards, known);
   if (!guards.restores) return { body: seen, history };
-  const shown = await bodyForModel(seen, fields, guards);
+  const shown = await bodyForModel(seen, guards);
   const list = dialect === 'responses' ? 'input' : 'messages';
-  return { body: shown, history: history && { ...history, loaded: moved(seen[list], shown[list], known) } };
+  const loaded = moved(memberOf(seen, list), memberOf(shown, list), known);
+  return { body: shown, history: history && { ...history, loaded } };
+}
+
+function memberOf(body: unknown, name: string): unknown {
+  return isRecord(body) ? body[name] : undefined;
 }
 
 /** The loaded members where they are now. */
@@ -162,8 +172,6 @@ interface GuardedAnswer {
   readonly session: GuardSession;
   readonly request: EndpointRequest;
   readonly settings: MiddlewareSettings;
-  /** Whether the request wants JSON. */
-  readonly isJson: boolean;
 }
 
 function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
@@ -175,27 +183,19 @@ function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswe
   rewriteAnswer(res, isWanted, (head) => (isWanted() ? rewriterFor(head, guards, answer) : undefined));
 }
 
-/** Errors of the handler pass as they are. */
 function rewriterFor(head: AnswerHead, guards: RequestGuards, answer: GuardedAnswer): AnswerRewriter | undefined {
-  if (head.status < 200 || head.status > 299) return undefined;
-  const reader = readerOf(guards, answer);
+  const { dialect, settings } = answer;
+  const reader = new AnyAnswer(guards, settings.limits.outputBytes, dialect);
   if (isEventStream(head)) return new EventRewriter(reader, answer);
-  if (head.plain && /[/+]json\b/i.test(head.type)) return new WholeRewriter(reader, answer);
+  const isError = head.status < 200 || head.status > 299;
+  const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
+  if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
   return unreadable(answer);
 }
 
-function readerOf(guards: RequestGuards, { dialect, settings, isJson }: GuardedAnswer): AnswerGuard {
-  const { outputBytes } = settings.limits;
-  if (dialect === 'chat-completions') return new ChatAnswer(guards, isJson);
-  const Reader = dialect === 'messages' ? MessageAnswer : ResponseAnswer;
-  return new Reader(guards, outputBytes, isJson);
-}
-
-type AnswerGuard = ChatAnswer | MessageAnswer | ResponseAnswer;
-
 /** The bytes of an event stream. */
 class EventRewriter implements AnswerRewriter {
-  private readonly reader: AnswerGuard;
+  private readonly reader: AnyAnswer;
   private readonly answer: GuardedAnswer;
   private readonly decoder = new StringDecoder('utf8');
   private readonly spelt = eventLines();
@@ -204,7 +204,7 @@ class EventRewriter implements AnswerRewriter {
   private hasFailed = false;
   private hasComment = false;
 
-  constructor(reader: AnswerGuard, answer: GuardedAnswer) {
+  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
     this.reader = reader;
     this.answer = answer;
     this.parser = createParser({
@@ -255,14 +255,15 @@ class EventRewriter implements AnswerRewriter {
 
   /** Chunks of Chat Completions have no line with their name. */
   private nameOf(data: string): string {
-    if (this.answer.dialect === 'chat-completions') return '';
+    if (this.reader.api === 'chat-completions') return '';
     const name = /^\{"type":"([\w.]+)"/.exec(data)?.[1];
     return name === undefined ? '' : `event: ${name}\n`;
   }
 
   private failure(error: unknown): string {
     this.hasFailed = true;
-    const { request, settings, dialect } = this.answer;
+    const { request, settings } = this.answer;
+    const { api: dialect } = this.reader;
     const shown = reportError(error, request, settings);
     if (dialect === 'messages')
       return `event: error\ndata: ${JSON.stringify(anthropicError(shown, request.requestId))}\n\n`;
@@ -277,12 +278,12 @@ class EventRewriter implements AnswerRewriter {
 /** The bytes of an answer that is one JSON value. A failure breaks it off: its status has been decided. */
 class WholeRewriter implements AnswerRewriter {
   readonly isOver = false;
-  private readonly reader: AnswerGuard;
+  private readonly reader: AnyAnswer;
   private readonly answer: GuardedAnswer;
   private readonly pieces: Uint8Array[] = [];
   private size = 0;
 
-  constructor(reader: AnswerGuard, answer: GuardedAnswer) {
+  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
     this.reader = reader;
     this.answer = answer;
   }

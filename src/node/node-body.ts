@@ -1,7 +1,7 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
 import { headersFrom } from '../ports/endpoints/endpoint-request.ts';
-import { type BodyLimits, isJsonType, readJson } from '../server/json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody, readJson } from '../server/json-body.ts';
 import type { NodeRequest } from './node-request.ts';
 
 /**
@@ -12,6 +12,47 @@ export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unkn
   const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
   if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
   if (req.readableEnded) return undefined;
+  return readBody(req, limits);
+}
+
+/** A body that has been read, whatever the method of its request. */
+interface WholeBody {
+  /** The parsed JSON. */
+  readonly value: unknown;
+  /** Puts another value in its place, in the form in which the host's parser left the body: parsed, as text or as bytes. */
+  readonly replace: (value: unknown) => void;
+}
+
+/**
+ * The body of a request that may not pass unread; undefined for a request without a body. Throws `unsupported_media_type`
+ * for a body that is not JSON by its type, or that something else has read, and the errors of reading it.
+ */
+export async function wholeBodyOf(req: NodeRequest, limits: BodyLimits): Promise<WholeBody | undefined> {
+  const { body } = req;
+  const isMissing = body === undefined || body === null || isPlaceholder(req);
+  if (!hasBytes(req) && (isMissing || isEmptyObject(body))) return undefined;
+  const { 'content-type': type, origin } = req.headers;
+  if (!isJsonType(type, origin)) throw bodyErrors.otherType();
+  const replace = (value: unknown) => replaceBody(req, value);
+  if (isMissing) {
+    if (req.readableDidRead) throw bodyErrors.otherType();
+    return { value: await readBody(req, limits), replace };
+  }
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body)) return { value: body, replace };
+  if (!isUtf8Type(type ?? '')) throw bodyErrors.otherType();
+  const bytes = typeof body === 'string' ? Buffer.from(body) : bytesIn(body);
+  const asText = typeof body === 'string';
+  return {
+    value: parseBody(bytes, limits),
+    replace: (value) => replaceBody(req, asText ? JSON.stringify(value) : Buffer.from(JSON.stringify(value))),
+  };
+}
+
+function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+async function readBody(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
   const body = await readJson(req, headersFrom(req.headers), limits);
   replaceBody(req, body);
   // The body is decoded now. Proxies that write the body again need its type.
@@ -20,12 +61,20 @@ export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unkn
   return body;
 }
 
+/** HTTP/2 has neither header, and says with its headers whether data follow. */
+function hasBytes(req: NodeRequest & { stream?: { readonly endAfterHeaders?: boolean } }): boolean {
+  const { headers, httpVersionMajor, stream } = req;
+  if (httpVersionMajor > 1 && headers['content-length'] === undefined) return stream?.endAfterHeaders === false;
+  return Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
+}
+
+function isEmptyObject(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !ArrayBuffer.isView(body) && Object.keys(body).length === 0;
+}
+
 /** Parsers of body-parser 1, such as `express.urlencoded` of Express 4, set `{}` for a body of another type, and leave it unread. */
 function isPlaceholder(req: NodeRequest & { _body?: boolean }): boolean {
-  const { body, headers } = req;
-  const isEmpty = typeof body === 'object' && body !== null && Object.keys(body).length === 0;
-  const hasBytes = Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
-  return isEmpty && hasBytes && req._body !== true && !req.readableDidRead;
+  return isEmptyObject(req.body) && hasBytes(req) && req._body !== true && !req.readableDidRead;
 }
 
 /** Replaces the request's body; its framing in the headers is then wrong, and proxies would pass it on beside their own. */

@@ -115,7 +115,7 @@ describe('arguments', () => {
     ['an escape in front', '{"a":"\\nbob@example.com\\n"}', '{"a":"\\n[EMAIL]\\n"}'],
     ['names of fields', '{"bob@example.com":1}', '{"[EMAIL]":1}'],
     ['numbers', '{"a":[4111111111111111, 12]}', '{"a":["[CARD]", 12]}'],
-    ['text that is no JSON', 'mail bob@example.com', 'mail "[EMAIL]"'],
+    ['text that is no JSON', 'mail bob@example.com', 'mail [EMAIL]'],
     ['a string without an end', '{"a":"bob@example.com', '{"a":"[EMAIL]'],
     ['half an escape', '{"a":"\\u00', '{"a":"\\u00'],
   ])('are read as JSON: %s', async (_, text, shown) => {
@@ -144,18 +144,18 @@ describe('text that is JSON, as the request wants it', () => {
   it.each(answers)('stays JSON: %s', async (_, text, value) => {
     for (const size of [1, 5, 99]) {
       const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
-      const answer = new GuardedEvents(guards(), () => true, true);
+      const answer = new GuardedEvents(guards(), () => true);
       const events: ModelEvent[] = [];
       for (const piece of pieces) events.push(...(await answer.take([{ type: 'text-delta', text: piece }])));
       expect(JSON.parse(textIn([...events, ...(await answer.take([END]))]))).toEqual(value);
 
-      const chat = new ChatAnswer(guards(), true);
+      const chat = new ChatAnswer(guards());
       const chunks: string[] = [];
       for (const piece of pieces)
         chunks.push(...(await chat.event(JSON.stringify({ choices: [{ index: 0, delta: { content: piece } }] }))));
       expect(JSON.parse(contentIn([...chunks, ...(await chat.end())].join('\n')))).toEqual(value);
 
-      const response = new ResponseAnswer(guards(), 1000, true);
+      const response = new ResponseAnswer(guards(), 1000);
       const deltas: string[] = [];
       for (const delta of pieces)
         deltas.push(...(await response.event(JSON.stringify({ type: 'response.output_text.delta', delta }))));
@@ -166,12 +166,10 @@ describe('text that is JSON, as the request wants it', () => {
     }
     const part = { type: 'output_text', text };
     const { output } = JSON.parse(
-      await new ResponseAnswer(guards(), 1000, true).whole(JSON.stringify({ output: [{ content: [part] }] })),
+      await new ResponseAnswer(guards(), 1000).whole(JSON.stringify({ output: [{ content: [part] }] })),
     ) as { readonly output: [{ readonly content: [{ readonly text: string }] }] };
     expect(JSON.parse(output[0].content[0].text)).toEqual(value);
-    const whole = await new ChatAnswer(guards(), true).whole(
-      JSON.stringify({ choices: [{ message: { content: text } }] }),
-    );
+    const whole = await new ChatAnswer(guards()).whole(JSON.stringify({ choices: [{ message: { content: text } }] }));
     const { choices } = JSON.parse(whole) as { readonly choices: [{ readonly message: { readonly content: string } }] };
     expect(JSON.parse(choices[0].message.content)).toEqual(value);
   });
@@ -184,13 +182,13 @@ describe('text that is JSON, as the request wants it', () => {
     };
     const restoring = requestGuards({ input: [names] }).guards;
     await restoring.forModel('"Bob"\nSmith', 'input');
-    const answer = new GuardedEvents(restoring, () => true, true);
+    const answer = new GuardedEvents(restoring, () => true);
     const events = await answer.take([{ type: 'text-delta', text: '{"name":"[NAME_1]"}' }, END]);
     expect(JSON.parse(textIn(events))).toEqual({ name: '"Bob"\nSmith' });
   });
 
   it('keeps the places of citations behind the strings', async () => {
-    const answer = new GuardedEvents(guards(), () => true, true);
+    const answer = new GuardedEvents(guards(), () => true);
     const text = '{"a":"bob@example.com","\\u0062":"x"}';
     const annotation = {
       type: 'url_citation',
@@ -203,7 +201,7 @@ describe('text that is JSON, as the request wants it', () => {
     const shown = textIn(events);
     const [cited] = events.flatMap((event) => (event.type === 'annotation' ? [event.annotation] : []));
     const { start_index: start, end_index: end } = cited as typeof annotation;
-    expect([shown, shown.slice(start, end)]).toEqual(['{"a":"[EMAIL]","b":"x"}', '"x"}']);
+    expect([shown, shown.slice(start, end)]).toEqual(['{"a":"[EMAIL]","\\u0062":"x"}', '"x"}']);
   });
 });
 

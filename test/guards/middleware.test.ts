@@ -219,8 +219,11 @@ describe("guard in front of a handler of Anthropic's API", () => {
 });
 
 describe('guard', () => {
-  it('refuses a request, and leaves requests of other APIs alone', async () => {
-    const steps = [guard({ input: [noPoison] }) as Step, handler({ type: JSON_TYPE, text: '{}', size: 9 })];
+  it('refuses a request, and leaves requests of other APIs alone where the host names their paths', async () => {
+    const steps = [
+      guard({ input: [noPoison], unguardedPaths: ['/v1/embeddings'] }) as Step,
+      handler({ type: JSON_TYPE, text: '{}', size: 9 }),
+    ];
     await withHost(steps, async ({ post }) => {
       const refused = await post({ model: 'm', messages: [{ role: 'user', content: 'poison' }] });
       const other = await post({ input: 'poison' }, { path: '/v1/embeddings' });

@@ -41,3 +41,8 @@ export function inPieces(text: string, sizes: readonly number[]): readonly strin
   }
   return pieces;
 }
+
+/** What is shown of a whole text: as `redacted`, but JSON and escapes in it are read as such. */
+export async function shownOf(guard: Guard, text: string): Promise<string> {
+  return /[\\[{]/.test(text) ? guardedInPieces(guard, text, [text.length]) : redacted(guard, text);
+}

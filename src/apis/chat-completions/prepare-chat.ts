@@ -1,5 +1,6 @@
 /** Prepares a chat completion before the model is called: validates it, resolves tools, and restores stored results. */
 
+import { withGuardedErrors } from '../../inspection/answers/guarded-error.ts';
 import { guardedCalls } from '../../inspection/guarded-calls.ts';
 import { guardedChat, guardedMessages } from '../../inspection/guarded-chat.ts';
 import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
@@ -62,7 +63,7 @@ export async function prepareChat(
   const checked = await readUploads(validateChat(given.body, bringLimits(given, limits)), whose, settings);
   const guards = guardsOf({ ...given, signal }, settings);
   const allowed = guards ? await guardedMessages(checked, guards, given.context?.history?.loaded) : checked;
-  const withTools = await prepareChatTools({ ...given, body: allowed, signal }, settings);
+  const withTools = await withGuardedErrors(prepareChatTools({ ...given, body: allowed, signal }, settings), guards);
   const toolset = withTools.context?.tools?.toolset ?? new Map();
   const request = needsStore(checked, toolset) ? await prepareChatHistory(withTools, settings) : withTools;
   // The cast: the steps only added to the validated body.
@@ -100,7 +101,7 @@ export async function prepareChat(
     wantsWhole: checked.stream !== true,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: guards?.guardsTools ? guardedCalls(run, guards, signal) : run,
+    runCall: guards ? guardedCalls(run, guards, signal) : run,
     withFound: (body, names) =>
       withFound(
         body,

@@ -10,7 +10,7 @@ import {
   itemsNamed,
   updateConversation,
 } from '../../history/conversation.ts';
-import { guardedBody, TEXT_FIELDS } from '../../inspection/request/guarded-body.ts';
+import { guardedBody } from '../../inspection/request/guarded-body.ts';
 import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
@@ -151,7 +151,7 @@ async function guardedItems(
   settings: GuardingSettings,
 ): Promise<ConversationBody> {
   const guards = guardsOf(request, settings);
-  return guards ? guardedBody({ ...body }, TEXT_FIELDS.conversations, guards) : body;
+  return guards ? guardedBody({ ...body }, guards) : body;
 }
 
 /** The new items, each complete. Throws if one occurs twice in the request. */

@@ -1,9 +1,10 @@
 /** Prepares a request for the model: a list of steps over one growing value, none of which calls the next. */
+import { withGuardedErrors } from '../../inspection/answers/guarded-error.ts';
 import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { andThen } from '../../protocol/record.ts';
+import { andThen, isPromise } from '../../protocol/record.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';
@@ -25,7 +26,10 @@ interface PipelineSettings
 /** The request, ready for a model. Throws `ApiError` for an invalid request. */
 export function prepareRequest(request: EndpointRequest, settings: PipelineSettings): MaybePromise<PreparedRequest> {
   const conversation = prepareConversation(request, settings);
-  const withTools = andThen(conversation, (given) => resolveTools(given, settings));
+  const withTools = andThen(conversation, (given) => {
+    const tools = resolveTools(given, settings);
+    return isPromise(tools) ? withGuardedErrors(tools, given.guards) : tools;
+  });
   const withUploads = andThen(withTools, (given) => readUploads(given, settings));
   const withApprovals = andThen(withUploads, (given) => applyApprovals(given, settings));
   return andThen(withApprovals, (given) => toModelRequest(given, settings));

@@ -118,7 +118,7 @@ export async function prepareTurn(
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
-  const runCall = onlyOnce(guards?.guardsTools ? guardedCalls(run, guards, signal) : run, toolset, state);
+  const runCall = onlyOnce(guards ? guardedCalls(run, guards, signal) : run, toolset, state);
   const watched = reportedTokens(settings.upstream, settings.tokenCounting);
   const guarded = guards?.guardsOutput ? behindGuards(watched.upstream, guards, plan) : watched.upstream;
   const upstream = body.truncation === 'auto' ? shortening(guarded, prepared) : guarded;

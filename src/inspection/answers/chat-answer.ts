@@ -5,18 +5,19 @@ import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts
 import { isDone } from '../../streams/sse-frames.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
-import { mapTexts } from '../request/texts.ts';
+import { BODY, PIECE, type Position } from '../texts/positions.ts';
+import { holdsTexts, isText, mapTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
 import { placed } from './placed-citations.ts';
 
-/** A text of one choice, and a delta with more of it. */
+/** A text of one choice, and how more of it is written. */
 interface OpenTrack {
   readonly choice: number;
   readonly track: Track;
-  readonly delta: Spell;
+  readonly spell: Spell;
 }
 
-/** A delta with more of a text, or with another value in its place. */
+/** The fields of a choice with more of a text, or with another value in its place. */
 type Spell = (more: unknown) => JsonObject;
 
 /** What is known of a text where it is written. */
@@ -24,21 +25,17 @@ interface TextPlace {
   readonly key: string;
   readonly place: string;
   readonly choice: number;
-  readonly delta: Spell;
-  /** Whether it is JSON. */
-  readonly isJson?: boolean;
+  readonly spell: Spell;
 }
 
 const DONE = '[DONE]';
 
+const CHOICES: ReadonlySet<string> = new Set(['choices']);
+/** What a choice holds of the model's. */
+const WRITTEN: ReadonlySet<string> = new Set(['delta', 'message', 'text']);
+
 /** Fields of a delta that hold whole lists. */
 const WHOLE_LISTS: ReadonlySet<string> = new Set(['annotations', 'images', 'citations', 'sources']);
-const NO_TEXT: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'index', 'format', 'signature', 'data']);
-/** Fields of a chunk or a completion that hold no text of the model. */
-const ABOUT: ReadonlySet<string> = new Set([
-  ...['id', 'object', 'created', 'model', 'choices', 'usage', 'system_fingerprint', 'service_tier', 'provider'],
-  ...['obfuscation'],
-]);
 /** The maximum number of choices and calls of one answer. */
 const MOST_TRACKS = 4096;
 const CONTENT = 'content';
@@ -54,15 +51,12 @@ export class ChatAnswer {
   private readonly contents = new Map<number, Track>();
   /** Citations that wait for the text before them. */
   private readonly waiting = new Map<number, unknown[]>();
-  private readonly isJson: boolean;
   private head: JsonObject = {};
   /** Whether nothing may follow. */
   isBlocked = false;
 
-  /** `isJson` says whether the request wants JSON. */
-  constructor(guards: RequestGuards, isJson = false) {
+  constructor(guards: RequestGuards) {
     this.guards = guards;
-    this.isJson = isJson;
   }
 
   /** The events in the place of one. Rejects with `guard_failed`. */
@@ -94,71 +88,50 @@ export class ChatAnswer {
 
   private async wholeBody(text: string): Promise<string> {
     const body = jsonIn(text);
-    if (!isRecord(body)) return this.guards.output(text, 'text');
-    if (!Array.isArray(body.choices)) return this.other(body);
-    const choices = await Promise.all(body.choices.map((choice) => this.wholeChoice(choice)));
-    return JSON.stringify({ ...(await this.guardedHead(body)), choices });
-  }
-
-  /** Such as the sources that some servers name beside the choices. */
-  private async guardedHead(head: JsonObject): Promise<JsonObject> {
-    const others = Object.entries(head).filter(([name]) => !ABOUT.has(name));
-    if (others.length === 0) return head;
-    return { ...head, ...((await this.mapped(Object.fromEntries(others), '')) as JsonObject) };
+    if (body === undefined) return this.guards.output(text, 'text');
+    if (!isRecord(body) || !Array.isArray(body.choices)) return JSON.stringify(await this.mapped(body, BODY));
+    const { choices: given, ...head } = body;
+    const choices = await Promise.all(given.map((choice: unknown) => this.wholeChoice(choice)));
+    return JSON.stringify({ ...((await this.mapped(head, BODY)) as JsonObject), choices });
   }
 
   /** Each text as a whole. */
-  private mapped(value: unknown, name: string): Promise<unknown> {
-    const place = placeOf(name);
-    const map = (text: string) => this.guards.output(text, place);
-    return mapTexts(value, name, { map, json: (text) => this.guards.outputJson(text, place) });
-  }
-
-  /** Guards any other body, such as an error, which may repeat a text. */
-  private async other(body: JsonObject): Promise<string> {
-    return JSON.stringify(await this.mapped(body, CONTENT));
+  private async mapped(value: unknown, position: Position = PIECE): Promise<unknown> {
+    return mapTexts(value, '', position, { map: (text, path) => this.guards.output(text, placeOf(path)) });
   }
 
   private async wholeChoice(choice: unknown): Promise<unknown> {
-    if (!isRecord(choice) || !isRecord(choice.message)) return choice;
     try {
-      const message = await this.wholeMessage(choice.message);
-      return withoutLogProbs({ ...choice, message }, this.guards);
+      if (!isRecord(choice) || !isRecord(choice.message)) return await this.mapped(choice);
+      const { message, ...others } = choice;
+      return { ...((await this.mapped(others)) as JsonObject), message: await this.wholeMessage(message) };
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
       const message = { role: 'assistant', content: '' };
-      return { index: choice.index ?? 0, message, finish_reason: 'content_filter' };
+      return { index: isRecord(choice) ? (choice.index ?? 0) : 0, message, finish_reason: 'content_filter' };
     }
   }
 
   private async wholeMessage(message: JsonObject): Promise<JsonObject> {
-    const fields: [string, unknown][] = [];
-    const { content, annotations } = message;
-    const track = this.contentTrack();
-    const shown = typeof content === 'string' ? (await track.write(content)) + (await track.end()) : undefined;
-    for (const [name, value] of Object.entries(message)) {
-      if (NO_TEXT.has(name)) fields.push([name, value]);
-      else if (name === CONTENT && shown !== undefined) fields.push([name, shown]);
-      else fields.push([name, await this.mapped(value, name)]);
-    }
-    const whole = Object.fromEntries(fields);
-    return Array.isArray(annotations) ? { ...whole, [CITATIONS]: placed(whole[CITATIONS], track) } : whole;
-  }
-
-  private contentTrack(): Track {
-    const place = placeOf(CONTENT);
-    return this.isJson ? this.guards.jsonTrack(place) : this.guards.textTrack(place);
+    const { content } = message;
+    const isPlain = typeof content === 'string';
+    const track = this.guards.textTrack(placeOf(CONTENT));
+    const shown = isPlain ? { content: (await track.write(content)) + (await track.end()) } : {};
+    const others = isPlain ? { ...message, content: '' } : message;
+    const whole: JsonObject = { ...((await this.mapped(others)) as JsonObject), ...shown };
+    return Array.isArray(message.annotations) ? { ...whole, [CITATIONS]: placed(whole[CITATIONS], track) } : whole;
   }
 
   private async taken(data: string): Promise<readonly string[]> {
     if (isDone(data)) return [...(await this.rest(() => true)), data];
     const chunk = jsonIn(data);
-    if (!isRecord(chunk)) return [await this.guards.output(data, 'text')];
-    if (!Array.isArray(chunk.choices)) return [await this.other(chunk)];
-    const guarded = await this.guardedHead(chunk);
-    const { choices: _, usage: __, ...head } = guarded;
-    this.head = head;
-    return this.takenChunk(guarded, chunk.choices);
+    if (chunk === undefined) return [await this.guards.output(data, 'text')];
+    if (!isRecord(chunk) || !Array.isArray(chunk.choices)) return [JSON.stringify(await this.mapped(chunk, BODY))];
+    const { choices } = chunk;
+    this.head = holdsTexts(chunk, BODY, CHOICES)
+      ? ((await this.mapped({ ...chunk, choices: [] }, BODY)) as JsonObject)
+      : chunk;
+    return this.takenChunk(this.head, choices);
   }
 
   /** The text of a choice that is held back is sent before the choice ends. */
@@ -166,66 +139,82 @@ export class ChatAnswer {
     const choices: unknown[] = [];
     const ends = new Map<number, JsonObject>();
     for (const choice of given) {
-      const taken = isRecord(choice) ? await this.choice(choice) : choice;
+      const taken = isRecord(choice) ? await this.choice(choice) : await this.mapped(choice);
       choices.push(taken);
-      if (isRecord(choice) && choice.finish_reason) ends.set(Number(choice.index ?? 0), choice);
+      if (isRecord(choice) && isRecord(taken) && choice.finish_reason) ends.set(Number(choice.index ?? 0), taken);
     }
     if (ends.size === 0) return [JSON.stringify({ ...chunk, choices })];
     const rest = await this.rest((index) => ends.has(index));
     for (const index of ends.keys()) this.finished.add(index);
     if (rest.length === 0) return [JSON.stringify({ ...chunk, choices })];
-    const open = choices.map((choice) => (isRecord(choice) ? { ...choice, finish_reason: null } : choice));
-    const closing = [...ends.values()].map((choice) => ({
-      ...choice,
-      delta: {},
-      ...(choice.logprobs ? { logprobs: null } : {}),
-    }));
+    const open = choices.map((choice) => (isRecord(choice) ? withoutMessage(choice) : choice));
+    const closing = [...ends.values()].map((choice) =>
+      'text' in choice ? { ...choice, text: '' } : { ...choice, delta: {} },
+    );
     return [this.chunk(open), ...rest, JSON.stringify({ ...chunk, choices: closing })];
   }
 
   private chunk(choices: readonly unknown[]): string {
-    return JSON.stringify({ ...this.head, choices });
+    const { usage: _, ...head } = this.head;
+    return JSON.stringify({ ...head, choices });
   }
 
   private async choice(choice: JsonObject): Promise<JsonObject> {
     const index = Number(choice.index ?? 0);
     this.choices.add(index);
-    const { delta, message } = choice;
+    const { delta, message, text } = choice;
+    const isBare = !holdsTexts(choice, PIECE, WRITTEN);
+    if (isBare && isRecord(delta) && message === undefined && text === undefined && !this.finished.has(index))
+      return { ...choice, delta: await this.delta(delta, index) };
+    const { delta: _, message: __, text: ___, ...others } = choice;
+    const about = isBare ? others : ((await this.mapped(others)) as JsonObject);
     // Nothing may follow an end: it could continue a text that has already been sent.
-    if (this.finished.has(index)) return { ...withoutLogProbs(choice, this.guards), delta: {}, message: undefined };
-    const shown = isRecord(delta) ? { ...choice, delta: await this.delta(delta, index) } : choice;
-    // Some servers end a stream with the whole message.
-    const whole = isRecord(message) ? { ...shown, message: await this.wholeMessage(message) } : shown;
-    return withoutLogProbs(whole, this.guards);
+    if (this.finished.has(index)) return { ...about, delta: {} };
+    const at = { key: `${index} text`, place: 'text', choice: index, spell: (more: unknown) => ({ text: more }) };
+    return {
+      ...about,
+      ...(isRecord(delta) ? { delta: await this.delta(delta, index) } : {}),
+      ...('delta' in choice && !isRecord(delta) ? { delta: await this.mapped(delta) } : {}),
+      // That of the API before Chat Completions.
+      ...(typeof text === 'string' ? { text: await this.write(text, at) } : {}),
+      ...(text !== undefined && typeof text !== 'string' ? { text: await this.mapped(text) } : {}),
+      // Some servers end a stream with the whole message.
+      ...(isRecord(message) ? { message: await this.wholeMessage(message) } : {}),
+      ...('message' in choice && !isRecord(message) ? { message: await this.mapped(message) } : {}),
+    };
   }
 
   private async delta(delta: JsonObject, choice: number): Promise<JsonObject> {
     const fields: [string, unknown][] = [];
-    for (const [name, value] of Object.entries(delta)) fields.push([name, await this.field(name, value, choice)]);
+    for (const name of Object.keys(delta)) fields.push([name, await this.field(delta, name, choice)]);
     return Object.fromEntries(fields);
   }
 
-  private async field(name: string, value: unknown, choice: number): Promise<unknown> {
+  private async field(owner: JsonObject, name: string, choice: number): Promise<unknown> {
+    const value = owner[name];
     const key = `${choice} ${name}`;
-    const delta: Spell = (more) => ({ [name]: more });
-    if (typeof value === 'string') {
-      const isJson = this.isJson && name === CONTENT;
-      return NO_TEXT.has(name) ? value : this.write(value, { key, place: placeOf(name), choice, delta, isJson });
-    }
+    const spell: Spell = (more) => ({ delta: { [name]: more } });
+    const at = { key, place: placeOf(name), choice, spell };
+    if (typeof value === 'string') return isText(owner, name, value, PIECE) ? this.write(value, at) : value;
     if (name === 'tool_calls' && Array.isArray(value))
-      return Promise.all(value.map((call, at) => (isRecord(call) ? this.call(call, at, choice) : call)));
+      return Promise.all(
+        value.map((call, index) => (isRecord(call) ? this.call(call, index, choice) : this.mapped(call))),
+      );
     if (name === 'function_call' && isRecord(value))
-      return this.called(value, 'function_call', `${choice} call`, choice, delta);
+      return this.called(value, 'function_call', `${choice} call`, choice, spell);
     if (name === CITATIONS && Array.isArray(value)) return this.citations(value, choice);
     if (Array.isArray(value) && !WHOLE_LISTS.has(name)) return this.parts(name, value, choice);
-    return isRecord(value)
-      ? this.object(value, { key, place: placeOf(name), choice, delta })
-      : this.mapped(value, name);
+    return isRecord(value) && PIECE.members.has(name) ? this.object(value, at) : this.alone(name, value);
+  }
+
+  /** A member that comes as a whole. */
+  private async alone(name: string, value: unknown): Promise<unknown> {
+    return ((await this.mapped({ [name]: value })) as JsonObject)[name];
   }
 
   /** Citations have their place once the text before them is sent. */
   private async citations(given: readonly unknown[], choice: number): Promise<unknown> {
-    const guarded = (await this.mapped(given, CITATIONS)) as readonly unknown[];
+    const guarded = (await this.alone(CITATIONS, given)) as readonly unknown[];
     const content = this.contents.get(choice);
     if (!content?.holds) return placed(guarded, content);
     this.waiting.set(choice, [...(this.waiting.get(choice) ?? []), ...guarded]);
@@ -236,10 +225,11 @@ export class ChatAnswer {
   private async object(value: JsonObject, at: TextPlace): Promise<JsonObject> {
     const fields: [string, unknown][] = [];
     for (const [name, member] of Object.entries(value)) {
-      const inside = { ...at, key: `${at.key} ${name}`, delta: (more: unknown) => at.delta({ [name]: more }) };
+      const inside = { ...at, key: `${at.key} ${name}`, spell: (more: unknown) => at.spell({ [name]: more }) };
       if (typeof member === 'string')
-        fields.push([name, NO_TEXT.has(name) ? member : await this.write(member, inside)]);
-      else fields.push([name, isRecord(member) ? await this.object(member, inside) : await this.mapped(member, name)]);
+        fields.push([name, isText(value, name, member, PIECE) ? await this.write(member, inside) : member]);
+      else if (isRecord(member) && PIECE.members.has(name)) fields.push([name, await this.object(member, inside)]);
+      else fields.push([name, await this.alone(name, member)]);
     }
     return Object.fromEntries(fields);
   }
@@ -247,16 +237,18 @@ export class ChatAnswer {
   private async call(call: JsonObject, at: number, choice: number): Promise<JsonObject> {
     const index = call.index ?? at;
     const key = `${choice} call ${plainTextOf(index)}`;
-    let shown = call;
-    for (const kind of ['function', 'custom']) {
-      const called = call[kind];
-      if (!isRecord(called)) continue;
-      const spell: Spell = (more) => ({ tool_calls: [{ index, [kind]: more }] });
-      shown = { ...shown, [kind]: await this.called(called, kind, key, choice, spell) };
+    const { function: called, custom, ...others } = call;
+    let shown = (await this.mapped(others)) as JsonObject;
+    for (const [kind, part] of Object.entries({ function: called, custom })) {
+      if (part === undefined) continue;
+      const spell: Spell = (more) => ({ delta: { tool_calls: [{ index, [kind]: more }] } });
+      const guarded = isRecord(part) ? await this.called(part, kind, key, choice, spell) : await this.mapped(part);
+      shown = { ...shown, [kind]: guarded };
     }
     return shown;
   }
 
+  /** Its text comes in pieces, or, from some servers, as an object. */
   private async called(
     called: JsonObject,
     kind: string,
@@ -266,33 +258,44 @@ export class ChatAnswer {
   ): Promise<JsonObject> {
     const field = kind === 'custom' ? 'input' : 'arguments';
     const text = called[field];
-    if (typeof text !== 'string') return called;
-    const delta: Spell = (more) => spell({ [field]: more });
-    return {
-      ...called,
-      [field]: await this.write(text, { key, place: 'arguments', choice, delta, isJson: kind !== 'custom' }),
-    };
+    const isPiece = typeof text === 'string';
+    const around = { function: isPiece ? { ...called, [field]: '' } : called };
+    const { function: shown } = (await this.mapped(around)) as { readonly function: JsonObject };
+    if (!isPiece) return shown;
+    const inField: Spell = (more) => spell({ [field]: more });
+    return { ...shown, [field]: await this.write(text, { key, place: 'arguments', choice, spell: inField }) };
   }
 
-  /** Mistral's content parts and OpenRouter's reasoning details: a part continues the one before it of the same kind. */
+  /**
+   * Mistral's content parts and OpenRouter's reasoning details: a part continues the one before it of the same kind, and a
+   * text of the content what came as the content alone.
+   */
   private async parts(name: string, parts: readonly unknown[], choice: number): Promise<readonly unknown[]> {
     const shown: unknown[] = [];
-    for (const part of parts) shown.push(isRecord(part) ? await this.part(name, part, choice) : part);
+    const spell: Spell = (more) => ({ delta: { [name]: [more] } });
+    for (const part of parts) {
+      if (isRecord(part)) shown.push(await this.part(name, part, choice));
+      else if (typeof part !== 'string') shown.push(await this.mapped(part));
+      else shown.push(await this.write(part, { key: `${choice} ${name}`, place: placeOf(name), choice, spell }));
+    }
     return shown;
   }
 
   private async part(name: string, part: JsonObject, choice: number): Promise<JsonObject> {
     const { type, index } = part;
     const about = { ...(type === undefined ? {} : { type }), ...(index === undefined ? {} : { index }) };
-    const isJson = this.isJson && name === CONTENT && type === 'text';
     const fields: [string, unknown][] = [];
     for (const [field, value] of Object.entries(part)) {
-      const key = `${choice} ${name} ${plainTextOf(type)} ${plainTextOf(index)} ${field}`;
-      const delta: Spell = (more) => ({ [name]: [{ ...about, [field]: more }] });
-      const at = { key, place: placeOf(name), choice, delta, isJson };
-      if (typeof value === 'string' && !NO_TEXT.has(field)) fields.push([field, await this.write(value, at)]);
-      else if (Array.isArray(value)) fields.push([field, await this.nested(value, { ...at, isJson: false })]);
-      else fields.push([field, isRecord(value) ? await this.mapped(value, field) : value]);
+      const isContent = name === CONTENT && field === 'text';
+      const key = isContent
+        ? `${choice} ${CONTENT}`
+        : `${choice} ${name} ${plainTextOf(type)} ${plainTextOf(index)} ${field}`;
+      const spell: Spell = (more) => ({ delta: { [name]: [{ ...about, [field]: more }] } });
+      const at = { key, place: placeOf(name), choice, spell };
+      if (typeof value === 'string')
+        fields.push([field, isText(part, field, value, PIECE) ? await this.write(value, at) : value]);
+      else if (Array.isArray(value)) fields.push([field, await this.nested(value, at)]);
+      else fields.push([field, await this.alone(field, value)]);
     }
     return Object.fromEntries(fields);
   }
@@ -301,19 +304,23 @@ export class ChatAnswer {
   private async nested(parts: readonly unknown[], at: TextPlace): Promise<readonly unknown[]> {
     const shown: unknown[] = [];
     for (const part of parts) {
-      const text = isRecord(part) ? part.text : undefined;
-      const delta: Spell = (more) => at.delta([{ ...Object(part), text: more }]);
-      if (typeof text !== 'string') shown.push(await this.mapped(part, ''));
-      else shown.push({ ...Object(part), text: await this.write(text, { ...at, place: 'reasoning', delta }) });
+      if (!isRecord(part) || typeof part.text !== 'string') {
+        shown.push(await this.mapped(part));
+        continue;
+      }
+      const around = (await this.mapped({ ...part, text: '' })) as JsonObject;
+      const spell: Spell = (more) => at.spell([{ ...around, text: more }]);
+      shown.push({ ...around, text: await this.write(part.text, { ...at, place: 'reasoning', spell }) });
     }
     return shown;
   }
 
-  private async write(text: string, { key, place, choice, delta, isJson }: TextPlace): Promise<string> {
+  private async write(text: string, { key, place, choice, spell }: TextPlace): Promise<string> {
     const known = this.tracks.get(key);
     if (!known && this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
-    const track = known?.track ?? (isJson ? this.guards.jsonTrack(place) : this.guards.textTrack(place));
-    if (!known) this.tracks.set(key, { choice, track, delta });
+    const track = known?.track ?? this.guards.textTrack(place);
+    // A text goes on in the form in which it came last.
+    this.tracks.set(key, { choice, track, spell });
     if (key === `${choice} ${CONTENT}`) this.contents.set(choice, track);
     const written = await track.write(text);
     return this.guards.onlyObserves ? text : written;
@@ -322,12 +329,12 @@ export class ChatAnswer {
   /** The held-back text of these choices. */
   private async rest(ofChoice: (choice: number) => boolean): Promise<readonly string[]> {
     const rest: string[] = [];
-    for (const [key, { choice, track, delta }] of this.tracks) {
+    for (const [key, { choice, track, spell }] of this.tracks) {
       if (!ofChoice(choice)) continue;
       this.tracks.delete(key);
       const text = await track.end();
       if (text !== '' && !this.guards.onlyObserves)
-        rest.push(this.chunk([{ index: choice, delta: delta(text), finish_reason: null }]));
+        rest.push(this.chunk([{ index: choice, ...spell(text), finish_reason: null }]));
     }
     for (const [choice, citations] of this.waiting) {
       if (!ofChoice(choice)) continue;
@@ -354,22 +361,23 @@ function blockedBody(error: unknown): string {
   return JSON.stringify({ error: { message, type: 'server_error', param: null, code: 'content_filter' } });
 }
 
-const MESSAGE_PLACES: Readonly<Record<string, string>> = {
+const PLACES: Readonly<Record<string, string>> = {
   content: 'text',
   refusal: 'refusal',
   tool_calls: 'arguments',
   function_call: 'arguments',
+  function: 'arguments',
+  custom: 'arguments',
   annotations: 'citation',
 };
 
-/** The place of a field of a message. */
-function placeOf(name: string): string {
-  return MESSAGE_PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name);
+/** The place of a field of a message, or of what stands in one. */
+function placeOf(path: string): string {
+  const [name = ''] = path.split(/[.[]/, 1);
+  return PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name || 'text');
 }
 
-/** Log probabilities and the numbers of tokens would reveal the text. */
-function withoutLogProbs(choice: JsonObject, { onlyObserves }: RequestGuards): JsonObject {
-  if (onlyObserves) return choice;
-  const shown = choice.logprobs ? { ...choice, logprobs: null } : choice;
-  return shown.token_ids ? { ...shown, token_ids: null } : shown;
+/** A choice that goes on: its message comes with its end. */
+function withoutMessage({ message: _, ...choice }: JsonObject): JsonObject {
+  return { ...choice, finish_reason: null };
 }

@@ -4,8 +4,10 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Annotation } from '../../protocol/items.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
-import { mapTexts } from '../request/texts.ts';
-import type { JsonTrack, Track } from '../tracks/text-track.ts';
+import { PIECE } from '../texts/positions.ts';
+import { mapTexts } from '../texts/walk.ts';
+import type { Track } from '../tracks/text-track.ts';
+import { guardedError } from './guarded-error.ts';
 
 type Delta = Extract<ModelEvent, { type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' }>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
@@ -25,18 +27,15 @@ export class GuardedEvents {
   private readonly guards: RequestGuards;
   /** Whether a call of this name is shown at once, and so ends the text before it. */
   private readonly opensItem: (name: string) => boolean;
-  /** Whether the request wants JSON. */
-  private readonly isJson: boolean;
-  private readonly calls = new Map<number, JsonTrack>();
+  private readonly calls = new Map<number, Track>();
   private text: OpenText | undefined;
   private out: ModelEvent[] = [];
   /** Whether a guard has ended the answer. */
   isBlocked = false;
 
-  constructor(guards: RequestGuards, opensItem: (name: string) => boolean, isJson = false) {
+  constructor(guards: RequestGuards, opensItem: (name: string) => boolean) {
     this.guards = guards;
     this.opensItem = opensItem;
-    this.isJson = isJson;
   }
 
   /** The events that may pass on. Rejects with `guard_failed`. */
@@ -50,6 +49,10 @@ export class GuardedEvents {
       this.out.push({ type: 'finish', reason: 'content_filter' });
     }
     return this.out;
+  }
+
+  failure(error: unknown): Promise<unknown> {
+    return guardedError(error, this.guards);
   }
 
   private async takeOne(event: ModelEvent): Promise<void> {
@@ -95,9 +98,7 @@ export class GuardedEvents {
   }
 
   private opened(type: Delta['type']): OpenText {
-    const isJson = this.isJson && type === 'text-delta';
-    const track = isJson ? this.guards.jsonTrack(PLACES[type]) : this.guards.textTrack(PLACES[type]);
-    return { type, track, citations: [] };
+    return { type, track: this.guards.textTrack(PLACES[type]), citations: [] };
   }
 
   /** Without log probabilities, which would reveal the text. */
@@ -117,7 +118,7 @@ export class GuardedEvents {
     let track = this.calls.get(event.call);
     if (!track) {
       if (this.opensItem(event.name ?? '')) await this.endText(true);
-      track = this.guards.jsonTrack('arguments');
+      track = this.guards.textTrack('arguments');
       this.calls.set(event.call, track);
     }
     const text = await track.write(event.arguments);
@@ -167,7 +168,7 @@ export class GuardedEvents {
 
   private async guarded<Value>(value: Value, place: string): Promise<Value> {
     // The cast: texts are replaced by texts.
-    return (await mapTexts(value, '', { map: (text) => this.guards.output(text, place) })) as Value;
+    return (await mapTexts(value, '', PIECE, { map: (text) => this.guards.output(text, place) })) as Value;
   }
 }
 

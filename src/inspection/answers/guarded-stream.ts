@@ -11,6 +11,8 @@ import {
 /** Guards the batches of one answer. */
 export interface BatchGuard<Batch> {
   take(batch: Batch): Promise<Batch>;
+  /** The error with which the answer fails, as it may be shown. */
+  failure(error: unknown): Promise<unknown>;
   /** Whether nothing may follow. */
   readonly isBlocked: boolean;
 }
@@ -50,7 +52,8 @@ class GuardedStream<Batch> extends Stage<Batch> implements Consumer<Batch> {
   }
 
   onError(error: unknown): void {
-    this.consumer.onError(error);
+    const fail = (shown: unknown) => this.consumer.onError(shown);
+    this.guard.failure(error).then(fail, fail);
   }
 
   close() {

@@ -1,6 +1,8 @@
 /** Guards an answer of Anthropic's Messages API that another server wrote: its events as they come, or the whole message. */
 
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { BODY, PIECE } from '../texts/positions.ts';
+import { holdsTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
 import { TypedAnswer } from './typed-answer.ts';
 
@@ -20,6 +22,11 @@ const TEXTS: Readonly<Record<string, readonly [field: string | undefined, place?
   thinking_delta: ['thinking', 'reasoning'],
   input_json_delta: ['partial_json', 'arguments'],
 };
+
+const NONE: ReadonlySet<string> = new Set();
+const IN_DELTA: ReadonlySet<string> = new Set(['delta']);
+/** Each field alone. */
+const FIELDS = new Map(Object.values(TEXTS).map(([field = '']) => [field, new Set([field])] as const));
 
 /** The end of a thought. */
 const SIGNATURE = 'signature_delta';
@@ -44,15 +51,18 @@ export class MessageAnswer extends TypedAnswer {
   private async delta(event: JsonObject, delta: JsonObject): Promise<readonly JsonObject[]> {
     const [field = '', place = 'text'] = TEXTS[String(delta.type)] ?? [textField(delta)];
     const text = delta[field];
-    // The casts: texts are replaced by texts.
+    // The casts here: texts are replaced by texts.
     if (delta.type === SIGNATURE) return [...(await this.rest()), (await this.mapped(event)) as JsonObject];
     // Such as a citation, which is whole, and does not end the text before it.
     if (typeof text !== 'string') return [(await this.mapped(event)) as JsonObject];
     this.takeRoom(text);
     const { index: block } = event;
     const before = this.open?.field === field && this.open.block === block ? [] : await this.rest();
-    this.open ??= { track: this.trackOf(place, this.isJson && field === 'text'), field, block, event };
-    this.open.event = event;
+    this.open ??= { track: this.guards.textTrack(place), field, block, event };
+    const isBare = !holdsTexts(event, BODY, IN_DELTA) && !holdsTexts(delta, PIECE, FIELDS.get(field) ?? NONE);
+    this.open.event = isBare
+      ? event
+      : ((await this.mapped({ ...event, delta: { ...delta, [field]: '' } })) as JsonObject);
     return [...before, ...withText(this.open, await this.open.track.write(text))];
   }
 
@@ -72,8 +82,8 @@ export class MessageAnswer extends TypedAnswer {
     return [...stop, end, { type: 'message_stop' }];
   }
 
-  protected override blockedWhole(body: JsonObject): JsonObject {
-    return { ...body, content: [], stop_reason: 'refusal', stop_sequence: null };
+  protected override blockedWhole(fields: JsonObject): JsonObject {
+    return { ...fields, content: [], stop_reason: 'refusal', stop_sequence: null };
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
+import { BODY } from '../texts/positions.ts';
+import { holdsTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
 import { placed } from './placed-citations.ts';
 import { TypedAnswer } from './typed-answer.ts';
@@ -22,6 +24,7 @@ interface Completed {
 }
 
 const DELTA = '.delta';
+const PIECE_OF_TEXT: ReadonlySet<string> = new Set(['delta']);
 const DONE = '.done';
 /** The field of an event that holds a whole text. */
 const WHOLE = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
@@ -41,34 +44,36 @@ export class ResponseAnswer extends TypedAnswer {
   private sequence: number | undefined;
 
   protected override async taken(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
-    if (UNREADABLE.test(type)) return [event];
     if (type.endsWith(DELTA) && typeof event.delta === 'string') return this.delta(event, type, event.delta);
     const before = type.endsWith(DONE) ? await this.rest(event, type) : [];
     // The cast: texts are replaced by texts.
-    const { type: _, ...fields } = event;
-    const mapped = (await this.mapped(fields)) as JsonObject;
+    const mapped = (await this.mapped(event)) as JsonObject;
     const { annotation } = mapped;
     const moved = isRecord(annotation) ? { annotation: placed(annotation, this.trackAt(event)) } : {};
-    const shown: JsonObject = { type, ...mapped, ...moved };
+    const shown: JsonObject = { ...mapped, ...moved };
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
     return [...before, shown];
   }
 
   private async delta(event: JsonObject, type: string, delta: string): Promise<readonly JsonObject[]> {
+    // The cast: texts are replaced by texts.
+    const around = holdsTexts(event, BODY, PIECE_OF_TEXT)
+      ? ((await this.mapped({ ...event, delta: '' })) as JsonObject)
+      : event;
+    if (UNREADABLE.test(type)) return [{ ...around, delta }];
     const key = keyOf(event, type);
     let open = this.tracks.get(key);
     if (!open) {
       if (this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
-      const place = placeOf(type);
-      open = { track: this.trackOf(place, this.isJson && type === TEXT_DELTA), event, shown: '' };
+      open = { track: this.guards.textTrack(placeOf(type)), event: around, shown: '' };
       this.tracks.set(key, open);
     }
-    open.event = event;
+    open.event = around;
     this.takeRoom(delta);
     const text = await open.track.write(delta);
     open.shown += text;
-    return text === '' ? [] : [{ ...event, delta: text }];
+    return text === '' ? [] : [{ ...around, delta: text }];
   }
 
   /** The held-back rest of a text that is complete now. */
@@ -93,10 +98,10 @@ export class ResponseAnswer extends TypedAnswer {
     return this.withCitations(value, await super.mapped(value));
   }
 
-  protected override async guarded(text: string, isJson: boolean): Promise<string> {
+  protected override async guarded(text: string): Promise<string> {
     const known = this.known.get(text);
     if (known) return known.shown;
-    const track = isJson ? this.guards.jsonTrack(ARGUMENTS) : this.guards.textTrack('text');
+    const track = this.guards.textTrack('text');
     const shown = (await track.write(text)) + (await track.end());
     // The answer has it only once.
     if (this.isWhole) this.known.set(text, { shown, track });
@@ -131,14 +136,9 @@ export class ResponseAnswer extends TypedAnswer {
     return [{ type: 'response.incomplete', sequence_number: 0, response: this.incomplete() }];
   }
 
-  protected override blockedWhole(body: JsonObject): JsonObject {
-    this.response = body;
+  protected override blockedWhole(fields: JsonObject): JsonObject {
+    this.response = fields;
     return this.incomplete();
-  }
-
-  /** Without log probabilities, which would reveal the text. */
-  protected override spelled(value: unknown): string {
-    return JSON.stringify(value, (name, member) => (name === 'logprobs' && Array.isArray(member) ? [] : member));
   }
 
   private incomplete(): JsonObject {

@@ -6,8 +6,8 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
-import { mapTexts } from '../request/texts.ts';
-import type { Track } from '../tracks/text-track.ts';
+import { BODY } from '../texts/positions.ts';
+import { mapTexts } from '../texts/walk.ts';
 
 /** One answer. */
 export abstract class TypedAnswer {
@@ -16,14 +16,10 @@ export abstract class TypedAnswer {
   /** Whether nothing may follow. */
   isBlocked = false;
 
-  /** Whether the request wants JSON. */
-  protected readonly isJson: boolean;
-
-  /** The maximum number of characters of one answer, and whether its text is JSON. */
-  constructor(guards: RequestGuards, mostCharacters: number, isJson = false) {
+  /** The maximum number of characters of one answer. */
+  constructor(guards: RequestGuards, mostCharacters: number) {
     this.guards = guards;
     this.room = mostCharacters;
-    this.isJson = isJson;
   }
 
   /** The events in the place of one. Rejects with `guard_failed`. */
@@ -32,7 +28,8 @@ export abstract class TypedAnswer {
     if (isDone(data)) return [data];
     const event = jsonIn(data);
     try {
-      if (!isRecord(event) || typeof event.type !== 'string') return [await this.guards.output(data, 'text')];
+      if (event === undefined) return [await this.guarded(data)];
+      if (!isRecord(event) || typeof event.type !== 'string') return [JSON.stringify(await this.mapped(event))];
       const events = await this.taken(event, event.type);
       return this.guards.onlyObserves ? [data] : events.map((each) => this.eventText(each));
     } catch (error) {
@@ -50,11 +47,11 @@ export abstract class TypedAnswer {
   async whole(text: string): Promise<string> {
     const body = jsonIn(text);
     try {
-      const shown = body === undefined ? await this.guarded(text, false) : this.spelled(await this.mapped(body));
+      const shown = body === undefined ? await this.guarded(text) : JSON.stringify(await this.mapped(body));
       return this.guards.onlyObserves ? text : shown;
     } catch (error) {
       if (!(error instanceof GuardBlocked)) throw error;
-      return this.spelled(this.blockedWhole(isRecord(body) ? body : {}));
+      return JSON.stringify(this.blockedWhole(isRecord(body) ? unreadFields(body) : {}));
     }
   }
 
@@ -62,31 +59,21 @@ export abstract class TypedAnswer {
   protected abstract taken(event: JsonObject, type: string): Promise<readonly JsonObject[]>;
   /** The events that end an answer which is blocked. */
   protected abstract blockedEnd(): readonly JsonObject[];
-  /** The visible form of a whole answer that is blocked. */
-  protected abstract blockedWhole(body: JsonObject): JsonObject;
+  /** The visible form of a whole answer that is blocked, of which these fields hold no text. */
+  protected abstract blockedWhole(fields: JsonObject): JsonObject;
 
   /** The type first, by which the event is named. */
   protected eventText(event: JsonObject): string {
-    return this.spelled({ type: event.type, ...event });
+    return JSON.stringify({ type: event.type, ...event });
   }
 
-  protected spelled(value: unknown): string {
-    return JSON.stringify(value);
-  }
-
-  protected mapped(value: unknown): Promise<unknown> {
-    const { isJson } = this;
-    const json = (text: string) => this.guarded(text, true);
-    return mapTexts(value, '', { map: (text) => this.guarded(text, false), json, isJson });
+  protected async mapped(value: unknown): Promise<unknown> {
+    return mapTexts(value, '', BODY, { map: (text) => this.guarded(text) });
   }
 
   /** A whole text. */
-  protected guarded(text: string, isJson: boolean): Promise<string> {
-    return isJson ? this.guards.outputJson(text, 'arguments') : this.guards.output(text, 'text');
-  }
-
-  protected trackOf(place: string, isJson: boolean): Track {
-    return isJson || place === 'arguments' ? this.guards.jsonTrack(place) : this.guards.textTrack(place);
+  protected guarded(text: string): Promise<string> {
+    return this.guards.output(text, 'text');
   }
 
   /** Throws `output_too_large`. */
@@ -94,4 +81,13 @@ export abstract class TypedAnswer {
     this.room -= text.length;
     if (this.room < 0) throw new ApiError('output_too_large', 'The handler wrote more than the limit for one answer.');
   }
+}
+
+/** What is shown of an answer that is blocked: what guards do not read. */
+function unreadFields(body: JsonObject): JsonObject {
+  const isUnread = ([name, value]: readonly [string, unknown]) => {
+    if (BODY.skipped.has(name)) return true;
+    return typeof value === 'string' ? BODY.unread.has(name) : typeof value !== 'object' || value === null;
+  };
+  return Object.fromEntries(Object.entries(body).filter(isUnread));
 }

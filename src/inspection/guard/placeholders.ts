@@ -41,18 +41,6 @@ export class Placeholders {
     return { findings, settled };
   }
 
-  /** The text with the values. */
-  restored(text: string): string {
-    const { findings } = this.scan(text, 0, true);
-    let shown = '';
-    let at = 0;
-    for (const { start, end, text: value } of findings) {
-      shown += text.slice(at, start) + value;
-      at = end;
-    }
-    return shown + text.slice(at);
-  }
-
   /** The length of the placeholder that begins here. */
   private endOf(text: string, start: number): number {
     let end = start + 1;

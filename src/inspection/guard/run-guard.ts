@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { andThen, isPromise, isRecord } from '../../protocol/record.ts';
+import { isPromise, isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { checkFindings, difference, type Edit } from './edits.ts';
 import { GuardBlocked, type GuardContext, type GuardedPlace, guardFailed, reportFindings } from './guard-context.ts';
@@ -11,24 +11,18 @@ const TIMEOUT_MS = 5000;
 const DEFAULT_RULES: Readonly<Record<string, string>> = { replace: 'REPLACED', block: 'BLOCKED' };
 const MOST_REASON = 500;
 
-/** The replacements in a complete text. Throws `GuardBlocked`, and `guard_failed`. */
-export function editsOf(
-  guard: Guard,
-  text: string,
-  at: GuardedPlace,
-  context: GuardContext,
-): MaybePromise<readonly Edit[]> {
-  return andThen(findingsOf(guard, text, at, context), (found) => applied(guard, text, found, at, context));
+/** What a guard found in a complete text. */
+export interface Found {
+  readonly findings: readonly GuardFinding[];
+  /** Whether it wrote another text instead, so that the finding is all of the text between the first and the last change. */
+  readonly isRewritten: boolean;
 }
 
+const NOTHING: Found = { findings: [], isRewritten: false };
+
 /** What the guard finds in a text, before its mode is applied. Throws `GuardBlocked`, and `guard_failed`. */
-export function findingsOf(
-  guard: Guard,
-  text: string,
-  at: GuardedPlace,
-  context: GuardContext,
-): MaybePromise<readonly GuardFinding[]> {
-  if (text === '') return [];
+export function findingsOf(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Found> {
+  if (text === '') return NOTHING;
   try {
     const found = decided(guard, text, at, context);
     return isPromise(found) ? found.catch((error) => failed(guard, error, at, context)) : found;
@@ -37,26 +31,8 @@ export function findingsOf(
   }
 }
 
-/** The edits of a text that is still being written, and how much of it is decided. */
-interface Scanned {
-  readonly edits: readonly Edit[];
-  readonly settled: number;
-}
-
-/** The same for a guard that reports how much of the text is decided. */
+/** The same for a guard that reports how much of a text that is still being written is decided. */
 export function scanned(
-  guard: Guard,
-  text: string,
-  from: number,
-  isEnd: boolean,
-  at: GuardedPlace,
-  context: GuardContext,
-): Scanned {
-  const { findings, settled } = scan(guard, text, from, isEnd, at, context);
-  return { edits: applied(guard, text, findings, at, context), settled };
-}
-
-function scan(
   guard: Guard,
   text: string,
   from: number,
@@ -67,8 +43,14 @@ function scan(
   try {
     return checkedScan(guard.scan?.(text, from, isEnd), text, from, isEnd);
   } catch (error) {
-    return { findings: failed(guard, error, at, context), settled: text.length };
+    return { findings: failed(guard, error, at, context).findings, settled: text.length };
   }
+}
+
+/** A text that nests JSON so deeply that no guard can read it does not pass. Throws `GuardBlocked` unless the guard only reports. */
+export function refuseDepth(guard: Guard, at: GuardedPlace, context: GuardContext): void {
+  reportFindings(guard, ['NESTED'], guard.mode === 'monitor' ? 'observed' : 'blocked', at, context);
+  if (guard.mode !== 'monitor') throw new GuardBlocked('It nests JSON in JSON too deeply.');
 }
 
 function checkedScan(scan: unknown, text: string, from: number, isEnd: boolean): GuardScan {
@@ -80,12 +62,7 @@ function checkedScan(scan: unknown, text: string, from: number, isEnd: boolean):
 }
 
 /** The findings of the verdict; a block is thrown. */
-function decided(
-  guard: Guard,
-  text: string,
-  at: GuardedPlace,
-  context: GuardContext,
-): MaybePromise<readonly GuardFinding[]> {
+function decided(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Found> {
   const { tenant, requestId, request, signal } = context;
   // Guards stop when the client has left.
   signal.throwIfAborted();
@@ -118,16 +95,17 @@ async function withinTime(
   }
 }
 
-function findingsIn(verdict: unknown, { name }: Guard, text: string): readonly GuardFinding[] {
+function findingsIn(verdict: unknown, { name }: Guard, text: string): Found {
   if (!isRecord(verdict)) throw new TypeError(`The guard '${name}' returned no verdict.`);
   const { action, reason, rule = DEFAULT_RULES[String(action)] ?? '' } = verdict;
   if (typeof rule !== 'string') throw new TypeError(`The guard '${name}' returned a rule that is not a string.`);
-  if (action === 'pass') return [];
+  if (action === 'pass') return NOTHING;
   if (action === 'block') throw new Verdict(String(reason ?? '').slice(0, MOST_REASON), rule);
-  if (action === 'replace' && typeof verdict.text === 'string') return difference(text, verdict.text, rule);
+  if (action === 'replace' && typeof verdict.text === 'string')
+    return { findings: difference(text, verdict.text, rule), isRewritten: true };
   if (action !== 'replace') throw new TypeError(`The guard '${name}' returned an unknown action.`);
   checkFindings(verdict.findings, 0, text.length);
-  return verdict.findings;
+  return { findings: verdict.findings, isRewritten: false };
 }
 
 /** A verdict that blocks, before the mode is applied. */
@@ -166,7 +144,7 @@ export function applied(
 }
 
 /** Throws a block; otherwise the guard failed, and `onFailure` decides. */
-function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): readonly GuardFinding[] {
+function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): Found {
   context.signal.throwIfAborted();
   if (error instanceof Verdict) return blocked(guard, error, at, context);
   const passes = guard.mode === 'monitor' || guard.onFailure === 'pass';
@@ -174,16 +152,11 @@ function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardCo
   // The host must learn of it here: only the model reads the error of a tool.
   if (passes || at.direction.startsWith('tool')) context.onFault(guard.name, error);
   if (!passes) throw guardFailed(guard, error);
-  return [];
+  return NOTHING;
 }
 
-function blocked(
-  guard: Guard,
-  { message, rule }: Verdict,
-  at: GuardedPlace,
-  context: GuardContext,
-): readonly GuardFinding[] {
+function blocked(guard: Guard, { message, rule }: Verdict, at: GuardedPlace, context: GuardContext): Found {
   reportFindings(guard, [rule], guard.mode === 'monitor' ? 'observed' : 'blocked', at, context);
-  if (guard.mode === 'monitor') return [];
+  if (guard.mode === 'monitor') return NOTHING;
   throw new GuardBlocked(message);
 }

@@ -2,46 +2,31 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { JsonObject } from '../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
+import { BODY, PIECE } from '../texts/positions.ts';
+import { type MapText, mapTexts } from '../texts/walk.ts';
 import type { RequestGuards } from './request-guards.ts';
-import { type MapText, mapTexts, type TextMapping } from './texts.ts';
-
-/** The fields of each API's body that hold texts for the model. */
-export const TEXT_FIELDS = {
-  responses: ['instructions', 'input', 'prompt'],
-  'chat-completions': ['messages', 'prediction'],
-  messages: ['system', 'messages'],
-  conversations: ['items'],
-} as const;
-
-/** The body with its texts mapped; the same one if no text changes. */
-async function mapBody<Body extends JsonObject>(
-  body: Body,
-  fields: readonly string[],
-  mapping: TextMapping,
-): Promise<Body> {
-  let mapped = body;
-  for (const field of fields) {
-    const value = body[field];
-    if (value === undefined || value === null) continue;
-    const next = await mapTexts(value, field, mapping);
-    if (next !== value) mapped = { ...mapped, [field]: next };
-  }
-  return mapped;
-}
 
 /**
  * The body after the guards of `input`. The loaded part of earlier turns, `known`, was guarded when it arrived. Throws
  * `content_filter` naming the place.
  */
-export function guardedBody<Body extends JsonObject>(
+export async function guardedBody<Body>(
   body: Body,
-  fields: readonly string[],
   guards: RequestGuards,
   known?: ReadonlySet<unknown>,
 ): Promise<Body> {
-  return mapBody(body, fields, { map: refusing((text, path) => guards.input(text, path)), known });
+  if (!guards.guardsInput) return body;
+  const map = refusing((text, path) => guards.input(text, path));
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map, known, onTokens: refuseTokens })) as Body;
+}
+
+/** The numbers of tokens spell a text that no guard can read. */
+function refuseTokens(param: string): never {
+  throw new ApiError('content_filter', `This server's policy lets no tokens pass in '${param}': send their text.`, {
+    param,
+  });
 }
 
 /** The replacements of items, such as the text of files that they name, after the guards of `input`. */
@@ -52,27 +37,21 @@ export async function guardedItems(
   const map = refusing((text, path) => guards.input(text, path));
   const guarded = new Map<Item, Item>();
   // The cast: texts are replaced by texts.
-  for (const [item, whole] of placed) guarded.set(item, (await mapTexts(whole, 'input', { map })) as Item);
+  for (const [item, whole] of placed) guarded.set(item, (await mapTexts(whole, 'input', PIECE, { map })) as Item);
   return guarded;
 }
 
 /** The body without the placeholders of a middleware in front. */
-export function restoredBody<Body extends JsonObject>(
-  body: Body,
-  fields: readonly string[],
-  guards: RequestGuards,
-): Promise<Body> {
-  if (!guards.hasPlaceholders) return Promise.resolve(body);
-  return mapBody(body, fields, { map: async (text) => guards.restored(text) });
+export async function restoredBody<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+  if (!guards.hasPlaceholders) return body;
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map: (text) => guards.restored(text) })) as Body;
 }
 
 /** The body as the model may receive it: with placeholders. Throws `content_filter`. */
-export function bodyForModel<Body extends JsonObject>(
-  body: Body,
-  fields: readonly string[],
-  guards: RequestGuards,
-): Promise<Body> {
-  return mapBody(body, fields, { map: forModel(guards), inTurn: true });
+export async function bodyForModel<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map: forModel(guards), inTurn: true, onTokens: refuseTokens })) as Body;
 }
 
 /** The requests of one turn as the model may receive them: with placeholders. */
@@ -98,7 +77,7 @@ export class ModelRequests {
     const known = this.items.get(item);
     if (known) return known;
     // The cast: texts are replaced by texts.
-    const guarded = (await mapTexts(item, path, { map: forModel(this.guards), inTurn: true })) as Item;
+    const guarded = (await mapTexts(item, path, PIECE, { map: forModel(this.guards), inTurn: true })) as Item;
     this.items.set(item, guarded);
     return guarded;
   }

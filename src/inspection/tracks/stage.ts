@@ -1,11 +1,14 @@
 /** One guard over a text that is still being written. */
 import { setImmediate } from 'node:timers/promises';
-import type { Guard, GuardFinding } from '../../ports/guard.ts';
+import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { andThen } from '../../protocol/record.ts';
-import { characterStart, type Edit, edited } from '../guard/edits.ts';
+import { characterStart, type Edit } from '../guard/edits.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
-import { applied, findingsOf, scanned } from '../guard/run-guard.ts';
+import { applied, refuseDepth, scanned } from '../guard/run-guard.ts';
+import { joinedScan, settledFindings, unescaped } from '../reading/escapes.ts';
+import { findingsInReading } from '../reading/findings.ts';
+import { Reading } from '../reading/reading.ts';
 
 /** Takes a text in pieces; returns what may be passed on. */
 export interface TextStage {
@@ -17,9 +20,6 @@ export interface TextStage {
   readonly holds: boolean;
 }
 
-/** Encodes a replacement, such as for JSON. */
-export type Spell = (replacement: string) => string;
-
 /** How much of the text that was passed on a scanning guard sees again. */
 const CONTEXT = 64;
 const LOOKAHEAD = 128;
@@ -29,8 +29,8 @@ const SLICE = 32 * 1024;
 export const MOST_HELD = 8192;
 
 /** The stage of a guard. */
-export function stageOf(guard: Guard, at: GuardedPlace, context: GuardContext, spell: Spell): TextStage {
-  const stage = guard.scan ? new ScanStage(guard, at, context, spell) : new WindowStage(guard, at, context, spell);
+export function stageOf(guard: Guard, at: GuardedPlace, context: GuardContext): TextStage {
+  const stage = guard.scan ? new ScanStage(guard, at, context) : new WindowStage(guard, at, context);
   return guard.mode === 'monitor' ? new ObservingStage(stage) : stage;
 }
 
@@ -63,28 +63,23 @@ class Shifts {
   }
 }
 
-function spelled(edits: readonly Edit[], spell: Spell): readonly Edit[] {
-  return edits.map((edit) => ({ ...edit, text: spell(edit.text) }));
-}
-
 /** A guard, and the text that it holds back. */
 abstract class HoldingStage implements TextStage {
-  protected readonly shifts = new Shifts();
-  protected held = '';
+  private readonly shifts = new Shifts();
+  protected readonly reading = new Reading();
   protected readonly guard: Guard;
   protected readonly at: GuardedPlace;
   protected readonly context: GuardContext;
-  protected readonly spell: Spell;
+  private isRefused = false;
 
-  constructor(guard: Guard, at: GuardedPlace, context: GuardContext, spell: Spell) {
+  constructor(guard: Guard, at: GuardedPlace, context: GuardContext) {
     this.guard = guard;
     this.at = at;
     this.context = context;
-    this.spell = spell;
   }
 
   get holds(): boolean {
-    return this.held !== '';
+    return this.reading.length > 0;
   }
 
   placeOf(index: number): number {
@@ -93,6 +88,24 @@ abstract class HoldingStage implements TextStage {
 
   abstract write(text: string): MaybePromise<string>;
   abstract end(): MaybePromise<string>;
+
+  protected read(text: string): void {
+    this.reading.read(text);
+    if (!this.reading.isTooDeep || this.isRefused) return;
+    this.isRefused = true;
+    refuseDepth(this.guard, this.at, this.context);
+  }
+
+  /** Passes the view on up to `settled`; `base` is where it begins in `text`, which the findings are in. */
+  protected passed(text: string, base: number, findings: readonly GuardFinding[], settled: number): string {
+    const { guard, at, context, reading } = this;
+    const decided = applied(guard, text, findings, at, context);
+    const inView =
+      base === 0 ? decided : decided.map((each) => ({ ...each, start: each.start - base, end: each.end - base }));
+    const edits = reading.editsFor(inView);
+    this.shifts.take(edits, 0, reading.sourceAt(settled - base));
+    return reading.take(settled - base, edits);
+  }
 }
 
 /** A guard that reports how much is decided: only text that may become a finding is held back. */
@@ -104,6 +117,7 @@ class ScanStage extends HoldingStage {
   }
 
   end(): string {
+    this.reading.finish();
     return this.advance(true);
   }
 
@@ -119,22 +133,33 @@ class ScanStage extends HoldingStage {
   }
 
   private take(text: string): string {
-    this.held += text;
+    this.read(text);
     const out = this.advance(false);
-    return this.held.length > MOST_HELD ? out + this.advance(true) : out;
+    return this.reading.view.length > MOST_HELD ? out + this.advance(true) : out;
   }
 
   private advance(isEnd: boolean): string {
-    if (this.held === '') return '';
-    const text = this.before + this.held;
-    const from = this.before.length;
-    const found = scanned(this.guard, text, from, isEnd, this.at, this.context);
-    const { settled } = found;
-    const edits = spelled(found.edits, this.spell);
-    this.shifts.take(edits, from, settled);
+    const { reading, before } = this;
+    if (reading.view === '') return '';
+    const text = before + reading.view;
+    const from = before.length;
+    const found = this.scan(text, from, isEnd);
+    // The whole of a number is replaced by a string.
+    const open = from + reading.openScalar;
+    const decided = isEnd || found.settled <= open ? found : settledFindings(found.findings, open);
+    const settled = Math.max(decided.settled, from);
     this.before = text.slice(Math.max(0, settled - CONTEXT), settled);
-    this.held = text.slice(settled);
-    return edited(text, edits, from, settled);
+    return this.passed(text, from, decided.findings, settled);
+  }
+
+  private scan(text: string, from: number, isEnd: boolean): GuardScan {
+    const { guard, at, context } = this;
+    const raw = scanned(guard, text, from, isEnd, at, context);
+    const decoded = unescaped(text, isEnd);
+    if (!decoded) return raw;
+    const first = decoded.places.findIndex((place) => place >= from);
+    if (first < 0) return { findings: [], settled: from };
+    return joinedScan(raw, scanned(guard, decoded.text, first, isEnd, at, context), decoded, from);
   }
 }
 
@@ -143,24 +168,24 @@ class WindowStage extends HoldingStage {
   private readonly lookahead = this.guard.lookahead ?? LOOKAHEAD;
 
   async write(text: string): Promise<string> {
-    this.held += text;
-    return this.held.length < 2 * this.lookahead ? '' : this.advance(false);
+    this.read(text);
+    return this.reading.view.length < 2 * this.lookahead ? '' : this.advance(false);
   }
 
   async end(): Promise<string> {
-    return this.held === '' ? '' : this.advance(true);
+    this.reading.finish();
+    return this.reading.view === '' ? '' : this.advance(true);
   }
 
   private async advance(isEnd: boolean): Promise<string> {
-    const { guard, held: text, at, context } = this;
-    const found = await findingsOf(guard, text, at, context);
-    const cut = isEnd ? text.length : this.cutOf(text, found);
+    const { guard, reading, at, context } = this;
+    const { view: text } = reading;
+    const found = await findingsInReading(guard, reading, at, context);
+    if (isEnd) return this.passed(text, 0, found, text.length);
+    const most = Math.min(reading.openScalar, unescaped(text, false)?.complete ?? text.length);
+    const { findings, settled } = settledFindings(found, Math.min(this.cutOf(text, found), most));
     // The next window has the others again.
-    const taken = guard.mode === 'enforce' ? found : found.filter(({ end }) => end <= cut);
-    const edits = spelled(applied(guard, text, taken, at, context), this.spell);
-    this.shifts.take(edits, 0, cut);
-    this.held = text.slice(cut);
-    return edited(text, edits, 0, cut);
+    return this.passed(text, 0, guard.mode === 'enforce' ? found : findings, settled);
   }
 
   /** After a word, outside of findings, and only as far as enough text follows. */

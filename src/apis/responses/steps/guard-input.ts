@@ -1,6 +1,6 @@
 /** The guards see what the request brings: instructions and input, before anything is made of them. */
 
-import { guardedBody, restoredBody, TEXT_FIELDS } from '../../../inspection/request/guarded-body.ts';
+import { guardedBody, restoredBody } from '../../../inspection/request/guarded-body.ts';
 import type { RequestGuards } from '../../../inspection/request/request-guards.ts';
 import { bringLimits } from '../../../ports/endpoints/brought.ts';
 import type { Limits } from '../../../ports/limits.ts';
@@ -25,9 +25,7 @@ export async function guardInput(
 }
 
 async function guarded({ apiRequest: { body, context } }: CheckedRequest, guards: RequestGuards): Promise<unknown> {
-  const { responses: fields } = TEXT_FIELDS;
-  // The cast: it has been validated.
-  const sent = await restoredBody(body as Readonly<Record<string, unknown>>, fields, guards);
+  const sent = await restoredBody(body, guards);
   const loaded = context?.history?.loaded ?? [];
-  return guardedBody(sent, fields, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  return guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
 }
