@@ -39,6 +39,17 @@ const HOSTILE = [
   '"\\',
   'é',
   '-',
+  // JSON in the text, or what may become it.
+  '[x',
+  '[1',
+  '[[',
+  '{"',
+  '{"a":',
+  '["\\',
+  '["\\\\',
+  '\\',
+  '\\n',
+  '\\u00',
 ];
 
 describe('time', () => {
@@ -52,7 +63,7 @@ describe('time', () => {
       }
       const { guards: request } = requestGuards({ input: [pii({ restore: true })], output: [pii()] });
       await request.forModel(`bob@example.com ${whole}`, 'input');
-      await request.outputJson(`{"a":"${whole}`, 'arguments');
+      await request.output(`{"a":"${whole}`, 'arguments');
     });
   });
 

@@ -17,7 +17,7 @@ const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const SCALAR = /^(-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null)$/;
 /** A longer number is none that anything could read. */
 const MAX_SCALAR = 512;
-/** Lists and objects in one another; deeper than anything that is not made to break a reader. */
+/** Lists and objects in one another; what is deeper is read as text. */
 const MAX_OPEN = 10_000;
 
 /** What may come next. */
@@ -107,7 +107,7 @@ export class JsonLevel {
 
   private descend(unit: number): Read {
     if (!this.wantsValue) return 'none';
-    if (this.open.length >= MAX_OPEN) return 'too-deep';
+    if (this.open.length >= MAX_OPEN) return 'none';
     this.open.push(unit);
     return this.want(unit === OPEN_OBJECT ? 'name-or-end' : 'value-or-end');
   }
