@@ -2,8 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { FairPlaces } from '../queues/fair-places.ts';
 import { BUILD_FOLDER } from '../host/package-files.cjs';
+import { FairPlaces } from '../queues/fair-places.ts';
 import type { Job, JobEnd } from './job-process.ts';
 import { killChild } from './kill-child.ts';
 
