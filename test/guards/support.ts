@@ -46,3 +46,8 @@ export function inPieces(text: string, sizes: readonly number[]): readonly strin
 export async function shownOf(guard: Guard, text: string): Promise<string> {
   return /[\\[{]/.test(text) ? guardedInPieces(guard, text, [text.length]) : redacted(guard, text);
 }
+
+/** Without the punctuation of JSON: what looks like JSON keeps its own in a stream, before it turns out to be none. */
+export function withoutPunctuation(text: string): string {
+  return text.replaceAll(/["{}[\]:,\s]/g, '');
+}
