@@ -1,9 +1,17 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Request, RequestHandler } from 'express';
+import type { NextFunction, Request, RequestHandler } from 'express';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
-import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
+import {
+  type BodyLimits,
+  bodyErrors,
+  isJsonType,
+  isUnparsed,
+  isUtf8Type,
+  parseBody,
+  parseRead,
+} from '../server/json-body.ts';
 import { express } from './express.cjs';
 
 /** Works as `express.json` for bodies within the limits; a missing content type counts as JSON. */
@@ -13,6 +21,7 @@ export function readBody(limits: BodyLimits): RequestHandler {
   const json = express().json({ limit, strict: false, type: isJson, verify });
   return function readBody(req, res, next) {
     if (!isJson(req)) return next(bodyErrors.otherType());
+    if (isUnparsed(req.body)) return parsed(req, limits, next);
     if (!isPlain(req, limit)) return json(req, res, (error) => next(error && bodyError(error)));
     bytesOf(req)
       .then((bytes) => {
@@ -20,6 +29,16 @@ export function readBody(limits: BodyLimits): RequestHandler {
       })
       .then(next, next);
   };
+}
+
+/** Parses what the host has read. */
+function parsed(req: Request, limits: BodyLimits, next: NextFunction): void {
+  try {
+    req.body = parseRead(req.body, limits);
+  } catch (error) {
+    return next(error);
+  }
+  next();
 }
 
 function isJson({ headers }: IncomingMessage): boolean {

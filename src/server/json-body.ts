@@ -95,6 +95,18 @@ async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promi
   return Buffer.concat(pieces);
 }
 
+/** Whether the host has read the body and not parsed it, as `express.text`, `express.raw` and adapters of AWS Lambda do. */
+export function isUnparsed(body: unknown): body is string | Uint8Array {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
+
+/** The body that the host has read, which is JSON by its type. Throws `ApiError`. */
+export function parseRead(body: string | Uint8Array, limits: BodyLimits): unknown {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  if (bytes.byteLength > limits.bodyBytes) throw bodyErrors.tooLarge();
+  return parseBody(bytes, limits);
+}
+
 const utf8 = new TextDecoder();
 
 /** The body of these bytes; an empty one is `{}`. Throws `invalid_json`, and `request_too_large` for too many values. */

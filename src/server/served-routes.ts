@@ -6,7 +6,7 @@ import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead, readJson } from './json-body.ts';
 
 /** A request, as any framework can describe it. `Req` is the framework's own. */
 export interface ApiRequest<Req = unknown> {
@@ -18,7 +18,7 @@ export interface ApiRequest<Req = unknown> {
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /** The request headers. */
   readonly headers: Headers | NodeHeaders;
-  /** The JSON, if the host has parsed it already. */
+  /** The JSON, if the host has parsed it already, or its text or bytes if the host has only read it. */
   readonly body?: unknown;
   /** The body otherwise: read only if the path has one, and within `limits.bodyBytes`. */
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
@@ -115,6 +115,7 @@ async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, l
   if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
+  if (isUnparsed(body)) return { params, body: parseRead(body, limits) };
   return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
 }
 

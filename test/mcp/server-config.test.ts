@@ -100,6 +100,16 @@ describe('the config of one server', () => {
     expect(tools.status().map(({ label }) => label)).toEqual(['key', 'named']);
   });
 
+  it('[K-11] names a server whose key is a path or a title by what of it a label may have', () => {
+    const at = { url: 'http://h/' };
+    const tools = openTools({ 'github.com/cline/linear-mcp': at, 'Google Sheets': at, 'my.server': at });
+    expect(tools.status().map(({ label }) => label)).toEqual([
+      'github_com_cline_linear-mcp',
+      'Google_Sheets',
+      'my_server',
+    ]);
+  });
+
   it('leaves out what is disabled, even if it is incomplete', () => {
     expect(openTools({ off: { disabled: true, url: '${MCP_TEST_NONE}' } }).status()).toEqual([]);
   });

@@ -59,7 +59,7 @@ export interface McpServerConfig<Req = unknown> {
   readonly authProvider?: OrAsked<McpAuthProvider | undefined, Req> | undefined;
   /** A bearer token: short for an `authorization` header. */
   readonly auth?: string | undefined;
-  /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key. */
+  /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key, with `_` for each character but letters, digits, `_` and `-`. */
   readonly label?: string | undefined;
   /** The only tools that are offered and may be called, by their exact names. Default: all. */
   readonly allowedTools?: readonly string[] | undefined;
@@ -124,6 +124,7 @@ const KINDS: Readonly<Record<string, McpTransport>> = {
   sse: 'sse',
 };
 const LABEL = /^[a-zA-Z0-9_-]+$/;
+const NOT_IN_LABELS = /[^a-zA-Z0-9_-]/g;
 
 const configSchema = lazily((z) => {
   const text = z.string().min(1);
@@ -154,8 +155,9 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
   const owner = `mcpTools: server '${key}'`;
   const { config: expanded, inserted } = expandVariables(owner, json ?? null);
   const config = checked(owner, expanded);
-  const label = config.label ?? key;
-  if (!LABEL.test(label)) throw new TypeError(`${owner}: its label must match ${LABEL}, got '${label}'`);
+  // The keys in files of other clients have spaces, dots and slashes, which names of tools may not have.
+  const label = config.label ?? key.replaceAll(NOT_IN_LABELS, '_');
+  if (label === '') throw new TypeError(`${owner}: its label must match ${LABEL}, got '${label}'`);
   const reached = reach(owner, config);
   const headers = 'headers' in reached ? reached.headers : {};
   const { url, env = {}, defer = false, maxTools } = config;

@@ -52,7 +52,8 @@ export function headersFrom(given: NodeHeaders): Headers {
   for (const [name, value] of Object.entries(given)) {
     // HTTP/2 has pseudo-headers such as `:path`, which the Web API rejects.
     if (value === undefined || name.startsWith(':')) continue;
-    headers.set(name, typeof value === 'string' ? value : value.join(', '));
+    // Not only as typed: adapters of AWS Lambda make `content-length` a number.
+    headers.set(name, Array.isArray(value) ? value.join(', ') : String(value));
   }
   return headers;
 }
