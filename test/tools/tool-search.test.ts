@@ -264,7 +264,7 @@ describe('the choice of tools', () => {
     const useless = await choose({ type: 'allowed_tools', mode: 'required', tools: [{ type: 'tool_search' }] });
     expect([forced.requested[0]?.tool_choice, useless.requested[0]?.tool_choice]).toEqual([
       { type: 'function', function: { name: 'tool_search' } },
-      undefined,
+      'none',
     ]);
   });
 

@@ -1,7 +1,6 @@
 /** The options of `responsesUpstream`, checked once. */
 import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { providerOf } from '../chat-completions/providers.ts';
 import {
   openaiServer,
   type ServerOptions,
@@ -68,7 +67,8 @@ export function responsesSettings(options: ResponsesOptions): ResponsesSettings 
   return {
     ...serverSettings(options),
     ...server,
-    knowsAllowedTools: providerOf('auto', server.baseURL).toolChoice === 'all',
+    // Other servers of this API ignore it, or refuse the request.
+    knowsAllowedTools: server.baseURL.hostname === 'api.openai.com',
     reasoningSummary: options.reasoningSummary,
     reasoningReplay: options.reasoningReplay ?? true,
     serverTools: options.serverTools ?? [],
