@@ -458,7 +458,9 @@ describe('this server over this server', () => {
 /** What a response or an error says, without ids and times. */
 function shown({ status, output, error, incomplete_details, usage }: JsonObject): JsonObject {
   const text = JSON.stringify({ status, output, error, incomplete_details, usage });
-  return JSON.parse(text.replaceAll(/"id":"[^"]*"/g, '"id":""')) as JsonObject;
+  // The server in front asks for sealed thoughts, and has them to give back; a client of the one behind does not ask.
+  const plain = text.replaceAll(/"id":"[^"]*"/g, '"id":""').replaceAll(/,"encrypted_content":"[^"]*"/g, '');
+  return JSON.parse(plain) as JsonObject;
 }
 
 describe('responsesUpstream', () => {
