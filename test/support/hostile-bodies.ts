@@ -3,6 +3,7 @@
 import { type CoreOptions, memoryStore } from '../../src/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import { toChatBody } from '../../src/upstreams/chat-completions/chat-body.ts';
+import { USUAL } from '../../src/upstreams/chat-completions/providers.ts';
 import type { Work } from './work.ts';
 
 /** Makes the text of one JSON value of about so many bytes. */
@@ -280,14 +281,7 @@ export function excessOf(work: Work, bytes: number): readonly string[] {
   });
 }
 
-const NO_NOTES = () => {};
-const WIRE = {
-  systemMessages: 'keep',
-  developerRole: 'system',
-  reasoningReplay: true,
-  maxTokensField: 'max_tokens',
-  toolChoice: 'names',
-} as const;
+const NO_REPORTS = { skipped: () => {}, leftOut: () => {} };
 const COMPLETION = {
   id: 'chatcmpl_1',
   object: 'chat.completion',
@@ -298,7 +292,7 @@ const COMPLETION = {
 export const silentModel: Upstream = {
   name: 'silent',
   async *stream(request) {
-    JSON.stringify(toChatBody(request, WIRE, NO_NOTES));
+    JSON.stringify(toChatBody(request, USUAL, NO_REPORTS));
     const calls = request.tools.some(({ name }) => name === 'call');
     if (calls) yield [{ type: 'tool-call-delta', call: 0, id: 'call_1', name: 'call', arguments: '{}' }];
     yield [{ type: 'text-delta', text: 'Hi.' }];

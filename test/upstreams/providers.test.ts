@@ -3,8 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chatCompletionsUpstream } from '../../src/index.ts';
 import { chatSettings } from '../../src/upstreams/chat-completions/chat-options.ts';
-import { PROVIDERS, type Provider, providerOf } from '../../src/upstreams/chat-completions/providers.ts';
+import {
+  PROVIDERS,
+  type Provider,
+  type ProviderSettings,
+  providerOf,
+  USUAL,
+} from '../../src/upstreams/chat-completions/providers.ts';
 import { SeenFields } from '../../src/upstreams/chat-completions/seen-fields.ts';
+import { optionNames } from '../support/option-names.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/providers.md'), 'utf8');
 
@@ -16,12 +23,59 @@ function rowOf(name: string, provider: Provider): string {
   return `| \`${name}\` | ${hosts} | \`${reasoningField}\` | ${words} | \`${maxTokensField}\` | \`${developerRole}\` |`;
 }
 
+/** The settings of the second table, in its order. */
+const LIMITS = [
+  'refusedFields',
+  'efforts',
+  'imageDetails',
+  'callIds',
+  'maxToolName',
+  'maxToolDescription',
+  'maxOutputTokens',
+  'unstreamedFormats',
+  'toolSchemas',
+  'lastMessage',
+  'blankText',
+  'reasoningRequired',
+] as const satisfies readonly (keyof ProviderSettings)[];
+
+/** The rows of the second table: each setting that is not the default, without its source. */
+function limitRows(): readonly string[] {
+  return Object.entries<Provider>(PROVIDERS).flatMap(([name, provider]) =>
+    LIMITS.filter((setting) => JSON.stringify(provider[setting]) !== JSON.stringify(USUAL[setting])).map(
+      (setting) => `| \`${name}\` | \`${setting}\` | ${cell(provider[setting])} |`,
+    ),
+  );
+}
+
+function cell(value: unknown): string {
+  if (Array.isArray(value)) return value.map((each) => `\`${each}\``).join(', ');
+  if (typeof value !== 'object' || value === null) return `\`${value}\``;
+  return Object.entries(value)
+    .map(([name, each]) => `\`${name}\`: \`${each}\``)
+    .join(', ');
+}
+
 describe('docs/providers.md', () => {
   it('[V-02] has the row of every provider, with what it was tested with, and no other', () => {
     const rows = page.split('\n').filter((line) => /^\| `[\w.-]+` \|/.test(line) && line.split('|').length === 9);
     const expected = Object.entries<Provider>(PROVIDERS).map(([name, provider]) => rowOf(name, provider));
     expect(rows.map((row) => row.slice(0, row.lastIndexOf('|', row.length - 2) + 1))).toEqual(expected);
-    expect(rows.filter((row) => !/(recordings|documentation only)[^|]*\|$/.test(row))).toEqual([]);
+    expect(rows.filter((row) => !/(recordings|documentation only|reports)[^|]*\|$/.test(row))).toEqual([]);
+  });
+
+  it('[V-22] has each setting in which a provider differs, with its source', () => {
+    const rows = page
+      .split('\n')
+      .filter((line) => /^\| `[\w.-]+` \| `\w+` \|/.test(line) && line.split('|').length === 6);
+    expect(rows.map((row) => row.slice(0, row.lastIndexOf('|', row.length - 2) + 1))).toEqual(limitRows());
+    expect(rows.filter((row) => (row.split('|').at(-2) ?? '').trim() === '')).toEqual([]);
+  });
+
+  it('[V-22] has each option of the upstream', () => {
+    const options = optionNames(chatCompletionsUpstream);
+    const of = (name: string) => new RegExp(`^\\| \`${name}\` \\|`, 'm').test(page);
+    expect(options.filter((name) => !SHARED.has(name) && !of(name))).toEqual([]);
   });
 
   it('[O-11] says which providers obey more or fewer forms of tool_choice than names', () => {
@@ -35,6 +89,17 @@ describe('docs/providers.md', () => {
     expect(Object.values<Provider>(PROVIDERS).filter(({ systemMessages }) => systemMessages !== 'keep')).toEqual([]);
   });
 });
+
+/** Options of the connection, which docs/options.md has. */
+const SHARED: ReadonlySet<string> = new Set([
+  'baseURL',
+  'apiKey',
+  'headers',
+  'forwardHeaders',
+  'retries',
+  'connectTimeoutMs',
+  'provider',
+]);
 
 describe('the provider', () => {
   const of = (baseURL: string) => providerOf('auto', new URL(baseURL));

@@ -4,6 +4,7 @@ import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '.
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { endsRound, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type TypedObject = Readonly<Record<string, unknown> & { type: string }>;
 
@@ -90,6 +91,7 @@ function answered(entries: readonly Entry[], unseen: UnseenItems, found: Found):
   const placed: Entry[] = [];
   for (const entry of entries) {
     if (isCall(entry.item)) calls.reach(entry);
+    else if (endsRound(entry.item)) calls.endRound();
     if (!isCallOutput(entry.item) || mayStay(entry, calls, unseen, found)) placed.push(entry);
   }
   return inOrder(placed, unseen, found);
@@ -99,7 +101,9 @@ function answered(entries: readonly Entry[], unseen: UnseenItems, found: Found):
 interface OpenCalls {
   /** Records that the walk along the list has reached this call. */
   reach(call: Entry): void;
-  /** The newest call before the current position, since ids recur in later turns. */
+  /** Records that the calls before the current position are not parallel to those after it. */
+  endRound(): void;
+  /** The call before the current position that an output there answers. */
   takeBefore(id: unknown): Entry | undefined;
   /** The first one after it. */
   takeAfter(id: unknown): Entry | undefined;
@@ -109,18 +113,21 @@ interface OpenCalls {
 }
 
 function openCalls(calls: readonly Entry[]): OpenCalls {
-  const before = new Map<unknown, Entry[]>();
+  const before = new WaitingCalls<Entry>();
+  const reached = new Set<unknown>();
   const after = new Map<unknown, Entry[]>();
   for (const call of calls.toReversed()) push(after, call);
   return {
     reach(call) {
+      reached.add(call.item.call_id);
       if (call.output) return;
       after.get(call.item.call_id)?.pop();
-      push(before, call);
+      before.add(call.item.call_id, call);
     },
-    takeBefore: (id) => before.get(id)?.pop(),
+    endRound: () => before.endRound(),
+    takeBefore: (id) => before.take(id),
     takeAfter: (id) => after.get(id)?.pop(),
-    isReached: (id) => before.has(id),
+    isReached: (id) => reached.has(id),
     isKnown: (id) => after.has(id),
   };
 }

@@ -14,7 +14,11 @@ interface AssistantTurn {
 interface BackOptions {
   readonly reasoningReplay: boolean;
   readonly reasoningField?: ReasoningField | undefined;
+  readonly reasoningRequired?: boolean;
 }
+
+/** Replaces reasoning that a server requires and that nobody has: an empty text counts as none. */
+const NO_THOUGHT = ' ';
 
 /** A call as the message holds it. */
 interface NamedCall {
@@ -23,15 +27,16 @@ interface NamedCall {
 }
 
 /**
- * The content, the reasoning and the opaque fields. Readable reasoning is sent back with calls only: models are trained
- * so.
+ * The content, the reasoning and the opaque fields. Readable reasoning is sent back with calls only, because models are
+ * trained so, unless the server requires it with every message.
  */
 export function backTo(
   { text = '', reasoning, calls, states }: AssistantTurn,
-  { reasoningReplay, reasoningField = 'reasoning_content' }: BackOptions,
+  { reasoningReplay, reasoningField = 'reasoning_content', reasoningRequired = false }: BackOptions,
 ): JsonObject {
   const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
-  const thought = reasoningReplay && calls.length > 0 ? reasoning : '';
+  const readable = reasoningReplay && (calls.length > 0 || reasoningRequired) ? reasoning : '';
+  const thought = readable === '' && reasoningReplay && reasoningRequired ? NO_THOUGHT : readable;
   const field = fieldOf(states, details.length > 0, reasoningField);
   return {
     content: text === '' && calls.length > 0 ? null : text,

@@ -5,6 +5,7 @@ import type { Item } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { type CallIdForm, type CallIds, callIds } from '../tool-calls/call-ids.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { pairCalls } from '../tool-calls/pair-calls.ts';
@@ -26,6 +27,12 @@ export interface MessageOptions {
   readonly reasoningField?: ReasoningField | undefined;
   /** Whether the opaque provider state is sent back. Default: true. */
   readonly state?: boolean;
+  /** Whether every message of the assistant holds reasoning. Default: false. */
+  readonly reasoningRequired?: boolean;
+  /** The ids of calls that the server accepts, each once. Default: the ids as they are. */
+  readonly callIds?: CallIdForm;
+  /** `omit` leaves out text of white space beside calls. Default: `keep`. */
+  readonly blankText?: 'keep' | 'omit';
 }
 
 /** One tool call with its answer, both in Chat Completions form. */
@@ -60,12 +67,13 @@ export function toChatMessages(
   const { items, outputs } = pairCalls(request.items);
   const answers = new Set(outputs.values());
   const messages: ChatMessage[] = request.instructions ? [{ role: 'system', content: request.instructions }] : [];
+  const ids = options.callIds ? callIds(options.callIds) : undefined;
   let draft = emptyDraft();
 
   const flush = () => {
     if (isEmpty(draft)) return;
     // A loop: one answer may hold more calls than a function takes arguments.
-    for (const message of assistantMessages(draft, options)) messages.push(message);
+    for (const message of assistantMessages(draft, options, ids)) messages.push(message);
     draft = emptyDraft();
   };
 
@@ -137,17 +145,19 @@ function isObjectText(text: unknown): text is string {
   return typeof text === 'string' && objectIn(text) !== undefined;
 }
 
-function assistantMessages(draft: Draft, options: MessageOptions): ChatMessage[] {
+function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds | undefined): ChatMessage[] {
   const { text: content = '', calls, states } = draft;
   if (calls.length === 0 && content === '') return [];
-  const back = backTo(draft, options);
+  const isBlank = options.blankText === 'omit' && calls.length > 0 && content.trim() === '';
+  const back = backTo(isBlank ? { ...draft, text: '' } : draft, options);
   const extras = extrasOf(states, calls);
+  const sent = ids ? calls.map((call) => ({ ...call, id: ids(call.id) })) : calls;
   const message: ChatMessage = {
     role: 'assistant',
     ...back,
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call, at) => ({ ...wireCall(call), ...extras.get(at) })) }),
+    ...(calls.length === 0 ? {} : { tool_calls: sent.map((call, at) => ({ ...wireCall(call), ...extras.get(at) })) }),
   };
-  return [message, ...toolMessages(calls)];
+  return [message, ...toolMessages(sent)];
 }
 
 function wireCall({ id, name, arguments: text }: AnsweredCall): JsonObject {

@@ -18,7 +18,7 @@ function isCutOff({ status }: Item): boolean {
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   if (!items.some((item) => isCall(item) || isCallOutput(item) || isSearch(item))) return { items, outputs: new Map() };
   const searches = pairSearches(items);
-  const open = new Map<unknown, Item[]>();
+  const open = new WaitingCalls<Item>();
   const outputs = new Map(searches.pairs);
   const answered = new Set<unknown>();
   const paired: Item[] = [];
@@ -26,10 +26,11 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
     if (isSearch(item) && !searches.has(item)) continue;
     const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
-    if (isCall(item)) addTo(open, item);
+    if (isCall(item)) open.add(item.call_id, item);
+    else if (endsRound(item)) open.endRound();
     paired.push(item);
   }
-  const unanswered = new Set([...open.values()].flat());
+  const unanswered = new Set(open.left());
   for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
   return { items: paired.filter((item) => !unanswered.has(item)), outputs };
 }
@@ -66,20 +67,49 @@ function hasOutput({ output }: Item): boolean {
   return output !== undefined;
 }
 
-function addTo(open: Map<unknown, Item[]>, call: Item): void {
-  const waiting = open.get(call.call_id);
-  if (waiting) waiting.push(call);
-  else open.set(call.call_id, [call]);
+/** Whether calls before this item and calls after it are not parallel. */
+export function endsRound(item: Pick<Item, 'type'> & JsonObject): boolean {
+  return isCallOutput(item) || (item.role !== undefined && item.role !== 'assistant');
 }
 
-/**
- * The newest unanswered call with this id, since ids recur in later turns; none for a second answer to the same call.
- */
-function takeCall(open: Map<unknown, Item[]>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
+/** Calls without an output. Ids recur in later turns, and some models give parallel calls one id. */
+export class WaitingCalls<Call> {
+  /** For each id the calls of each round, of which the first ones are taken. */
+  private readonly rounds = new Map<unknown, { readonly round: number; readonly calls: Call[]; taken: number }[]>();
+  private round = 0;
+
+  endRound(): void {
+    this.round += 1;
+  }
+
+  add(id: unknown, call: Call): void {
+    const rounds = this.rounds.get(id) ?? [];
+    this.rounds.set(id, rounds);
+    const last = rounds.at(-1);
+    if (last?.round === this.round) last.calls.push(call);
+    else rounds.push({ round: this.round, calls: [call], taken: 0 });
+  }
+
+  /** Takes the first call of this id of the newest round that has one; outputs of parallel calls come in their order. */
+  take(id: unknown): Call | undefined {
+    const rounds = this.rounds.get(id);
+    const last = rounds?.at(-1);
+    if (!rounds || !last) return undefined;
+    const call = last.calls[last.taken];
+    last.taken += 1;
+    if (last.taken === last.calls.length) rounds.pop();
+    return call;
+  }
+
+  left(): readonly Call[] {
+    return [...this.rounds.values()].flatMap((rounds) => rounds.flatMap(({ calls, taken }) => calls.slice(taken)));
+  }
+}
+
+/** The unanswered call with this id; none for a second answer to the same call. */
+function takeCall(open: WaitingCalls<Item>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
   const id = answeredId(output);
-  const waiting = open.get(id);
-  const call = waiting?.pop();
-  if (waiting?.length === 0) open.delete(id);
+  const call = open.take(id);
   if (!call && answered.has(id)) return undefined;
   answered.add(id);
   if (call) return call;

@@ -6,6 +6,7 @@ import type { Item } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { plainTextOf } from '../../protocol/record.ts';
+import { type CallIds, callIds } from '../../protocol/tool-calls/call-ids.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
@@ -42,8 +43,8 @@ interface Draft {
   isAnswered: boolean;
   /** Whether one of them holds its output itself: if the model call is unknown, words are not of it. */
   holdsOutput: boolean;
-  /** The ids of tool calls so far, each with the number of its uses. */
-  readonly ids: Map<string, number>;
+  /** The API accepts letters, digits, `_` and `-`, and each id once. */
+  readonly ids: CallIds;
 }
 
 /**
@@ -55,7 +56,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   const { items, outputs } = pairCalls(request.items);
   const answers = new Set(outputs.values());
   const system = [...blocksOf(request.instructions)];
-  const draft: Draft = { system, messages: [], results: [], ...NO_CALLS, ids: new Map() };
+  const draft: Draft = { system, messages: [], results: [], ...NO_CALLS, ids: callIds('word') };
   for (const item of items) {
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredToolCall(item, outputs);
@@ -74,7 +75,7 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
   if (beginsAnew(draft, modelCall)) giveResults(draft);
-  const id = freshId(draft.ids, String(call.id ?? item.id));
+  const id = draft.ids(String(call.id ?? item.id));
   // The API accepts only an object; the error about any other arguments is in the call's output.
   const input = objectIn(plainTextOf(call.arguments)) ?? {};
   add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
@@ -104,7 +105,7 @@ function addMessage(draft: Draft, item: Item): boolean {
 function addSearch(draft: Draft, item: Item): boolean {
   const [use, result] = blocksOfSearch(item.providerState) ?? [];
   if (!use || !result) return false;
-  const id = freshId(draft.ids, String(use.id));
+  const id = draft.ids(String(use.id));
   addAssistants(draft, item, [
     { ...use, id },
     { ...result, tool_use_id: id },
@@ -144,18 +145,6 @@ function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly 
   const last = messages.at(-1);
   if (last?.role === role) for (const block of blocks) last.content.push(block);
   else messages.push({ role, content: [...blocks] });
-}
-
-/** The API accepts letters, digits, `_` and `-`, and each id once; ids of other servers contain more, or repeat. */
-function freshId(taken: Map<string, number>, given: string): string {
-  const plain = given.replace(/[^\w-]/g, '_') || 'call';
-  // Stores the count, because searching a conversation that repeats one id would take quadratic time.
-  let copy = taken.get(plain) ?? 1;
-  let id = plain;
-  for (; taken.has(id); id = `${plain}_${copy}`) copy += 1;
-  taken.set(plain, copy);
-  if (id !== plain) taken.set(id, 1);
-  return id;
 }
 
 function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {

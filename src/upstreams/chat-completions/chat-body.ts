@@ -1,29 +1,42 @@
 /** Writes a model request as the body of `POST /chat/completions`. */
 
-import { type MessageOptions, toChatMessages } from '../../protocol/chat-completions/messages.ts';
+import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
-import type { ModelRequest, TextFormat, ToolDefinition } from '../../protocol/model-request.ts';
+import type { ModelRequest, TextFormat } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { passedOn } from '../http/passed-on.ts';
-import type { ToolChoiceForms } from './providers.ts';
+import {
+  answerLimit,
+  finishedMessages,
+  type LeftOut,
+  nearestEffort,
+  toolFields,
+  withDetails,
+} from './provider-rules.ts';
+import type { ProviderSettings, ToolChoiceForms } from './providers.ts';
 
-/** Request settings of a model server. */
-export interface BodyOptions extends MessageOptions {
-  /** The field that limits the answer; OpenAI's newest models refuse the older one, most other servers know only it. */
-  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
-  /** The forms of `tool_choice` that the server obeys. */
-  readonly toolChoice: ToolChoiceForms;
+/** Who hears of items and settings that are not sent. */
+interface BodyReports {
+  readonly skipped: (item: Item) => void;
+  readonly leftOut: LeftOut;
 }
 
-/** Writes the body, always requesting a stream and its usage. Fields without a value are undefined, so the JSON omits them. */
-export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): JsonObject {
-  return {
+/**
+ * Writes the body as the server accepts it, requesting a stream and its usage, unless the server has none for the format.
+ * Fields without a value are undefined, so the JSON omits them.
+ */
+export function toChatBody(request: ModelRequest, settings: ProviderSettings, reports: BodyReports): JsonObject {
+  const { skipped, leftOut } = reports;
+  const messages = withDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
+  const format = responseFormat(request.textFormat);
+  const isStreamed = format === undefined || !settings.unstreamedFormats.some((type) => type === format.type);
+  const body: Record<string, unknown> = {
     model: request.model,
-    messages: toChatMessages(request, options, skipped),
-    stream: true,
-    stream_options: { include_usage: true },
-    ...inKnownForm(toolFields(request), options.toolChoice),
-    [options.maxTokensField]: request.maxOutputTokens,
+    messages: finishedMessages(messages, settings),
+    stream: isStreamed,
+    stream_options: isStreamed ? { include_usage: true } : undefined,
+    ...inKnownForm(toolFields(request, settings, leftOut), settings.toolChoice),
+    [settings.maxTokensField]: answerLimit(request, settings, leftOut),
     temperature: request.temperature,
     top_p: request.topP,
     // OpenAI's own API lacks it, and other servers' names for it are the same.
@@ -33,32 +46,17 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
     frequency_penalty: request.frequencyPenalty,
     logprobs: request.topLogprobs === undefined ? undefined : true,
     top_logprobs: request.topLogprobs || undefined,
-    response_format: responseFormat(request.textFormat),
+    response_format: format,
     verbosity: request.verbosity,
-    reasoning_effort: request.reasoningEffort,
+    reasoning_effort: nearestEffort(request.reasoningEffort, settings.efforts, leftOut),
     ...passedOn(request),
   };
-}
-
-/** Servers refuse `tool_choice` without tools, so both are sent or neither. */
-function toolFields({ tools, toolChoice: choice, allowedTools, parallelToolCalls }: ModelRequest): JsonObject {
-  if (tools.length === 0) return {};
-  return {
-    tools: tools.map(chatTool),
-    tool_choice: choiceField(choice, allowedTools),
-    parallel_tool_calls: parallelToolCalls,
-  };
-}
-
-function choiceField(choice: ModelRequest['toolChoice'], allowed: readonly string[] | undefined): unknown {
-  if (typeof choice === 'object') return named(choice.name);
-  if (!allowed || choice === 'none') return choice;
-  if (allowed.length === 0) return 'none';
-  return { type: 'allowed_tools', allowed_tools: { mode: choice ?? 'auto', tools: allowed.map(named) } };
-}
-
-function named(name: string): JsonObject {
-  return { type: 'function', function: { name } };
+  for (const field of settings.refusedFields) {
+    if (body[field] === undefined) continue;
+    if (!SILENT_FIELDS.has(field)) leftOut(`The model server does not take '${field}'; it is left out.`);
+    body[field] = undefined;
+  }
+  return body;
 }
 
 /** The body of a chat request, with its choice of tools in a form that the server obeys. */
@@ -77,10 +75,15 @@ export function inKnownForm(body: JsonObject, forms: ToolChoiceForms): JsonObjec
   return forced.length === 0 ? body : { ...body, tools: forced, tool_choice: 'required' };
 }
 
-function chatTool({ name, description, parameters, strict }: ToolDefinition): JsonObject {
-  const schema = parameters ?? { type: 'object', properties: {} };
-  return { type: 'function', function: { name, description, parameters: schema, strict } };
-}
+/** Without them the answer is the same: caches, counts and labels. */
+const SILENT_FIELDS: ReadonlySet<string> = new Set([
+  'stream_options',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'metadata',
+  'user',
+]);
 
 function responseFormat(format: TextFormat | undefined): JsonObject | undefined {
   if (!format || format.type === 'text') return undefined;

@@ -14,8 +14,8 @@ import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { ownerOf } from '../http/base-path.ts';
-import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
-import { httpClient } from '../http/http.ts';
+import { exchange, fetchJson, parseJson, type SecondRequest } from '../http/exchange.ts';
+import { httpClient, type Refusal } from '../http/http.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
@@ -24,6 +24,9 @@ import { toCountBody } from '../responses-input/count-body.ts';
 import { inKnownForm, toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 import { TokenCounts } from './count-tokens.ts';
+import { LearnedSettings } from './learned-settings.ts';
+import { isSameRefusal, lessonOf, withLesson } from './lessons.ts';
+import { shortenedNames } from './provider-rules.ts';
 import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -57,12 +60,14 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
   const noteOnce = noteOncePerCall();
 
-  function open(body: JsonObject, call: UpstreamCall) {
+  const learned = new LearnedSettings();
+
+  function open(body: JsonObject, call: UpstreamCall, second?: (refusal: Refusal) => SecondRequest | undefined) {
     const headers = headersFor(call);
     const [scrubError, clean] = [scrub.of(headers), scrub.textOf(headers)];
     scrubs.set(call, scrubError);
     const unexpected = (text: string, cause?: unknown) => unexpectedAnswer(text, clean, settings.baseURL, cause);
-    const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
+    const request = { path: '/chat/completions', headers, body: JSON.stringify(body), second };
     const batches = exchange(client, { isLast: isDone, scrubError, unexpected, ...request }, call);
     return { batches, scrubError, unexpected, note: cleanNote((note) => noteOnce(call, note), clean) };
   }
@@ -74,12 +79,31 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { model } = request;
     const reasoningField = seen.get(model) ?? settings.reasoningField;
+    const known = withLesson({ ...settings, reasoningField }, learned.get(model) ?? {});
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a chat request'));
+    const leftOut = (message: string) => noteOnce(call, { code: 'setting_dropped', message });
     if (request.tools.some(({ outputSchema }) => outputSchema)) noteOnce(call, NO_OUTPUT_SCHEMA);
-    const body = toChatBody(request, { ...settings, reasoningField }, skipped);
-    const { batches, ...answer } = open(body, call);
+    const body = toChatBody(request, known, { skipped, leftOut });
+    let names = shortenedNames(request, known.maxToolName);
+    const second = (refusal: Refusal): SecondRequest | undefined => {
+      const { answered = 0, said } = refusal;
+      const lesson = lessonOf(answered, said, body, known);
+      if (!lesson) return undefined;
+      leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
+      const taught = withLesson(known, lesson.settings);
+      names = shortenedNames(request, taught.maxToolName);
+      return {
+        body: JSON.stringify(toChatBody(request, taught, { skipped, leftOut })),
+        settled(again) {
+          // Another refusal shows that the first one was met.
+          const isSame = again instanceof ApiError && isSameRefusal((again as Refusal).said, said);
+          if (lesson.isLasting && !isSame) learned.learn(model, lesson.settings);
+        },
+      };
+    };
+    const { batches, ...answer } = open(body, call, second);
     const saw = (field: ReasoningField) => seen.saw(model, field);
-    return mapped(batches, new Decoding(settings, { ...answer, saw }));
+    return mapped(batches, new Decoding(settings, { ...answer, saw, names: () => names }));
   }
 
   async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
@@ -97,7 +121,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     const reasoningField = seen.get(request.model) ?? settings.reasoningField;
     const bodies = {
       model: request.model,
-      chatBody: () => toChatBody(request, { ...settings, reasoningField }, () => {}),
+      chatBody: () => toChatBody(request, { ...settings, reasoningField }, UNREPORTED),
       responsesBody: () => toCountBody(request),
     };
     try {
@@ -118,6 +142,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   return { name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, models, close };
 }
 
+const UNREPORTED = { skipped: () => {}, leftOut: () => {} };
+
 const NO_OUTPUT_SCHEMA: Note = {
   code: 'setting_dropped',
   message: "The 'output_schema' of tools has no place in a chat request; it is left out.",
@@ -129,6 +155,8 @@ interface Answer {
   readonly note: (note: Note) => void;
   readonly unexpected: (text: string, cause?: unknown) => Error;
   readonly saw: (field: ReasoningField) => void;
+  /** The names of tools by those that were sent for them, if any differs. */
+  readonly names: () => ReadonlyMap<string, string> | undefined;
 }
 
 /** Number of characters of the first data that are kept. */
@@ -158,6 +186,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     } catch (error) {
       this.failure = this.refusal(error);
     }
+    this.restoreNames(events);
     // Events before an error still count; an empty batch means that the request was accepted.
     return events.length > 0 || data.length === 0 ? events : undefined;
   }
@@ -174,7 +203,18 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     } catch (error) {
       throw this.refusal(error);
     }
+    this.restoreNames(events);
     return events;
+  }
+
+  private restoreNames(events: ModelEvent[]): void {
+    const names = this.answer.names();
+    if (!names) return;
+    for (const [at, event] of events.entries()) {
+      const name = event.type === 'tool-call-delta' ? names.get(event.name ?? '') : undefined;
+      // The cast: only the name differs.
+      if (name !== undefined) events[at] = { ...event, name } as ModelEvent;
+    }
   }
 
   /** Reports to the host the beginning of data that is not an answer. */

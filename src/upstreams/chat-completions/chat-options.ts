@@ -1,5 +1,9 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
-import { boolean, checkOptions, oneOf } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
+import { nameTest } from '../../protocol/name-patterns.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { CALL_ID_FORMS, type CallIdForm } from '../../protocol/tool-calls/call-ids.ts';
+import { SCHEMA_DIALECTS, type SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import {
   openaiServer,
   type ServerOptions,
@@ -7,12 +11,17 @@ import {
   serverChecks,
   serverSettings,
 } from '../http/server-options.ts';
-import type { BodyOptions } from './chat-body.ts';
 import {
+  EFFORTS,
+  type Effort,
+  type ImageDetail,
   isProviderName,
   PROVIDERS,
   type ProviderName,
+  type ProviderSettings,
   providerOf,
+  REFUSABLE_FIELDS,
+  type RefusableField,
   type TokenCountWay,
   type ToolChoiceForms,
 } from './providers.ts';
@@ -40,6 +49,10 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * it. `false` also omits the sealed state that came with it. Default: `auto`.
    */
   readonly reasoningReplay?: 'auto' | boolean | undefined;
+  /** The field for reasoning that is sent back, until the model has shown which one it writes. Default: the provider's, or `reasoning_content`. */
+  readonly reasoningField?: ProviderSettings['reasoningField'] | undefined;
+  /** Whether every message of the assistant must hold reasoning. Default: the provider's, or false. */
+  readonly reasoningRequired?: boolean | undefined;
   /** Whether `<think>` at the start of the text is read as reasoning. Default: true. */
   readonly thinkTags?: boolean | undefined;
   /**
@@ -49,10 +62,38 @@ export interface ChatCompletionsOptions extends ServerOptions {
   readonly toolChoice?: ToolChoiceForms | undefined;
   /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  /**
+   * The most tokens that a request may ask for: one number, or one for each model name or pattern with `*`, such as
+   * `{ 'small-*': 8192 }`. A higher `max_output_tokens` is lowered. Default: the provider's, or no limit.
+   */
+  readonly maxOutputTokens?: number | Readonly<Record<string, number>> | undefined;
+  /** The request fields that the server refuses; they are left out. Default: the provider's, or none. */
+  readonly refusedFields?: readonly RefusableField[] | undefined;
+  /** The reasoning efforts that the server accepts; another one becomes the nearest of them. Default: the provider's, or all. */
+  readonly efforts?: readonly Effort[] | undefined;
+  /** The details of images that it accepts. Default: the provider's, or `auto`, `low` and `high`. */
+  readonly imageDetails?: readonly ImageDetail[] | undefined;
+  /** The ids of tool calls that it accepts: `short` up to 40 characters, `long` up to 64, `word`, `mistral`. Default: the provider's, or `any`. */
+  readonly callIds?: CallIdForm | undefined;
+  /** The most characters of a tool's name. A longer one is shortened, and restored in the answer. Default: the provider's, or no limit. */
+  readonly maxToolName?: number | undefined;
+  /** The most characters of a tool's description. Default: the provider's, or no limit. */
+  readonly maxToolDescription?: number | undefined;
+  /** The text formats that it answers only in one piece; such requests are sent without `stream`. Default: the provider's, or none. */
+  readonly unstreamedFormats?: ProviderSettings['unstreamedFormats'] | undefined;
+  /** The JSON Schemas of tools that it accepts; others are loosened. Default: the provider's, or `any`. */
+  readonly toolSchemas?: SchemaDialect | undefined;
+  /**
+   * What happens to a conversation that ends with the assistant: `user` adds a short message of the user's, `prefix` marks
+   * the last one for Mistral. Default: the provider's, or `any`.
+   */
+  readonly lastMessage?: 'any' | 'user' | 'prefix' | undefined;
+  /** `omit` leaves out text of white space beside tool calls. Default: the provider's, or `keep`. */
+  readonly blankText?: 'keep' | 'omit' | undefined;
 }
 
 /** The options with every default filled in. */
-export interface ChatSettings extends BodyOptions, ServerSettings {
+export interface ChatSettings extends ProviderSettings, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly thinkTags: boolean;
@@ -60,6 +101,34 @@ export interface ChatSettings extends BodyOptions, ServerSettings {
 }
 
 const NAME = 'chatCompletionsUpstream';
+
+const REASONING_FIELDS = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_text',
+  'reasoning_details',
+  'thinking',
+  'think_tags',
+] as const satisfies readonly ProviderSettings['reasoningField'][];
+
+function someOf(...values: readonly string[]): OptionCheck {
+  // The cast: a value that is no text is not among them.
+  const isList = (value: unknown) => Array.isArray(value) && value.every((each) => values.includes(each as string));
+  return (value) => isList(value) || `a list of ${values.map((value) => `'${value}'`).join(', ')}`;
+}
+
+function isCount(least: number, value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= least;
+}
+
+function atLeast(least: number): OptionCheck {
+  return (value) => isCount(least, value) || `a whole number from ${least}`;
+}
+
+const CAPS: OptionCheck = (value) =>
+  isCount(1, value) ||
+  (isRecord(value) && Object.values(value).every((cap) => isCount(1, cap))) ||
+  'a whole number from 1, or an object of them by the names of models';
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
@@ -69,23 +138,42 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     systemMessages: oneOf('keep', 'merge'),
     developerRole: oneOf('keep', 'system'),
     reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",
+    reasoningField: oneOf(...REASONING_FIELDS),
+    reasoningRequired: boolean,
     thinkTags: boolean,
     toolChoice: oneOf('all', 'names', 'words'),
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+    maxOutputTokens: CAPS,
+    refusedFields: someOf(...REFUSABLE_FIELDS),
+    efforts: someOf(...EFFORTS),
+    imageDetails: someOf('auto', 'low', 'high', 'original'),
+    callIds: oneOf(...CALL_ID_FORMS),
+    // A shortened name ends in a digest.
+    maxToolName: atLeast(16),
+    maxToolDescription: atLeast(1),
+    unstreamedFormats: someOf('json_object', 'json_schema'),
+    toolSchemas: oneOf(...SCHEMA_DIALECTS),
+    lastMessage: oneOf('any', 'user', 'prefix'),
+    blankText: oneOf('keep', 'omit'),
   });
   const server = openaiServer(NAME, options);
   const usual = providerOf(options.provider ?? 'auto', server.baseURL);
-  const { reasoningReplay = 'auto' } = options;
+  const { reasoningReplay = 'auto', maxOutputTokens: caps } = options;
+  nameTest(`${NAME}: maxOutputTokens`, Object.keys(isRecord(caps) ? caps : {}));
+  const given = Object.fromEntries(
+    Object.keys(usual).flatMap((name) => {
+      // The cast: the names of a provider's settings are names of options, but for its hosts, which nobody gives.
+      const value = options[name as keyof ProviderSettings];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
   return {
+    ...usual,
+    ...given,
     ...serverSettings(options),
     ...server,
-    systemMessages: options.systemMessages ?? usual.systemMessages,
-    developerRole: options.developerRole ?? usual.developerRole,
     reasoningReplay: reasoningReplay === 'auto' ? usual.reasoningReplay : reasoningReplay,
-    reasoningField: usual.reasoningField,
+    maxOutputTokens: typeof caps === 'number' ? { '*': caps } : (caps ?? usual.maxOutputTokens),
     thinkTags: options.thinkTags ?? true,
-    toolChoice: options.toolChoice ?? usual.toolChoice,
-    tokenCount: usual.tokenCount,
-    maxTokensField: options.maxTokensField ?? usual.maxTokensField,
   };
 }

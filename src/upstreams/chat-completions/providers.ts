@@ -1,20 +1,76 @@
 /** The request settings of known providers of the Chat Completions API; docs/providers.md lists the sources. */
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
+import type { CallIdForm } from '../../protocol/tool-calls/call-ids.ts';
+import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 
-/** The request settings of one provider. */
-export interface Provider {
-  /** Host names, including their subdomains; with a leading colon, the port of a self-hosted server. */
-  readonly hosts: readonly string[];
+/** A request field that may be left out without changing what is asked. */
+export type RefusableField = (typeof REFUSABLE_FIELDS)[number];
+
+/** The fields of the option `refusedFields`. */
+export const REFUSABLE_FIELDS = [
+  'stream_options',
+  'parallel_tool_calls',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'verbosity',
+  'reasoning_effort',
+  'metadata',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'user',
+] as const;
+
+/** How much a model reasons, from the least on. */
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+/** One of them. */
+export type Effort = (typeof EFFORTS)[number];
+
+/** How closely a model looks at an image. */
+export type ImageDetail = 'auto' | 'low' | 'high' | 'original';
+
+/** The request settings of one provider; each is an option of the same name. */
+export interface ProviderSettings {
   /** The field for reasoning that is sent back, until the model has shown which field it writes. */
   readonly reasoningField: ReasoningField;
   /** Whether reasoning text is sent back; false if the provider refuses it or has none. Sealed reasoning is always sent back. */
   readonly reasoningReplay: boolean;
+  /** Whether every message of the assistant must hold reasoning, not only those with calls. */
+  readonly reasoningRequired: boolean;
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
   readonly developerRole: 'keep' | 'system';
   readonly systemMessages: 'keep' | 'merge';
   readonly toolChoice: ToolChoiceForms;
-  /** How the server counts tokens: by its kind, which `auto` finds out by the list of its models; `none` if it does not. */
-  readonly tokenCount: TokenCountWay;
+  /** The fields that it refuses. */
+  readonly refusedFields: readonly RefusableField[];
+  /** The efforts that it accepts: another one becomes the nearest. */
+  readonly efforts: readonly Effort[];
+  /** The details of images that it accepts: `original` becomes the highest, others are left out. */
+  readonly imageDetails: readonly ImageDetail[];
+  /** The ids of calls that it accepts. */
+  readonly callIds: CallIdForm;
+  /** Maximum characters of a tool's name. */
+  readonly maxToolName: number;
+  /** Maximum characters of a tool's description. */
+  readonly maxToolDescription: number;
+  /** Maximum tokens of an answer that a request may ask for, by the name of the model, which may contain `*`; the first name that fits counts. */
+  readonly maxOutputTokens: Readonly<Record<string, number>>;
+  /** The formats that it answers only in one piece. */
+  readonly unstreamedFormats: readonly ('json_object' | 'json_schema')[];
+  /** The JSON Schemas of tools that it accepts. */
+  readonly toolSchemas: SchemaDialect;
+  /** `user` adds a short message of the user's to a conversation that ends with the assistant, `prefix` marks that one. */
+  readonly lastMessage: 'any' | 'user' | 'prefix';
+  /** `omit` leaves out text of white space beside calls. */
+  readonly blankText: 'keep' | 'omit';
 }
 
 /**
@@ -26,23 +82,58 @@ export type ToolChoiceForms = 'all' | 'names' | 'words';
 /** A kind of server that counts tokens, or how it is found. */
 export type TokenCountWay = 'vllm' | 'llama.cpp' | 'auto' | 'none';
 
+/** A known provider. */
+export interface Provider extends ProviderSettings {
+  /** Host names, including their subdomains; with a leading colon, the port of a self-hosted server. */
+  readonly hosts: readonly string[];
+  /** How the server counts tokens: by its kind, which `auto` finds out by the list of its models; `none` if it does not. */
+  readonly tokenCount: TokenCountWay;
+}
+
+/** No limit. */
+const ANY = Number.POSITIVE_INFINITY;
+
 /** The settings for unknown servers, which every server accepts. */
-const USUAL: Provider = {
+export const USUAL: Provider = Object.freeze<Provider>({
   hosts: [],
   reasoningField: 'reasoning_content',
   reasoningReplay: true,
+  reasoningRequired: false,
   maxTokensField: 'max_tokens',
   developerRole: 'system',
   systemMessages: 'keep',
   toolChoice: 'names',
   tokenCount: 'auto',
-};
+  refusedFields: [],
+  efforts: EFFORTS,
+  imageDetails: ['auto', 'low', 'high'],
+  callIds: 'any',
+  maxToolName: ANY,
+  maxToolDescription: ANY,
+  maxOutputTokens: {},
+  unstreamedFormats: [],
+  toolSchemas: 'any',
+  lastMessage: 'any',
+  blankText: 'keep',
+});
+
 const REASONING = { reasoningField: 'reasoning' } as const;
 const COMPLETION_TOKENS = { maxTokensField: 'max_completion_tokens' } as const;
 const NO_REPLAY = { reasoningReplay: false } as const;
+/** The limits of OpenAI's own API, and of its copy at Azure. */
+const OPENAI_LIMITS = {
+  refusedFields: ['top_k'],
+  callIds: 'short',
+  maxToolName: 64,
+  maxToolDescription: 1024,
+  toolSchemas: 'openai',
+} as const satisfies Partial<Provider>;
+const NO_CACHE_FIELDS = ['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention'] as const;
+const OPENAI_ONLY = [...NO_CACHE_FIELDS, 'safety_identifier', 'verbosity'] as const;
+const LOW_TO_HIGH = { efforts: ['low', 'medium', 'high'] } as const satisfies Partial<Provider>;
 
 function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provider {
-  return Object.freeze({ ...USUAL, tokenCount: 'none', ...more, hosts: Object.freeze(hosts) });
+  return Object.freeze<Provider>({ ...USUAL, tokenCount: 'none', ...more, hosts: Object.freeze(hosts) });
 }
 
 /** The known providers, by the names of the option `provider`. */
@@ -50,39 +141,70 @@ export const PROVIDERS = Object.freeze({
   openai: provider(['api.openai.com'], {
     ...COMPLETION_TOKENS,
     ...NO_REPLAY,
+    ...OPENAI_LIMITS,
     developerRole: 'keep',
     toolChoice: 'all',
   }),
   azure: provider(['openai.azure.com', 'services.ai.azure.com', 'cognitiveservices.azure.com'], {
     ...COMPLETION_TOKENS,
     ...NO_REPLAY,
+    ...OPENAI_LIMITS,
   }),
   vllm: provider([], { tokenCount: 'vllm' }),
   sglang: provider([]),
-  'llama.cpp': provider([], { tokenCount: 'llama.cpp', toolChoice: 'words' }),
+  'llama.cpp': provider([], { tokenCount: 'llama.cpp', toolChoice: 'words', toolSchemas: 'llama.cpp' }),
   ollama: provider(['ollama.com', ':11434'], REASONING),
-  'lm-studio': provider([]),
-  deepseek: provider(['api.deepseek.com']),
-  mistral: provider(['api.mistral.ai'], { reasoningField: 'thinking' }),
-  groq: provider(['api.groq.com'], { ...REASONING, ...COMPLETION_TOKENS }),
-  cerebras: provider(['api.cerebras.ai'], { ...REASONING, ...COMPLETION_TOKENS }),
+  'lm-studio': provider([], { toolSchemas: 'llama.cpp' }),
+  deepseek: provider(['api.deepseek.com'], {
+    reasoningRequired: true,
+    maxOutputTokens: { 'deepseek-chat': 8192, 'deepseek-reasoner': 65_536 },
+  }),
+  mistral: provider(['api.mistral.ai'], {
+    reasoningField: 'thinking',
+    refusedFields: ['stream_options', 'logprobs', 'top_logprobs', 'top_k', 'user', ...OPENAI_ONLY],
+    callIds: 'mistral',
+    lastMessage: 'user',
+  }),
+  groq: provider(['api.groq.com'], {
+    ...REASONING,
+    ...COMPLETION_TOKENS,
+    ...LOW_TO_HIGH,
+    refusedFields: ['logprobs', 'top_logprobs', 'top_k', ...OPENAI_ONLY],
+    unstreamedFormats: ['json_object', 'json_schema'],
+  }),
+  cerebras: provider(['api.cerebras.ai'], {
+    ...REASONING,
+    ...COMPLETION_TOKENS,
+    ...LOW_TO_HIGH,
+    refusedFields: ['presence_penalty', 'frequency_penalty', 'top_k', 'metadata', ...OPENAI_ONLY],
+  }),
   xai: provider(['api.x.ai'], COMPLETION_TOKENS),
-  gemini: provider(['generativelanguage.googleapis.com', 'aiplatform.googleapis.com'], NO_REPLAY),
+  gemini: provider(['generativelanguage.googleapis.com', 'aiplatform.googleapis.com'], {
+    ...NO_REPLAY,
+    refusedFields: OPENAI_ONLY,
+    maxToolName: 64,
+    toolSchemas: 'gemini',
+  }),
   openrouter: provider(['openrouter.ai'], REASONING),
-  together: provider(['api.together.xyz', 'api.together.ai'], REASONING),
-  fireworks: provider(['api.fireworks.ai']),
+  together: provider(['api.together.xyz', 'api.together.ai'], { ...REASONING, ...LOW_TO_HIGH }),
+  fireworks: provider(['api.fireworks.ai'], { refusedFields: ['prompt_cache_options', 'prompt_cache_retention'] }),
   perplexity: provider(['api.perplexity.ai'], NO_REPLAY),
   moonshot: provider(['api.moonshot.ai', 'api.moonshot.cn']),
   zhipu: provider(['open.bigmodel.cn', 'api.z.ai']),
   qwen: provider(['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'dashscope-us.aliyuncs.com']),
   minimax: provider(['api.minimax.io', 'api.minimaxi.com'], { reasoningField: 'think_tags' }),
+  nvidia: provider(['integrate.api.nvidia.com'], { refusedFields: NO_CACHE_FIELDS }),
   cloudflare: provider(['api.cloudflare.com']),
   snowflake: provider(['snowflakecomputing.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY }),
-  databricks: provider(['cloud.databricks.com', 'azuredatabricks.net', 'gcp.databricks.com'], NO_REPLAY),
+  databricks: provider(['cloud.databricks.com', 'azuredatabricks.net', 'gcp.databricks.com'], {
+    ...NO_REPLAY,
+    refusedFields: ['stream_options', ...OPENAI_ONLY],
+    blankText: 'omit',
+  }),
   'github-copilot': provider(['githubcopilot.com'], { reasoningField: 'reasoning_text' }),
 } satisfies Readonly<Record<string, Provider>>);
 
-/** A known provider. */
+/** The name of a known provider. */
 export type ProviderName = keyof typeof PROVIDERS;
 
 /** Whether there is a provider of this name. */

@@ -1,11 +1,12 @@
 /** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
 
-import type { UpstreamCall } from '../../ports/upstream.ts';
+import type { OnAttempt, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
-import type { HttpClient } from './http.ts';
+import type { Answered } from './dispatch.ts';
+import type { HttpClient, Refusal } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
 
 /** The request, and how the answer's last event is recognised. */
@@ -20,6 +21,16 @@ interface ExchangeRequest {
   readonly scrubError?: (error: unknown) => unknown;
   /** Makes the error that reports an answer without events to the host, from its text. */
   readonly unexpected?: (text: string) => Error;
+  /** The request that is sent instead of one that the server has refused, once; undefined for a refusal that stands. */
+  readonly second?: ((refusal: Refusal) => SecondRequest | undefined) | undefined;
+}
+
+/** A request that is sent because the server has refused the first one. */
+export interface SecondRequest {
+  /** JSON text. */
+  readonly body: string;
+  /** Receives the refusal of this one, or undefined when the server has accepted it. */
+  readonly settled: (refusal: unknown) => void;
 }
 
 /** The part of an answer that arrived together: one whole JSON body, or the data of some events. */
@@ -100,13 +111,10 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   private async open(): Promise<void> {
-    const { path, headers, body } = this.request as ExchangeRequest;
-    const { signal, limits, retries, onAttempt, wire } = this.call;
-    wire?.sent(body);
+    const { limits, wire, signal } = this.call;
     const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
     this.watch = watch;
-    const attempts = { stop: watch.call, retries, onAttempt };
-    const answer = await this.client.send({ method: 'POST', path, headers, body, ...attempts });
+    const answer = await this.ask(this.request as ExchangeRequest, watch);
     this.request = undefined;
     this.contentType = String(answer.headers['content-type'] ?? '');
     if (isJson(this.contentType)) return this.takeWhole(await readWhole(answer.body));
@@ -117,6 +125,37 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       tap: wire && ((bytes) => wire.received(bytes)),
     });
     this.inbox.pull(this);
+  }
+
+  private async ask({ path, headers, body, second }: ExchangeRequest, watch: Watchdog): Promise<Answered> {
+    const { retries, onAttempt, wire } = this.call;
+    let made = 0;
+    const send = (text: string) => {
+      const before = made;
+      const counted: OnAttempt = (attempt) => {
+        made = before + attempt.attempt;
+        onAttempt?.({ ...attempt, attempt: made });
+      };
+      wire?.sent(text);
+      const attempts = { stop: watch.call, retries, onAttempt: onAttempt && counted };
+      return this.client.send({ method: 'POST', path, headers, body: text, ...attempts });
+    };
+    try {
+      return await send(body);
+    } catch (refusal) {
+      const again = refusal instanceof ApiError && !watch.call.aborted ? second?.(refusal) : undefined;
+      if (!again) throw refusal;
+      return await send(again.body).then(
+        (answer) => {
+          again.settled(undefined);
+          return answer;
+        },
+        (error) => {
+          again.settled(error);
+          throw error;
+        },
+      );
+    }
   }
 
   private takeWhole(text: string): void {

@@ -120,8 +120,10 @@ function rest(ms: number, stop: Stop): Promise<void> {
 }
 
 /** Keeps the server's retry headers on its refusal. */
-type Refusal = ApiError & {
+export type Refusal = ApiError & {
   readonly answered?: number;
+  /** The JSON of the answer, or its text; not for anybody but the upstream, since it may hold secrets. */
+  readonly said?: unknown;
   readonly retryAfterMs?: number | undefined;
   readonly final?: boolean;
 };
@@ -135,7 +137,8 @@ async function refusal({ status, headers, body }: Answered, options: HttpOptions
   const advice = status === 401 || status === 403 ? keyAdvice(options) : undefined;
   const error = upstreamError(status, answer, passed, { cause: hint, advice });
   const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
-  return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
+  const facts = { answered: status, retryAfterMs: retryAfterMs(headers), final };
+  return Object.defineProperty(Object.assign(error, facts), 'said', { value: answer ?? text, enumerable: false });
 }
 
 /** For the host only: an unknown path is not answered with an error of the API, and the API may be below `/v1`. */

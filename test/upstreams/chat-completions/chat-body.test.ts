@@ -2,15 +2,9 @@
 
 import type { ModelRequest } from '../../../src/protocol/model-request.ts';
 import { toChatBody } from '../../../src/upstreams/chat-completions/chat-body.ts';
-import type { ToolChoiceForms } from '../../../src/upstreams/chat-completions/providers.ts';
+import { type ToolChoiceForms, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
 
-const OPTIONS = {
-  systemMessages: 'keep',
-  developerRole: 'system',
-  reasoningReplay: true,
-  maxTokensField: 'max_tokens',
-  toolChoice: 'names',
-} as const;
+const REPORTS = { skipped: () => {}, leftOut: () => {} };
 
 /** The body without what every body has. */
 function body(
@@ -18,13 +12,7 @@ function body(
   options: { maxTokensField?: 'max_completion_tokens'; toolChoice?: ToolChoiceForms } = {},
 ): unknown {
   const whole = { model: 'm', items: [], tools: [], ...request };
-  const {
-    model,
-    messages,
-    stream,
-    stream_options: _,
-    ...rest
-  } = toChatBody(whole, { ...OPTIONS, ...options }, () => {});
+  const { model, messages, stream, stream_options: _, ...rest } = toChatBody(whole, { ...USUAL, ...options }, REPORTS);
   return rest;
 }
 
@@ -33,7 +21,7 @@ const CHAT_BARE = { type: 'function', function: { name: 'now', parameters: { typ
 
 describe('toChatBody', () => {
   it('[S-10] [A-25] asks for a stream with usage, and makes up nothing', () => {
-    expect(toChatBody({ model: 'm', items: [], tools: [] }, OPTIONS, () => {})).toEqual({
+    expect(toChatBody({ model: 'm', items: [], tools: [] }, USUAL, REPORTS)).toEqual({
       model: 'm',
       messages: [],
       stream: true,

@@ -1,0 +1,72 @@
+/** Looks up what a `$ref` of a JSON Schema refers to. */
+import { isRecord, type JsonObject } from '../record.ts';
+
+/** A chain of references that is longer ends nowhere. */
+const MAX_HOPS = 32;
+
+/** A reference that stays valid wherever it stands: to the whole schema, or to one of its definitions. */
+const LASTING = /^#(?:\/(?:\$defs|definitions)\/[^/]+)?$/;
+
+/** The schema at the reference; undefined if there is none in this document. */
+export function schemaAt(root: JsonObject, reference: string): unknown {
+  if (!reference.startsWith('#')) return undefined;
+  if (reference === '#') return root;
+  if (!reference.startsWith('#/')) return undefined;
+  let place: unknown = root;
+  for (const part of reference.slice(2).split('/')) {
+    const name = unescaped(part);
+    if (name === undefined || typeof place !== 'object' || place === null || !Object.hasOwn(place, name))
+      return undefined;
+    // The cast: an object or a list has the property, as was checked.
+    place = (place as JsonObject)[name];
+  }
+  return typeof place === 'boolean' || isRecord(place) ? place : undefined;
+}
+
+/** Whether the reference may be kept, since the definitions are kept. */
+export function isLasting(root: JsonObject, reference: string): boolean {
+  return LASTING.test(reference) && schemaAt(root, reference) !== undefined;
+}
+
+/** The schema, or at the end of its references the one that it stands for; fields beside a reference are added. */
+export function resolved(root: JsonObject, schema: JsonObject): JsonObject {
+  let { $ref: reference, ...fields } = schema;
+  for (let hop = 0; typeof reference === 'string'; hop += 1) {
+    const target = hop < MAX_HOPS ? schemaAt(root, reference) : undefined;
+    const { $ref: next, ...more }: JsonObject = isRecord(target) ? target : {};
+    fields = beside(target === root ? withoutDefinitions(more) : more, fields);
+    reference = next;
+  }
+  return fields;
+}
+
+/** Keywords that mean something only together. */
+const GROUPS: readonly ReadonlySet<string>[] = [
+  new Set(['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties']),
+  new Set(['items', 'prefixItems', 'additionalItems', 'unevaluatedItems']),
+  new Set(['if', 'then', 'else']),
+  new Set(['contains', 'minContains', 'maxContains']),
+  new Set(['minimum', 'exclusiveMinimum']),
+  new Set(['maximum', 'exclusiveMaximum']),
+];
+
+/** A schema with the keywords beside its reference, which replace its own: keeping one of two constraints is looser. */
+export function beside(target: JsonObject, keywords: JsonObject): JsonObject {
+  const names = Object.keys(keywords);
+  const replaced = GROUPS.filter((group) => names.some((name) => group.has(name)));
+  if (replaced.length === 0) return { ...target, ...keywords };
+  const rest = Object.entries(target).filter(([name]) => !replaced.some((group) => group.has(name)));
+  return { ...Object.fromEntries(rest), ...keywords };
+}
+
+function withoutDefinitions({ $defs: _, definitions: __, ...schema }: JsonObject): JsonObject {
+  return schema;
+}
+
+function unescaped(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return undefined;
+  }
+}

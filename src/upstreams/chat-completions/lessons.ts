@@ -1,0 +1,251 @@
+/** Reads from a server's refusal which field, keyword or limit it does not take, so that the request can do without. */
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
+
+/** What a refusal teaches. */
+export interface Lesson {
+  /** The settings with which the request is sent again. */
+  readonly settings: Partial<ProviderSettings>;
+  /** Whether they hold for other requests to this model, too. */
+  readonly isLasting: boolean;
+  /** What is different now, to end a sentence. */
+  readonly change: string;
+}
+
+/** Maximum characters of a refusal that are read; some servers quote the request in it. */
+const MAX_READ = 16 * 1024;
+/** Maximum depth of an error within errors. */
+const MAX_DEPTH = 8;
+/** Fields of an error that quote the request. */
+const QUOTES: ReadonlySet<string> = new Set(['input', 'ctx', 'url', 'failed_generation']);
+
+/**
+ * The lesson of a refusal with this status and answer, of a request with this body. Undefined where nothing may be left
+ * out: what a request means, its messages, its tools, its choice of a tool and its format, is never changed.
+ */
+export function lessonOf(
+  status: number,
+  said: unknown,
+  body: JsonObject,
+  settings: ProviderSettings,
+): Lesson | undefined {
+  const pieces: string[] = [];
+  collect(said, pieces, 0);
+  const text = pieces.join('\n').slice(0, MAX_READ);
+  const refusal = { text, words: new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plain)), body, settings };
+  if (status !== 400 && status !== 422) return status === 500 ? ofSchemas(refusal) : undefined;
+  for (const read of READERS) {
+    const lesson = read(refusal);
+    if (lesson) return lesson;
+  }
+  return undefined;
+}
+
+interface Refusal {
+  readonly text: string;
+  /** The words of it, each in the form of `plain`. */
+  readonly words: ReadonlySet<string>;
+  readonly body: JsonObject;
+  readonly settings: ProviderSettings;
+}
+
+/** Servers write `prompt_cache_key` and `promptCacheKey`. */
+function plain(name: string): string {
+  return name.replaceAll('_', '').toLowerCase();
+}
+
+function collect(value: unknown, pieces: string[], depth: number): void {
+  if (typeof value === 'string') pieces.push(value.slice(0, MAX_READ));
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH || pieces.length > 1000) return;
+  for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collect(each, pieces, depth + 1);
+}
+
+const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
+  ofSchemas,
+  ofCallIds,
+  ofLengths,
+  ofDetails,
+  ofFormats,
+  ofLimitField,
+  ofEfforts,
+  ofLimit,
+  ofFields,
+];
+
+function ofSchemas({ text, body, settings }: Refusal): Lesson | undefined {
+  if (!Array.isArray(body.tools)) return undefined;
+  const lower = text.toLowerCase();
+  const isGrammar = lower.includes('grammar');
+  const isSchema = SCHEMA_WORDS.some((words) => lower.includes(words)) && !lower.includes('response_format');
+  const { toolSchemas: current } = settings;
+  if ((!isGrammar && !isSchema) || current === 'plain') return undefined;
+  const toolSchemas = isGrammar && current !== 'llama.cpp' ? 'llama.cpp' : 'plain';
+  return { settings: { toolSchemas }, isLasting: true, change: 'with simpler schemas of its tools' };
+}
+
+const SCHEMA_WORDS = [
+  'invalid schema for function',
+  'invalid_function_parameters',
+  'function_declarations',
+  'input_schema',
+  '.function.parameters',
+  '.parameters',
+  'json schema',
+  'unrecognized schema',
+] as const;
+
+function ofCallIds({ text, settings }: Refusal): Lesson | undefined {
+  if (!/tool[_ ]?call[_ ]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
+  const lengths = numbersIn(text).filter((each) => each === 9 || each === 40 || each === 64);
+  const callIds = lengths.includes(9)
+    ? 'mistral'
+    : lengths.includes(40)
+      ? 'short'
+      : lengths.includes(64)
+        ? 'long'
+        : 'word';
+  if (settings.callIds !== 'any' || (callIds === 'word' && !/pattern|alphanumeric|a-z/i.test(text))) return undefined;
+  return { settings: { callIds }, isLasting: true, change: 'with other ids of its calls' };
+}
+
+/** Limits of a tool's name and description. */
+function ofLengths({ text, words }: Refusal): Lesson | undefined {
+  const isTools = words.has('tools') || words.has('function') || words.has('tool');
+  const max = Number(
+    /(?:max(?:imum)? length(?: of)?|at most|no longer than|up to|less than or equal to)\D{0,16}(\d{2,6})/i.exec(
+      text,
+    )?.[1] ?? 0,
+  );
+  if (!isTools || max < 16) return undefined;
+  if (words.has('description'))
+    return {
+      settings: { maxToolDescription: max },
+      isLasting: true,
+      change: `with descriptions of tools of at most ${max} characters`,
+    };
+  if (!words.has('name') || max > 256) return undefined;
+  return {
+    settings: { maxToolName: max },
+    isLasting: true,
+    change: `with names of tools of at most ${max} characters`,
+  };
+}
+
+function ofDetails({ words, body }: Refusal): Lesson | undefined {
+  const isDetail = words.has('imagedetail') || (words.has('detail') && (words.has('image') || words.has('imageurl')));
+  if (!isDetail || !JSON.stringify(body.messages).includes('"detail":')) return undefined;
+  return { settings: { imageDetails: [] }, isLasting: true, change: "without the 'detail' of its images" };
+}
+
+function ofFormats({ words, body }: Refusal): Lesson | undefined {
+  const isFormat =
+    words.has('responseformat') || words.has('structured') || words.has('jsonschema') || words.has('json');
+  const isStream = words.has('stream') || words.has('streaming') || words.has('streamed');
+  if (!body.response_format || body.stream !== true || !isFormat || !isStream) return undefined;
+  return {
+    settings: { unstreamedFormats: ['json_object', 'json_schema'] },
+    isLasting: true,
+    change: 'for an answer in one piece',
+  };
+}
+
+function ofLimitField({ text, words, body }: Refusal): Lesson | undefined {
+  const sent = body.max_tokens === undefined ? 'max_completion_tokens' : 'max_tokens';
+  const other = sent === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+  if (body[sent] === undefined || !words.has(plain(sent)) || !isRefused(text)) return undefined;
+  const isOther = words.has(plain(other)) ? /\binstead\b/i.test(text) : sent === 'max_completion_tokens';
+  return isOther ? { settings: { maxTokensField: other }, isLasting: true, change: `with '${other}'` } : undefined;
+}
+
+function ofEfforts({ text, words, body }: Refusal): Lesson | undefined {
+  const { reasoning_effort: sent } = body;
+  if (sent === undefined || !(words.has('reasoningeffort') || words.has('effort'))) return undefined;
+  const listed = text.slice(
+    text.search(/one of|supported|must be|allowed|available|expected|should be|valid|accepts/i),
+  );
+  const named = new Set(listed.match(/\b[a-z]+\b/g));
+  const efforts = EFFORTS.filter((effort: Effort) => effort !== sent && named.has(effort));
+  // A client's word that is no effort must not decide for other clients.
+  if (efforts.length > 0 && EFFORTS.some((effort) => effort === sent))
+    return { settings: { efforts }, isLasting: true, change: 'with a reasoning effort that it takes' };
+  return undefined;
+}
+
+const LIMITS = ['maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens'] as const;
+/** Less room than this for an answer counts as none: the conversation is what is too long. */
+const LEAST_ROOM = 1024;
+
+function ofLimit({ text, words, body }: Refusal): Lesson | undefined {
+  const sent = body.max_tokens ?? body.max_completion_tokens;
+  if (typeof sent !== 'number') return undefined;
+  const isNamed =
+    LIMITS.some((name) => words.has(name)) || (words.has('tokens') && (words.has('completion') || words.has('output')));
+  if (!isNamed && !text.includes(String(sent))) return undefined;
+  const numbers = numbersIn(text);
+  if (words.has('context')) return ofContext(numbers, sent);
+  const max = numbers.filter((each) => each < sent).reduce((most, each) => Math.max(most, each), 0);
+  if (!isNamed || max < 1 || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
+    return undefined;
+  return { settings: { maxOutputTokens: { '*': max } }, isLasting: true, change: `for at most ${max} tokens` };
+}
+
+/** The limit is right for the model, and too high after so long a conversation. */
+function ofContext(numbers: readonly number[], sent: number): Lesson | undefined {
+  const totals = new Set(numbers.map((each) => each + sent));
+  const [context = 0, prompt = 0] = [...new Set(numbers)]
+    .filter((each) => each !== sent && !totals.has(each))
+    .toSorted((one, other) => other - one);
+  const room = context - prompt;
+  if (room >= sent || room < LEAST_ROOM || prompt === 0) return undefined;
+  return { settings: { maxOutputTokens: { '*': room } }, isLasting: false, change: `for at most ${room} tokens` };
+}
+
+function numbersIn(text: string): readonly number[] {
+  return [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replace(/[,_]/g, '')));
+}
+
+/** Fields whose values a client chooses, for which another client's value may be right. */
+const VALUED: ReadonlySet<RefusableField> = new Set([
+  'service_tier',
+  'metadata',
+  'prompt_cache_retention',
+  'prompt_cache_options',
+]);
+/** Words of any text. */
+const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']);
+
+function ofFields({ text, words, body }: Refusal): Lesson | undefined {
+  if (!isRefused(text)) return undefined;
+  const isQuoted = (field: string) => new RegExp(`["'\`.\\n]${field}(?:["'\`.:\\n]|$)`).test(`\n${text}`);
+  const named = REFUSABLE_FIELDS.filter(
+    (field) => mayDrop(field, body) && words.has(plain(field)) && (!COMMON.has(field) || isQuoted(field)),
+  );
+  if (named.length === 0) return undefined;
+  const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
+  const isLasting = !named.some((field) => isValue && VALUED.has(field));
+  const change = `without ${named.map((field) => `'${field}'`).join(', ')}`;
+  return { settings: { refusedFields: named }, isLasting, change };
+}
+
+/** `stop` ends the answer, and `parallel_tool_calls: false` forbids something. */
+function mayDrop(field: RefusableField, body: JsonObject): boolean {
+  if (body[field] === undefined || field === 'stop') return false;
+  return field !== 'parallel_tool_calls' || body.parallel_tool_calls === true;
+}
+
+function isRefused(text: string): boolean {
+  return /unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|available|recognized)|unrecogni[sz]ed|unknown|unexpected|extra|forbidden|additional propert|does not (?:support|accept|allow)|cannot find field|no such|invalid (?:field|param|argument|property|key)/i.test(
+    text,
+  );
+}
+
+/** Both settings; fields that are refused add up. */
+export function withLesson(settings: ProviderSettings, lesson: Partial<ProviderSettings>): ProviderSettings {
+  const refusedFields = [...new Set([...settings.refusedFields, ...(lesson.refusedFields ?? [])])];
+  return { ...settings, ...lesson, refusedFields };
+}
+
+/** The same for a text that may be JSON, as some servers put it into a message. */
+export function isSameRefusal(one: unknown, other: unknown): boolean {
+  return JSON.stringify(isRecord(one) ? one : { one }) === JSON.stringify(isRecord(other) ? other : { one: other });
+}

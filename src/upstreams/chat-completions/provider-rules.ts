@@ -1,0 +1,166 @@
+/** Applies the settings of a provider to the parts of a chat body; all functions are pure. */
+import { hash } from 'node:crypto';
+import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
+import { nameTest } from '../../protocol/name-patterns.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
+import { type LooseSchema, looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
+import { EFFORTS, type Effort, type ImageDetail, type ProviderSettings } from './providers.ts';
+
+/** Receives what of a request the server does not take, as a sentence. */
+export type LeftOut = (message: string) => void;
+
+/** A message of the conversation. */
+type ChatMessage = JsonObject & { readonly role: string; readonly content?: unknown };
+
+/** Servers refuse `tool_choice` without tools, so both are sent or neither. */
+export function toolFields(request: ModelRequest, settings: ProviderSettings, leftOut: LeftOut): JsonObject {
+  const { tools, parallelToolCalls } = request;
+  if (tools.length === 0) return {};
+  return {
+    tools: tools.map((tool) => chatTool(tool, settings, leftOut)),
+    tool_choice: choiceField(request, settings.maxToolName),
+    parallel_tool_calls: parallelToolCalls,
+  };
+}
+
+function choiceField({ toolChoice: choice, allowedTools: allowed }: ModelRequest, maxName: number): unknown {
+  const named = (name: string) => ({ type: 'function', function: { name: shortName(name, maxName) } });
+  if (typeof choice === 'object') return named(choice.name);
+  if (!allowed || choice === 'none') return choice;
+  if (allowed.length === 0) return 'none';
+  return { type: 'allowed_tools', allowed_tools: { mode: choice ?? 'auto', tools: allowed.map(named) } };
+}
+
+function chatTool(tool: ToolDefinition, settings: ProviderSettings, leftOut: LeftOut): JsonObject {
+  const { schema, lost } = schemaFor(tool, settings.toolSchemas);
+  if (lost.length > 0)
+    leftOut(
+      `The model server does not take all of the schema of the tool '${tool.name}'; it is sent without ${lost.join(', ')}.`,
+    );
+  const description = shortText(tool.description, settings.maxToolDescription);
+  if (description !== tool.description)
+    leftOut(
+      `The description of the tool '${tool.name}' is cut to the ${settings.maxToolDescription} characters that the model server takes.`,
+    );
+  return {
+    type: 'function',
+    function: {
+      name: shortName(tool.name, settings.maxToolName),
+      description,
+      parameters: schema,
+      // A schema of which something is lost need not be one that can be enforced.
+      strict: lost.length > 0 ? undefined : tool.strict,
+    },
+  };
+}
+
+/** The schemas of the server's own tools are the same objects for every request. */
+const loosened = new WeakMap<object, Map<SchemaDialect, LooseSchema>>();
+
+function schemaFor({ parameters = {} }: ToolDefinition, dialect: SchemaDialect): LooseSchema {
+  const known = loosened.get(parameters) ?? new Map<SchemaDialect, LooseSchema>();
+  loosened.set(parameters, known);
+  const loose = known.get(dialect) ?? looseSchema(parameters, dialect);
+  known.set(dialect, loose);
+  return loose;
+}
+
+/** Cut between characters. */
+function shortText(text: string | undefined, max: number): string | undefined {
+  if (text === undefined || text.length <= max) return text;
+  const cut = text.slice(0, Math.max(max - 1, 0));
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+const DIGEST = 8;
+
+/** The name of a tool for a server that takes no longer one; the same name always becomes the same. */
+export function shortName(name: string, max: number): string {
+  return name.length <= max ? name : `${name.slice(0, max - DIGEST - 1)}_${hash('sha256', name).slice(0, DIGEST)}`;
+}
+
+/** The names of the request's tools by those that were sent for them; undefined if all of them are the same. */
+export function shortenedNames({ tools }: ModelRequest, max: number): ReadonlyMap<string, string> | undefined {
+  const long = tools.filter(({ name }) => name.length > max);
+  return long.length === 0 ? undefined : new Map(long.map(({ name }) => [shortName(name, max), name]));
+}
+
+/** The limit of the answer, lowered to what the model takes. */
+export function answerLimit(request: ModelRequest, settings: ProviderSettings, leftOut: LeftOut): number | undefined {
+  const { model, maxOutputTokens: limit } = request;
+  const [, most = limit] = Object.entries(settings.maxOutputTokens).find(([name]) => nameTest('', [name])(model)) ?? [];
+  if (limit === undefined || most === undefined || limit <= most) return limit;
+  leftOut(`The model server takes a limit of at most ${most} tokens for an answer; ${limit} is lowered to it.`);
+  return most;
+}
+
+/** The effort, or the nearest one that the model takes; of two as near the lower one. Undefined if it takes none. */
+export function nearestEffort(
+  effort: string | undefined,
+  efforts: readonly Effort[],
+  leftOut: LeftOut,
+): string | undefined {
+  // The cast: another text is at no place.
+  const place = EFFORTS.indexOf(effort as Effort);
+  if (effort === undefined || place < 0 || efforts.some((each) => each === effort)) return effort;
+  const distance = (each: Effort) => Math.abs(EFFORTS.indexOf(each) - place);
+  const [nearest] = EFFORTS.filter((each) => efforts.includes(each)).toSorted(
+    (one, other) => distance(one) - distance(other),
+  );
+  leftOut(
+    `The model server does not take the reasoning effort '${effort}'; it is ${nearest ? `asked with '${nearest}'` : 'left out'}.`,
+  );
+  return nearest;
+}
+
+/** The details of images as the server knows them. */
+export function withDetails(messages: readonly ChatMessage[], details: readonly ImageDetail[]): readonly ChatMessage[] {
+  const isKnown = (part: unknown) =>
+    !isRecord(part) || !isRecord(part.image_url) || isDetail(part.image_url.detail, details);
+  if (messages.every(({ content }) => !Array.isArray(content) || content.every(isKnown))) return messages;
+  return messages.map((message) => {
+    if (!Array.isArray(message.content)) return message;
+    return { ...message, content: message.content.map((part) => (isKnown(part) ? part : withDetail(part, details))) };
+  });
+}
+
+function isDetail(detail: unknown, details: readonly ImageDetail[]): boolean {
+  return detail === undefined || details.some((each) => each === detail);
+}
+
+function withDetail(part: JsonObject, details: readonly ImageDetail[]): JsonObject {
+  if (!isRecord(part.image_url)) return part;
+  const { detail, ...image } = part.image_url;
+  return {
+    ...part,
+    image_url: { ...image, ...(detail === 'original' && details.includes('high') ? { detail: 'high' } : {}) },
+  };
+}
+
+/** A text that asks for nothing new. */
+const CONTINUE = 'Continue.';
+
+/** The messages with the names of tools that the server takes, and with the end that it takes. */
+export function finishedMessages(messages: readonly ChatMessage[], settings: ProviderSettings): readonly ChatMessage[] {
+  const { lastMessage, maxToolName } = settings;
+  const named = Number.isFinite(maxToolName)
+    ? messages.map((message) => withShortNames(message, maxToolName))
+    : messages;
+  const last = named.at(-1);
+  if (lastMessage === 'any' || last?.role !== 'assistant') return named;
+  if (lastMessage === 'prefix') return [...named.slice(0, -1), { ...last, prefix: true }];
+  return [...named, { role: 'user', content: CONTINUE }];
+}
+
+function withShortNames(message: ChatMessage, max: number): ChatMessage {
+  const { tool_calls: calls } = message;
+  if (!Array.isArray(calls)) return message;
+  const isLong = ({ function: called }: JsonObject) => isRecord(called) && String(called.name).length > max;
+  if (!calls.some(isLong)) return message;
+  const short = (call: JsonObject) =>
+    isRecord(call.function)
+      ? { ...call, function: { ...call.function, name: shortName(String(call.function.name), max) } }
+      : call;
+  return { ...message, tool_calls: calls.map(short) };
+}
