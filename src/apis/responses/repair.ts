@@ -167,18 +167,28 @@ function isBefore(output: Entry, call: Entry): boolean {
   return output.index < call.index;
 }
 
-/** Missing outputs follow the call and its neighbours, so that parallel calls stay together. */
+/**
+ * Missing outputs follow the call and its neighbours, so that parallel calls stay together, and the outputs of calls that
+ * share their id.
+ */
 function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
   const list: Entry[] = [];
   let owed: Entry[] = [];
+  let owedIds = new Set<unknown>();
   for (const entry of entries) {
+    const isShared = isCallOutput(entry.item) && owedIds.has(answeredId(entry.item));
     // An output after a truncated call could be taken for that call's.
-    if (!isCall(entry.item) || isCutOff(entry)) {
+    if ((!isCall(entry.item) && !isShared) || isCutOff(entry)) {
       for (const output of owed) list.push(output);
       owed = [];
+      owedIds = new Set();
     }
     list.push(entry);
-    if (isCall(entry.item)) owed.push(...owedTo(entry, unseen, found));
+    if (!isCall(entry.item)) continue;
+    for (const output of owedTo(entry, unseen, found)) {
+      owed.push(output);
+      owedIds.add(answeredId(output.item));
+    }
   }
   return [...list, ...owed];
 }

@@ -1,8 +1,10 @@
 /** Assembles the tool calls of one model call from pieces, however the upstream splits them. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type GrownText, grow, wholeText } from '../grown-text.ts';
+import { objectIn } from '../json/json-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
@@ -17,6 +19,12 @@ interface Call {
   name: string;
   /** The arguments that wait until the call is emitted. */
   arguments: string;
+  /** All arguments so far. */
+  readonly text: GrownText;
+  /** A fragment that repeats them, or is an object within them; the next one shows which. */
+  held: string;
+  /** Whether each fragment repeats all arguments so far. */
+  isCumulative: boolean;
   /** The arguments that have not been searched for their end. */
   unread: GrownText;
   end: ObjectEnd | undefined;
@@ -60,6 +68,8 @@ class CallReader implements ToolCalls {
   private readonly seen: SeeEntry;
   /** Calls with a name that wait for arguments. */
   private readonly open = new Set<Call>();
+  /** Calls of which a fragment is held. */
+  private readonly holding = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
   private last: Call | undefined = undefined;
@@ -76,8 +86,9 @@ class CallReader implements ToolCalls {
     for (const raw of entries) {
       const entry = readEntry(raw);
       const call = this.callOf(entry);
-      this.settle(events, call);
+      this.settleOpen(events, call);
       extend(call, entry, this.chunk, events);
+      if (call.held !== '') this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
       // A call without a name can be neither run nor answered.
@@ -87,7 +98,13 @@ class CallReader implements ToolCalls {
     }
   }
 
-  settle(events: ModelEvent[], except?: Call): void {
+  settle(events: ModelEvent[]): void {
+    this.settleOpen(events);
+    for (const call of this.holding) release(call, events);
+    this.holding.clear();
+  }
+
+  private settleOpen(events: ModelEvent[], except?: Call): void {
     for (const call of this.open) {
       if (call === except) continue;
       emit(call, '', events);
@@ -96,14 +113,16 @@ class CallReader implements ToolCalls {
   }
 
   hasWaiting(): boolean {
-    return this.open.size > 0;
+    return this.open.size > 0 || this.holding.size > 0;
   }
 
   private callOf(entry: Entry): Call {
     const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
     if (known && !startsAnother(known, entry, this.chunk)) return known;
-    const nothing = { id: '', name: '', arguments: '', unread: { text: '', tail: '' }, end: undefined, emitted: false };
-    const call: Call = { call: this.count++, ...nothing, chunk: this.chunk };
+    const [text, unread] = [noText(), noText()];
+    const nothing = { id: '', name: '', arguments: '', text, unread, end: undefined, emitted: false };
+    const pieces = { held: '', isCumulative: false };
+    const call: Call = { call: this.count++, ...nothing, ...pieces, chunk: this.chunk };
     this.last = call;
     if (entry.index !== undefined) this.atIndex.set(entry.index, call);
     return call;
@@ -124,14 +143,19 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
-  return entry.arguments !== '' && isWhole(call);
+  if (entry.arguments === '' || !isWhole(call)) return false;
+  return entry.index === undefined || entry.name !== call.name || !repeats(call, entry.arguments);
+}
+
+function noText(): GrownText {
+  return { text: '', tail: '' };
 }
 
 /** Each character is read once, and only if an upstream repeats names: most never do. */
 function isWhole(call: Call): boolean {
   call.end ??= objectEnd();
   call.end.take(wholeText(call.unread));
-  call.unread = { text: '', tail: '' };
+  call.unread = noText();
   return call.end.isReached();
 }
 
@@ -143,8 +167,64 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
     if (entry.name !== call.name) call.name += entry.name;
   }
   if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by a name that is too long');
-  grow(call.unread, entry.arguments);
-  if (entry.arguments !== '') emit(call, entry.arguments, events);
+  add(call, newArguments(call, entry.arguments), events);
+}
+
+function add(call: Call, more: string, events: ModelEvent[]): void {
+  grow(call.text, more);
+  grow(call.unread, more);
+  if (more !== '') emit(call, more, events);
+}
+
+/**
+ * What the fragment adds. Some servers repeat all arguments so far in each fragment, others the whole call once more at
+ * its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece.
+ */
+function newArguments(call: Call, fragment: string): string {
+  const { held } = call;
+  const { text, tail } = call.text;
+  const length = text.length + tail.length;
+  if (fragment === '' || length === 0) return fragment;
+  if (held !== '') {
+    call.held = '';
+    call.isCumulative = repeatsText(held, '', fragment);
+    return call.isCumulative ? fragment.slice(length) : held + fragment;
+  }
+  if (!OBJECT.test(fragment)) return fragment;
+  if (repeatsText(text, tail, fragment)) {
+    // In front of a value it may be one that begins as the whole does.
+    if (call.isCumulative || !BEFORE_VALUE.test(tail === '' ? text.slice(-64) : tail)) return fragment.slice(length);
+    call.held = fragment;
+    return '';
+  }
+  return fragment.trimEnd().endsWith('}') && isWhole(call) && repeats(call, fragment) ? '' : fragment;
+}
+
+/** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
+function repeatsText(text: string, tail: string, fragment: string): boolean {
+  if (fragment.length < text.length + tail.length) return false;
+  if (!fragment.startsWith(text) || !fragment.startsWith(tail, text.length)) return false;
+  const end = objectEnd();
+  end.take(fragment);
+  return !end.isMissed();
+}
+
+const BEFORE_VALUE = /[:[,]\s{0,64}$/;
+
+/** At the end of the call the fragment is what makes an object of it. */
+function release(call: Call, events: ModelEvent[]): void {
+  const { held } = call;
+  call.held = '';
+  const before = wholeText(call.text);
+  const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
+  add(call, isWholeCall ? held.slice(before.length) : held, events);
+}
+
+const OBJECT = /^\s*\{/;
+
+/** Whether the text is the same object as the arguments so far. */
+function repeats(call: Call, text: string): boolean {
+  return isDeepStrictEqual(objectIn(wholeText(call.text)), objectIn(text)) && objectIn(text) !== undefined;
 }
 
 function emit(call: Call, text: string, events: ModelEvent[]): void {

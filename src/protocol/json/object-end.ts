@@ -5,6 +5,8 @@ export interface ObjectEnd {
   take(text: string): void;
   /** Whether the text so far is one object from its first brace to its last, ignoring surrounding blanks. */
   isReached(): boolean;
+  /** Whether the text is no object, or goes on behind one. */
+  isMissed(): boolean;
 }
 
 /** Before the first character. Only braces are counted; the content is for the tool to validate. */
@@ -26,6 +28,10 @@ class BraceCounter implements ObjectEnd {
 
   isReached(): boolean {
     return this.phase === 'after';
+  }
+
+  isMissed(): boolean {
+    return this.phase === 'other';
   }
 
   private read(character: string): void {

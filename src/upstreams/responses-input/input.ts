@@ -6,6 +6,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
+import { type CallIds, callIds } from '../../protocol/tool-calls/call-ids.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** An item in the form the other server needs: complete, except for fields that only report progress. */
@@ -19,6 +20,8 @@ interface Calls {
   readonly open: AnsweredCall[];
   /** Whether an output of them has come, which ends an answer that is not known by its items' ids. */
   isAnswered: boolean;
+  /** OpenAI accepts at most 64 characters. */
+  readonly ids: CallIds;
 }
 
 /**
@@ -32,7 +35,7 @@ export function toInput(
   const { items, outputs } = pairCalls(all);
   const answers = new Set(outputs.values());
   const input: JsonObject[] = [];
-  const calls: Calls = { modelCall: undefined, open: [], isAnswered: false };
+  const calls: Calls = { modelCall: undefined, open: [], isAnswered: false, ids: callIds('long') };
   for (const item of items) {
     calls.isAnswered ||= answers.has(item);
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
@@ -49,8 +52,9 @@ function addCall(calls: Calls, item: Item, call: AnsweredCall, input: JsonObject
   // Calls of one answer are parallel; those of two rounds are not, although nothing separates them.
   if (calls.modelCall !== modelCall || (modelCall === undefined && calls.isAnswered)) answerCalls(calls, input);
   calls.modelCall = modelCall;
-  calls.open.push(call);
-  input.push({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments });
+  const id = calls.ids(call.id);
+  calls.open.push({ ...call, id });
+  input.push({ type: 'function_call', call_id: id, name: call.name, arguments: call.arguments });
 }
 
 function answerCalls(calls: Calls, input: JsonObject[]): void {

@@ -54,6 +54,73 @@ const TWO: readonly Whole[] = [
 ];
 const ONE = TWO.slice(0, 1);
 
+describe('arguments that are no deltas', () => {
+  const first = (text: string) => [entry(0, 'a', 'one', text)];
+  const next = (text: string) => [entry(0, undefined, undefined, text)];
+  const text = '{"city":"Paris","days":[1,{"n":100}]}';
+
+  it('[V-19] replace what they repeat, wherever they are cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(text.length), { maxLength: 6 }), (cuts) => {
+        const places = [...cuts.toSorted((one, other) => one - other), text.length];
+        const chunks = places.map((at) => next(text.slice(0, at)));
+        expect(whole(first(''), ...chunks)).toEqual([{ id: 'a', name: 'one', arguments: text }]);
+      }),
+    );
+  });
+
+  it('[V-19] are pieces as soon as they are deltas, wherever they are cut, and whatever they hold', () => {
+    const inner = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom<unknown>(1, 100, '{"a":', '{', 'x'),
+        tie('object'),
+        fc.array(tie('value'), { maxLength: 2 }),
+      ),
+      object: fc.dictionary(fc.constantFrom('a', 'b'), tie('value'), { minKeys: 1, maxKeys: 2 }),
+    })).object;
+    fc.assert(
+      fc.property(inner, fc.array(fc.nat(100), { maxLength: 8 }), (object, places) => {
+        const json = JSON.stringify(object);
+        const inside = places.map((at) => at % json.length).toSorted((one, other) => one - other);
+        const cuts = [0, ...inside, json.length];
+        const chunks = cuts.slice(1).map((at, index) => next(json.slice(cuts[index], at)));
+        expect(whole(first(''), ...chunks)).toEqual([{ id: 'a', name: 'one', arguments: json }]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ['as the same text', text],
+    ['with other blanks', JSON.stringify(JSON.parse(text), null, 2)],
+  ])('[V-19] come once more at the end: %s', (_, again) => {
+    const deltas = [first(''), next(text.slice(0, 9)), next(text.slice(9))];
+    for (const last of [next(again), [entry(0, 'a', 'one', again)], [entry(0, undefined, 'one', again)]])
+      expect(whole(...deltas, last)).toEqual([{ id: 'a', name: 'one', arguments: text }]);
+  });
+
+  it('[V-19] are two calls, if their ids say so', () => {
+    expect(whole(first('{}'), [entry(1, 'b', 'one', '{}')])).toHaveLength(2);
+    expect(whole(first('{}'), [entry(0, 'b', 'one', '{}')])).toHaveLength(2);
+  });
+
+  it('[V-19] repeat a number that is one', () => {
+    expect(whole(first('{"n":'), next('100'), next('00'), next('}'))[0]?.arguments).toBe('{"n":10000}');
+  });
+
+  it('[V-19] of several calls at once are each their own', () => {
+    const chunks = [5, 9, 13].map((at) => [
+      entry(0, undefined, undefined, '{"x":"abcde"}'.slice(0, at)),
+      entry(1, undefined, undefined, '{"y":"abcde"}'.slice(0, at)),
+    ]);
+    expect(whole([entry(0, 'a', 'one', ''), entry(1, 'b', 'two', '')], ...chunks)).toEqual([
+      { id: 'a', name: 'one', arguments: '{"x":"abcde"}' },
+      { id: 'b', name: 'two', arguments: '{"y":"abcde"}' },
+    ]);
+  });
+});
+
 describe('toolCalls', () => {
   it('[P-05] [A-06] emits id and name with the first arguments, and then each piece as it came', () => {
     const chunks = [
