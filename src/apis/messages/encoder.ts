@@ -31,6 +31,8 @@ export class MessagesEncoder {
   /** The index of the next block. */
   private block = 0;
   private open: 'text' | 'thinking' | 'tool_use' | undefined = undefined;
+  /** White space that waits for text: Anthropic refuses a history with a blank text. */
+  private blank = '';
   /** The index of the item that is being written, and the events of those that come after it. */
   private current: number | undefined = undefined;
   private readonly waiting = new Map<number, ItemEvent[]>();
@@ -95,6 +97,7 @@ export class MessagesEncoder {
       case 'annotation':
         return this.cite(citation(event.annotation));
       case 'part-end':
+        this.blank = '';
         return this.open === 'text' ? this.stop() : undefined;
       case 'arguments-delta':
         if (this.open === 'tool_use' && event.text !== '')
@@ -109,8 +112,13 @@ export class MessagesEncoder {
   private text({ part, text }: Extract<TurnEvent, { type: 'part-delta' }>): void {
     if (text === '') return;
     if (part === 'output_text' || part === 'refusal') {
-      if (this.open !== 'text') this.start({ type: 'text', text: '' });
-      return this.delta({ type: 'text_delta', text });
+      const whole = this.blank + text;
+      if (this.open !== 'text') {
+        this.blank = whole.trim() === '' ? whole : '';
+        if (this.blank !== '') return;
+        this.start({ type: 'text', text: '' });
+      }
+      return this.delta({ type: 'text_delta', text: whole });
     }
     this.think(text);
   }
@@ -130,6 +138,7 @@ export class MessagesEncoder {
   }
 
   private finish(item: OutputItem): void {
+    this.blank = '';
     if (item.type === 'reasoning') this.sign(item);
     if (this.open) this.stop();
     for (const block of serverBlocks(item)) this.whole(block);

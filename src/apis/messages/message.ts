@@ -132,7 +132,8 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
 function textBlock(part: Part): readonly Block[] {
   const text = textIn(part);
   const citations = part.type === 'output_text' ? part.annotations.flatMap((each) => citation(each) ?? []) : [];
-  if (text === '' && citations.length === 0) return [];
+  // Anthropic refuses a history with a blank text.
+  if (text.trim() === '' && citations.length === 0) return [];
   return [{ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) }];
 }
 

@@ -3,6 +3,7 @@
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
@@ -12,15 +13,16 @@ import { planThinking, type ThinkingPlan } from './thinking.ts';
 /** How the body is written. */
 type BodySettings = Pick<
   AnthropicSettings,
-  'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools'
+  'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools' | 'lastMessage'
 >;
 
 /** Writes the body and always requests a stream. Notes the settings that the API does not support. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): JsonObject {
   const drop = (setting: string) => note(dropped(setting));
-  const conversation = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
+  const written = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
+  const conversation = settings.lastMessage(request.model) === 'user' ? endingWithUser(written) : written;
   noteUnknown(request, drop);
-  const tools = [...serverTools(request, settings, drop), ...request.tools.map(messagesTool)];
+  const tools = [...serverTools(request, settings, drop), ...request.tools.map((tool) => messagesTool(tool, note))];
   const plan = thinkingPlan(request, settings, drop);
   const thinking = thinkingField(plan, request, conversation, settings, drop);
   return present({
@@ -35,6 +37,13 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
     stop_sequences: request.stopSequences,
     metadata: metadata(request),
   });
+}
+
+/** Newer models refuse to go on with a message of the assistant's. */
+function endingWithUser(conversation: Conversation): Conversation {
+  const { messages } = conversation;
+  if (messages.at(-1)?.role !== 'assistant') return conversation;
+  return { ...conversation, messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }] };
 }
 
 function dropped(setting: string): Note {
@@ -167,8 +176,14 @@ function isResult({ type }: Block): boolean {
 }
 
 /** Without `strict`: OpenAI's strict schemas may contain keywords that this API refuses. */
-function messagesTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return present({ name, description, input_schema: { type: 'object', ...(parameters ?? { properties: {} }) } });
+function messagesTool({ name, description, parameters }: ToolDefinition, note: (note: Note) => void): JsonObject {
+  const { schema, lost } = looseSchema(parameters, 'anthropic');
+  if (lost.length > 0)
+    note({
+      code: 'setting_dropped',
+      message: `The Messages API does not take all of the schema of the tool '${name}'; it is sent without ${lost.join(', ')}.`,
+    });
+  return present({ name, description, input_schema: schema });
 }
 
 function toolChoice(

@@ -7,6 +7,7 @@ import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
+import { secondAnswer } from '../http/unexpected-answer.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
@@ -48,6 +49,8 @@ class Decoder implements MessagesDecoder {
   private stopReason: unknown = undefined;
   private stopSequence: { readonly stopSequence?: string } = {};
   private container: string | undefined = undefined;
+  /** The message that is being read, the highest index of its blocks, and whether it has begun again. */
+  private message: { readonly id: unknown; readonly again: boolean; highest: number } | undefined = undefined;
 
   constructor(note: (note: Note) => void, kept: number) {
     this.keptContent = new KeptContent(kept);
@@ -64,8 +67,10 @@ class Decoder implements MessagesDecoder {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
     switch (event.type) {
       case 'message_start':
+        this.beginMessage(event.message);
         return this.takeMessage(event.message, events);
       case 'content_block_start':
+        this.beginBlock(indexIn(event) ?? 0);
         return this.blocks.start(indexIn(event), event.content_block, events);
       case 'content_block_delta':
         return this.blocks.add(indexIn(event), event.delta, events);
@@ -102,7 +107,23 @@ class Decoder implements MessagesDecoder {
     this.keptContent.endMessage();
     this.usage.next();
     this.stopReason = undefined;
+    this.message = undefined;
     this.done = false;
+  }
+
+  /** A gateway that loses its server may begin another answer within this one. */
+  private beginMessage(message: unknown): void {
+    const id = isRecord(message) ? message.id : undefined;
+    const { message: known } = this;
+    const hasBlocks = known !== undefined && known.highest >= 0;
+    if (hasBlocks && known.id !== id) throw secondAnswer();
+    this.message = { id, again: hasBlocks, highest: known?.highest ?? -1 };
+  }
+
+  private beginBlock(index: number): void {
+    this.message ??= { id: undefined, again: false, highest: -1 };
+    if (this.message.again && index <= this.message.highest) throw secondAnswer();
+    this.message.highest = Math.max(this.message.highest, index);
   }
 
   private takeMessage(message: unknown, events: ModelEvent[]): void {

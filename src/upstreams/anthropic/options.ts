@@ -1,5 +1,5 @@
 /** The options of `anthropicUpstream`, checked once. */
-import { boolean, checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, type OptionCheck, oneOf, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { basePath } from '../http/base-path.ts';
 import {
@@ -40,6 +40,11 @@ export interface AnthropicOptions extends ServerOptions {
    * `{ type: 'web_search_20250305', name: 'web_search' }`. Their results cost tokens and extra fees. Default: none.
    */
   readonly serverTools?: readonly ServerTool[] | undefined;
+  /**
+   * What happens to a conversation that ends with the assistant: `user` adds a short message of the user's, `any` lets the
+   * model go on with the text. Default: `any` for models before Claude 4.6, `user` for all others, which refuse it.
+   */
+  readonly lastMessage?: 'any' | 'user' | undefined;
 }
 
 /** A tool that Anthropic's servers run; further fields are the API's. */
@@ -61,6 +66,7 @@ export interface AnthropicSettings extends ServerSettings {
   readonly thinkingDisplay: 'summarized' | 'omitted' | undefined;
   readonly promptCache: boolean;
   readonly serverTools: readonly ServerTool[];
+  readonly lastMessage: (model: string) => 'any' | 'user';
 }
 
 const NAME = 'anthropicUpstream';
@@ -92,8 +98,9 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinkingDisplay: (value) => value === 'summarized' || value === 'omitted' || "'summarized' or 'omitted'",
     promptCache: boolean,
     serverTools: serverToolsOption,
+    lastMessage: oneOf('any', 'user'),
   });
-  const { thinking = ADAPTIVE_THINKING } = options;
+  const { thinking = ADAPTIVE_THINKING, lastMessage } = options;
   return {
     ...serverSettings(options),
     baseURL: versioned(options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com')),
@@ -104,8 +111,12 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinkingDisplay: options.thinkingDisplay,
     promptCache: options.promptCache ?? false,
     serverTools: options.serverTools ?? [],
+    lastMessage: (model) => lastMessage ?? (GOES_ON.test(model) ? 'any' : 'user'),
   };
 }
+
+/** Models that go on with the assistant's last message: those before Claude 4.6. */
+const GOES_ON = /claude-(?:v?[123]\b|instant|(?:opus|sonnet|haiku)-4(?:-[0-5]\b|-20\d|[@:]|$))/;
 
 /** Anthropic's own clients use the address without `/v1`, all others use it with `/v1`. */
 function versioned(text: string): URL {

@@ -9,6 +9,7 @@ import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
+import { secondAnswer } from '../http/unexpected-answer.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { stateOf } from '../responses-input/input.ts';
 import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
@@ -41,6 +42,8 @@ class Decoder implements ResponsesDecoder {
   private readonly hold: Hold = holding();
   private readonly items = new Map<unknown, OpenItem>();
   private calls = 0;
+  /** The response that is being read, and whether it has begun again. */
+  private response: { readonly id: unknown; readonly again: boolean } | undefined = undefined;
 
   constructor(note: (note: Note) => void) {
     this.note = note;
@@ -52,6 +55,7 @@ class Decoder implements ResponsesDecoder {
     const { type } = event;
     const index = indexIn(event);
     if (event.object === 'response') return this.takeWhole(event, events);
+    if (type === 'response.created') return this.beginResponse(event.response);
     if (type === 'response.output_item.added') return this.begin(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
     if (ENDS.has(type)) return this.endStream(event.response, events);
@@ -62,9 +66,18 @@ class Decoder implements ResponsesDecoder {
     if (error) throw error;
   }
 
+  /** A gateway that loses its server may begin another answer within this one. */
+  private beginResponse(response: unknown): void {
+    const id = isRecord(response) ? response.id : undefined;
+    const hasItems = this.items.size > 0;
+    if (hasItems && this.response && this.response.id !== id) throw secondAnswer();
+    this.response = { id, again: hasItems };
+  }
+
   /** Some servers number all items alike, or none: the next one takes the place of one that has ended. */
   private begin(index: unknown, item: unknown, events: ModelEvent[]): void {
     const known = this.items.get(index);
+    if (known && this.response?.again) throw secondAnswer();
     if (known?.closed && isRecord(item) && wordIn(keyOf(item)) !== known.key) {
       this.items.delete(index);
       // Still compared with the final output.
