@@ -21,6 +21,7 @@ import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
+import { WholeCharacters } from './whole-characters.ts';
 
 /** What the loop needs from a turn. */
 export interface Loop {
@@ -73,7 +74,7 @@ export type Inputs = AsyncIterable<readonly TurnInput[]>;
  * memory.
  */
 export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
-  return upstream.stream(takeRequest(), call);
+  return mapped(upstream.stream(takeRequest(), call), new WholeCharacters());
 }
 
 /**
@@ -108,7 +109,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const before = current().output.size;
     const isForced = typeof request.toolChoice === 'object';
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
-    yield introduced(loop.upstream.stream(request, loop.call));
+    yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
     const { pending, refused, finish, hasCall } = current();
     if (isDemanding(request) && finish === 'stop' && !hasCall && refused.size === 0)
       loop.call.note?.(lacksCallNote(loop.plan));

@@ -8,9 +8,13 @@ import { isRecord, type JsonObject } from '../record.ts';
 const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   ...['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier', 'obfuscation', 'p'],
   ...['choices', 'usage', 'x_groq', 'error', 'type', 'citations', 'search_results'],
+  // Facts about the server: who answered, how fast, and what its filters found or did with its cache.
+  ...['provider', 'timings', 'time_info', 'prompt_filter_results', 'prompt_cache_options', 'kv_transfer_params'],
+  ...['prompt_token_ids', 'prompt_logprobs', 'metadata', 'nvext', 'usage_breakdown', 'perf_metrics', 'request_id'],
 ]);
 const CHOICE_FIELDS: ReadonlySet<string> = new Set([
   ...['index', 'delta', 'message', 'finish_reason', 'stop_reason', 'logprobs', 'usage', 'obfuscation'],
+  ...['native_finish_reason', 'content_filter_results', 'content_filter_offsets', 'matched_stop', 'token_ids'],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],

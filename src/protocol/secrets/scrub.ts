@@ -25,7 +25,7 @@ const LONGEST_SPELLING = 3;
 /** Maximum depth of errors within errors. */
 const DEEPEST_CAUSE = 8;
 /** Headers that this package itself sends, which are not secret. */
-const OWN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'accept', 'anthropic-version']);
+const OWN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'accept', 'accept-encoding', 'anthropic-version']);
 
 /** The credentials and the address for every request to one server. */
 interface ScrubSettings {

@@ -49,10 +49,11 @@ export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'Alibaba', words: ['range of input length should be'] },
 ];
 
-/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp and Z.AI. */
+/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp, GitHub Copilot and Z.AI. */
 const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
   CONTEXT_OVERFLOW,
   'exceed_context_size_error',
+  'model_max_prompt_tokens_exceeded',
   'model_context_window_exceeded',
 ]);
 
@@ -60,7 +61,26 @@ const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
 export function isContextOverflow(type: unknown, code: unknown, message: string): boolean {
   if (OVERFLOW_CODES.has(code) || OVERFLOW_CODES.has(type)) return true;
   const text = message.toLowerCase().replaceAll('’', "'");
-  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, text));
+  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, text)) || hasOverflowShape(text.slice(0, MAX_SHAPE));
+}
+
+/** Maximum characters in which the shape is searched. */
+const MAX_SHAPE = 2048;
+/** Smaller numbers are those of other limits. */
+const LEAST_TOKENS = 256;
+const SUBJECT = /\b(?:prompt|input|context|conversation|messages?)\b/;
+const UNIT = /\btokens?\b|\b(?:input|prompt|context) length\b/;
+const EXCESS = /\bexceed(?:s|ed|ing)?\b|\bonly supports?\b|\blonger than\b|\blarger than\b|\bgreater than\b|\btoo (?:long|large|many)\b/;
+/** Rates, the answer's own limit, and what else is counted in tokens. */
+const OTHER_LIMIT =
+  /\b(?:per (?:minute|hour|day|second|request)|tpm|tpd|rpm|rate|quota|credits?|balance|budget(?:_tokens)?|max_(?:completion_|output_|new_)?tokens|(?:output|completion) tokens|batch|images?|pixels?|bytes?|files?|embeddings?)\b/;
+
+/** A number of tokens of the input against a lower limit, whatever the words are. */
+function hasOverflowShape(text: string): boolean {
+  if (!SUBJECT.test(text) || !UNIT.test(text) || !EXCESS.test(text) || OTHER_LIMIT.test(text)) return false;
+  const numbers = [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replaceAll(/[,_]/g, '')));
+  const [count = 0, limit = 0] = numbers.filter((number) => number >= LEAST_TOKENS);
+  return count > limit && limit > 0;
 }
 
 /** Whether all of the words occur in the text, in this order. */

@@ -29,14 +29,15 @@ export function upstreamError(
   headers: Readonly<Record<string, string>> = {},
   forHost: Pick<ApiErrorOptions, 'cause' | 'advice'> = {},
 ): ApiError {
-  const known = knownStatus(status);
   const details = detailsOf(body);
+  const known = isClientMistake(status, details) ? 400 : knownStatus(status);
   if (isOverflow(details, known)) return overflow(details, known, headers);
-  return new ApiError(codeOf(details, known), messageOf(details, known), {
+  const isMistake = known !== status && known === 400;
+  return new ApiError(isMistake ? 'invalid_request' : codeOf(details, known), messageOf(details, known), {
     status: known,
-    type: typeOf(details, known),
+    type: isMistake ? 'invalid_request_error' : typeOf(details, known),
     param: typeof details.param === 'string' ? details.param : null,
-    headers,
+    headers: known === 503 && isLoading(details) ? { 'retry-after': LOADING_SECONDS, ...headers } : headers,
     advice: forHost.advice,
     ...(forHost.cause ? { cause: forHost.cause } : {}),
   });
@@ -47,6 +48,22 @@ function overflow(details: JsonObject, status: number, headers: Readonly<Record<
   const param = typeof details.param === 'string' ? details.param : null;
   const refused = { status: 400, type: 'invalid_request_error', param, headers };
   return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
+}
+
+/** What llama.cpp answers with 500, although the same request never succeeds. */
+const MISTAKES = ['too large to process', 'input is not supported'] as const;
+
+function isClientMistake(status: number, details: JsonObject): boolean {
+  if (status !== 500) return false;
+  const text = messagesOf(details).filter(isText).join('\n').slice(0, LONGEST_READ).toLowerCase();
+  return MISTAKES.some((words) => text.includes(words));
+}
+
+/** A server that loads its model does not say how long it takes. */
+const LOADING_SECONDS = '5';
+
+function isLoading(details: JsonObject): boolean {
+  return messagesOf(details).some((text) => isText(text) && text.slice(0, LONGEST_READ).toLowerCase().includes('loading model'));
 }
 
 /** These concern keys, accounts, addresses and rates, whatever their message. */
@@ -114,10 +131,19 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 /** Codes are kept to count errors, unlike their messages. */
 const LONGEST_CODE = 128;
 
-function codeOf({ code }: JsonObject, status: number): string {
+function codeOf(details: JsonObject, status: number): string {
+  const { code } = details;
   // A code that only repeats the status adds no information.
   if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return beginningOf(code, LONGEST_CODE);
+  if (status === 404 && messagesOf(details).some(isUnknownModel)) return 'model_not_found';
   return CODE_OF_STATUS[status] ?? 'upstream_error';
+}
+
+/** Servers that have no code for it, such as vLLM and Ollama, say so. */
+function isUnknownModel(text: unknown): boolean {
+  if (!isText(text)) return false;
+  const lower = text.slice(0, LONGEST_READ).toLowerCase();
+  return lower.includes('model') && (lower.includes('does not exist') || lower.includes('not found'));
 }
 
 function typeOf({ type }: JsonObject, status: number): string {

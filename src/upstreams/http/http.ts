@@ -13,6 +13,7 @@ import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts'
 import { readWhole } from '../../streams/bytes.ts';
 import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
+import { decompressed } from './decompressed.ts';
 import { type Answered, dispatch } from './dispatch.ts';
 import { fetchAnswer } from './fetch-answer.ts';
 import type { Stop } from './watchdog.ts';
@@ -57,7 +58,11 @@ type Ask = (options: Dispatcher.DispatchOptions, stop: Stop) => Promise<Answered
 
 /** Bun puts a package of its own in the place of undici. */
 function askerOf(pool: Pool, origin: string): Ask {
-  if (typeof pool.dispatch === 'function') return (options, stop) => dispatch(pool, options, stop);
+  if (typeof pool.dispatch === 'function')
+    return async (options, stop) => {
+      const answer = await dispatch(pool, options, stop);
+      return answer.headers['content-encoding'] === undefined ? answer : decompressed(answer);
+    };
   return (options, stop) => fetchAnswer(origin, options, stop);
 }
 

@@ -145,6 +145,8 @@ export function requestHeaders(
   }
   sent['content-type'] = 'application/json';
   sent.accept = 'text/event-stream, application/json';
+  // Compression delays a stream; without the header a server may choose it.
+  sent['accept-encoding'] = 'identity';
   return Object.assign(
     sent,
     key,

@@ -17,6 +17,7 @@ import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isContextOverflow } from '../../protocol/upstream-errors/context-overflow.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 import { bytesOf, readWhole } from '../../streams/bytes.ts';
 import { estimatedTokens } from '../../vectors/token-estimate.ts';
@@ -114,14 +115,16 @@ class EmbeddingsServer implements Embedder {
     this.url = urlBelow(options.baseURL, 'embeddings');
     this.headers = headersOf(options);
     const secrets = [...Object.values(this.headers).flatMap(secretsOfHeader), ...secretsOfURL(options.baseURL)];
-    this.mask = masker(secrets, SHORTEST_SECRET);
+    // Clients see the server's own words in the errors of their files, and need not know where it is.
+    const { href, origin, host, hostname } = this.url;
+    this.mask = masker([...secrets, href, origin, host, hostname], SHORTEST_SECRET);
   }
 
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
     const { batchTexts = 64, batchTokens = 32_768 } = this.options;
     const embeddings: Float32Array[] = [];
     for (const batch of batchesOf(texts, { texts: batchTexts, tokens: batchTokens }, estimatedTokens))
-      embeddings.push(...(await this.embedBatch(batch, signal)));
+      embeddings.push(...(await this.embedFitting(batch, signal)));
     if (embeddings.some(({ length }) => length !== embeddings[0]?.length))
       throw new EmbeddingError('The embeddings server changed the length of its embeddings.', { retryable: false });
     return embeddings;
@@ -129,6 +132,30 @@ class EmbeddingsServer implements Embedder {
 
   close(): Promise<void> {
     return this.agent.destroy();
+  }
+
+  /** A batch that is too large is halved, and so is a text: its embedding is the mean of those of its halves. */
+  private async embedFitting(
+    texts: readonly string[],
+    signal: AbortSignal,
+    cuts = 0,
+  ): Promise<readonly Float32Array[]> {
+    try {
+      return await this.embedBatch(texts, signal);
+    } catch (error) {
+      const [text = ''] = texts;
+      if (!(error instanceof EmbeddingError) || !isTooLarge(error.message)) throw error;
+      if (texts.length > 1) {
+        const middle = Math.ceil(texts.length / 2);
+        const first = await this.embedFitting(texts.slice(0, middle), signal);
+        return [...first, ...(await this.embedFitting(texts.slice(middle), signal))];
+      }
+      if (cuts === MAX_CUTS || text.length < 2) throw error;
+      const halves = halvesOf(text);
+      const [one] = await this.embedFitting(halves.slice(0, 1), signal, cuts + 1);
+      const [other] = await this.embedFitting(halves.slice(1), signal, cuts + 1);
+      return one && other ? [meanOf(one, other)] : [];
+    }
   }
 
   private async embedBatch(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
@@ -181,7 +208,8 @@ class EmbeddingsServer implements Embedder {
   }
 
   private refused({ statusCode: status, headers }: Answer, text: string): ServerFailure {
-    const retryable = status === 408 || status === 429 || status >= 500;
+    // llama.cpp answers with 500, although the same text is always too large.
+    const retryable = status === 408 || status === 429 || (status >= 500 && !isTooLarge(text));
     const afterMs = retryable ? retryAfterMs(headers) : undefined;
     return new ServerFailure(`answered with the status ${status}${this.messageIn(text)}`, { retryable, afterMs });
   }
@@ -197,6 +225,31 @@ class EmbeddingsServer implements Embedder {
 interface Answer {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** How often a text is cut in two: into 16 pieces at most. */
+const MAX_CUTS = 4;
+const TOO_LARGE = /too large to process|too long|maximum (?:context|input) length|exceeds? (?:the )?(?:context|max)/i;
+
+function isTooLarge(text: string): boolean {
+  return TOO_LARGE.test(text) || isContextOverflow(undefined, undefined, text);
+}
+
+/** Cut at white space near the middle, if there is some, and never within a character. */
+function halvesOf(text: string): readonly [string, string] {
+  const middle = Math.floor(text.length / 2);
+  const space = text.lastIndexOf(' ', middle);
+  const cut = space > middle / 2 ? space : middle;
+  const at = /[\ud800-\udbff]$/.test(text.slice(0, cut)) ? cut + 1 : cut;
+  return [text.slice(0, at), text.slice(at)];
+}
+
+/** Of the same length as the embeddings are, which is 1 at most servers. */
+function meanOf(one: Float32Array, other: Float32Array): Float32Array {
+  const mean = one.map((value, at) => (value + (other[at] ?? 0)) / 2);
+  const [length, wanted] = [mean, one].map((vector) => Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0)));
+  if (!length || !wanted) return mean;
+  return mean.map((value) => (value * wanted) / length);
 }
 
 /** One attempt failed. */

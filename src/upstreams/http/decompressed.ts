@@ -1,0 +1,57 @@
+/** Reads an answer that a server, or a proxy in front of it, has compressed although nobody asked for it. */
+import * as zlib from 'node:zlib';
+import { ApiError } from '../../protocol/errors.ts';
+import { type Bytes, bytesOf } from '../../streams/bytes.ts';
+import type { Answered } from './dispatch.ts';
+
+/** Node 20 has none, nor its types. */
+const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => zlib.Gunzip };
+
+const DECODERS: ReadonlyMap<string, (() => zlib.Gunzip | zlib.BrotliDecompress) | undefined> = new Map([
+  ['gzip', () => zlib.createGunzip()],
+  ['x-gzip', () => zlib.createGunzip()],
+  ['deflate', () => zlib.createInflate()],
+  ['br', () => zlib.createBrotliDecompress()],
+  ['zstd', createZstdDecompress],
+]);
+
+/** The answer with its own bytes. Throws `upstream_error` for a coding that is not known. */
+export function decompressed(answer: Answered): Answered {
+  const coding = String(answer.headers['content-encoding']).trim().toLowerCase();
+  if (coding === 'identity' || coding === '') return answer;
+  const create = DECODERS.get(coding);
+  if (!create) {
+    answer.body.close();
+    const cause = new Error(`The model server's answer has the content-encoding '${coding}', which cannot be read here.`);
+    throw new ApiError('upstream_error', 'The model server compressed its answer.', { cause });
+  }
+  const { status, headers, body } = answer;
+  return { status, headers, body: decoded(body, create()) };
+}
+
+/** Reads only as fast as the text is read: a little of it may be much text. */
+function decoded(body: Bytes, decoder: zlib.Gunzip | zlib.BrotliDecompress): Bytes {
+  const text = bytesOf(decoder);
+  decoder.on('drain', () => body.resume());
+  return {
+    readBy(reader) {
+      text.readBy(reader);
+      body.readBy({
+        bytes(chunk) {
+          // undici may use its memory again.
+          if (!decoder.destroyed && !decoder.write(Buffer.from(chunk))) body.pause();
+        },
+        ended: () => void decoder.end(),
+        // The cast: what breaks a connection is an error.
+        failed: (error) => void decoder.destroy(error as Error),
+      });
+    },
+    pause: () => text.pause(),
+    resume: () => text.resume(),
+    close() {
+      body.close();
+      decoder.on('error', () => {});
+      decoder.destroy();
+    },
+  };
+}
