@@ -9,7 +9,7 @@ import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf, thrownText } from '../protocol/record.ts';
 import type { ModelNames, ToolForm } from '../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
+import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/names/tool-names.ts';
 import { foundText, isSearchOutput, TOOL_SEARCH } from '../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { hasDeferred, searchOf } from './deferred-tools.ts';

@@ -21,7 +21,7 @@ import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
-import { WholeCharacters } from './whole-characters.ts';
+import { WholeCharacters } from './data/whole-characters.ts';
 
 /** What the loop needs from a turn. */
 export interface Loop {

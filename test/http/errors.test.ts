@@ -54,7 +54,7 @@ describe('an error of the model server before its first byte', () => {
       'a code that is a number (vLLM)',
       refusal(404, { object: 'error', message: 'The model `x` does not exist.', type: 'NotFoundError', code: 404 }),
       404,
-      { message: 'The model `x` does not exist.', type: 'invalid_request_error', param: null, code: 'not_found' },
+      { message: 'The model `x` does not exist.', type: 'invalid_request_error', param: null, code: 'model_not_found' },
     ],
     [
       'a bare string (Ollama)',

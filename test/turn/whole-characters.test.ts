@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import type { TurnInput } from '../../src/protocol/events.ts';
-import { WholeCharacters } from '../../src/turn/whole-characters.ts';
+import { WholeCharacters } from '../../src/turn/data/whole-characters.ts';
 
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 const text = (value: string): TurnInput => ({ type: 'text-delta', text: value });

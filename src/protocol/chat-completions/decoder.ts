@@ -34,8 +34,8 @@ export interface ChatDecoder {
 
 /** How an answer is read. */
 interface ChatDecoderOptions {
-  /** Whether `<think>` tags in the text are read as reasoning. */
-  readonly think?: boolean;
+  /** Whether `<think>` tags in the text are read as reasoning; `prompted` if the prompt may hold the first of them. */
+  readonly think?: boolean | 'prompted';
   /** Whether somebody else passes the answer on as it came, so that what is no answer is not refused here. */
   readonly passes?: boolean;
   /** Receives a note about fields of the answer that nobody reads. */
@@ -82,7 +82,7 @@ class Decoder implements ChatDecoder {
   private readonly seeEntry: SeeEntry;
 
   constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions) {
-    this.tags = think ? thinkTags() : undefined;
+    this.tags = think ? thinkTags(think === 'prompted') : undefined;
     this.passes = passes;
     this.note = note;
     this.seeEntry = seeEntry ?? ((call, entry) => this.takeEntry(call, entry));
@@ -310,6 +310,7 @@ class Decoder implements ChatDecoder {
     const text = field === 'reasoning_details' ? detailsText(delta[field]) : field && delta[field];
     if (typeof text === 'string' && text) {
       this.reasoningField ??= field;
+      this.tags?.separated(events);
       events.push({ type: 'reasoning-delta', text });
     } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
   }

@@ -5,7 +5,7 @@ import type { Item } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import { type CallIdForm, type CallIds, callIds } from '../tool-calls/call-ids.ts';
+import { type CallIdForm, type CallIds, callIds } from '../tool-calls/names/call-ids.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { pairCalls } from '../tool-calls/pair-calls.ts';

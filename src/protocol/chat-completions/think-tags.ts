@@ -16,18 +16,34 @@ export interface ThinkTags {
   take(text: string, logprobs: string, events: ModelEvent[]): void;
   /** Emits the text that was held back. */
   end(events: ModelEvent[]): void;
+  /** The server itself separates reasoning: text that is held back is no thought. */
+  separated(events: ModelEvent[]): void;
 }
 
-/** Only a tag at the very start of the text counts: in later ones the model writes about tags. */
-export function thinkTags(): ThinkTags {
-  return new TagReader();
+/** Maximum characters of what may be a thought whose beginning is in the prompt. */
+const LONGEST_PROMPTED = 1024 * 1024;
+
+/**
+ * Only a tag at the very start of the text counts: in later ones the model writes about tags. With `isPrompted` the
+ * template of the model may have written `<think>` into the prompt: the text is held back until `</think>` shows that it
+ * was a thought, or until it cannot be one.
+ */
+export function thinkTags(isPrompted = false): ThinkTags {
+  return new TagReader(isPrompted);
 }
 
 class TagReader implements ThinkTags {
-  private mode: 'start' | 'thinking' | 'answer' = 'start';
+  private mode: 'start' | 'prompted' | 'thinking' | 'answer' = 'start';
+  private readonly isPrompted: boolean;
+  /** The place in the held text up to which there is no closing tag. */
+  private searched = 0;
   private held = '';
   private heldLogprobs = '';
   private heldPieces = 0;
+
+  constructor(isPrompted: boolean) {
+    this.isPrompted = isPrompted;
+  }
 
   done(): boolean {
     return this.mode === 'answer';
@@ -39,6 +55,7 @@ class TagReader implements ThinkTags {
     this.held += text;
     this.heldPieces += 1;
     if (this.mode === 'start') this.start(events);
+    else if (this.mode === 'prompted') this.prompted(events);
     else this.think(events);
   }
 
@@ -53,11 +70,31 @@ class TagReader implements ThinkTags {
     const waiting = this.held.length + this.heldPieces;
     const hasRoom = waiting < LONGEST_BLANK && this.heldLogprobs.length < LONGEST_LOGPROBS;
     if (text !== OPEN && OPEN.startsWith(text) && hasRoom) return;
-    if (!text.startsWith(OPEN)) return this.answer(this.held, events);
+    if (!text.startsWith(OPEN)) {
+      if (!this.isPrompted) return this.answer(this.held, events);
+      this.mode = 'prompted';
+      return this.prompted(events);
+    }
     this.mode = 'thinking';
     this.heldLogprobs = '';
     this.held = text.slice(OPEN.length);
     this.think(events);
+  }
+
+  separated(events: ModelEvent[]): void {
+    if (this.mode === 'prompted' || (this.mode === 'start' && this.isPrompted)) this.answer(this.held, events);
+  }
+
+  private prompted(events: ModelEvent[]): void {
+    const close = this.held.indexOf(CLOSE, this.searched);
+    if (close < 0) {
+      this.searched = Math.max(this.held.length - CLOSE.length, 0);
+      if (this.held.length > LONGEST_PROMPTED) this.answer(this.held, events);
+      return;
+    }
+    this.heldLogprobs = '';
+    reason(this.held.slice(0, close), events);
+    this.answer(this.held.slice(close + CLOSE.length), events);
   }
 
   private think(events: ModelEvent[]): void {

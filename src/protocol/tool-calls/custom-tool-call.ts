@@ -2,7 +2,7 @@
 import { plainTextOf } from '../record.ts';
 import { clientsHead, clientsTool } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
-import { modelSafe } from './tool-names.ts';
+import { modelSafe } from './names/tool-names.ts';
 
 /** `custom_tool_call` */
 export const customToolCall: WrittenToolCallKind = {

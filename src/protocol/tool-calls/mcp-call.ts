@@ -6,7 +6,7 @@ import { plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
 import { toolOutputText } from './results/output-text.ts';
-import { modelSafe } from './tool-names.ts';
+import { modelSafe } from './names/tool-names.ts';
 
 /** `mcp_call` */
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {

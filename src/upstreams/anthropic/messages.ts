@@ -6,7 +6,7 @@ import type { Item } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { plainTextOf } from '../../protocol/record.ts';
-import { type CallIds, callIds } from '../../protocol/tool-calls/call-ids.ts';
+import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';

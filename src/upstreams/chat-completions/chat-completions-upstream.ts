@@ -103,7 +103,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     };
     const { batches, ...answer } = open(body, call, second);
     const saw = (field: ReasoningField) => seen.saw(model, field);
-    return mapped(batches, new Decoding(settings, { ...answer, saw, names: () => names }));
+    return mapped(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => names }));
   }
 
   async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
@@ -172,8 +172,8 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private failure: unknown = undefined;
   private done = false;
 
-  constructor({ thinkTags }: ChatSettings, answer: Answer) {
-    this.decoder = chatDecoder({ think: thinkTags, note: answer.note });
+  constructor(think: boolean | 'prompted', answer: Answer) {
+    this.decoder = chatDecoder({ think, note: answer.note });
     this.answer = answer;
   }
 

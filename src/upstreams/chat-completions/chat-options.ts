@@ -2,7 +2,7 @@
 import { boolean, checkOptions, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { CALL_ID_FORMS, type CallIdForm } from '../../protocol/tool-calls/call-ids.ts';
+import { CALL_ID_FORMS, type CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
 import { SCHEMA_DIALECTS, type SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import {
   openaiServer,
@@ -53,13 +53,12 @@ export interface ChatCompletionsOptions extends ServerOptions {
   readonly reasoningField?: ProviderSettings['reasoningField'] | undefined;
   /** Whether every message of the assistant must hold reasoning. Default: the provider's, or false. */
   readonly reasoningRequired?: boolean | undefined;
-  /** Whether `<think>` at the start of the text is read as reasoning. Default: true. */
-  readonly thinkTags?: boolean | undefined;
   /**
-   * The forms of `tool_choice` that the server obeys. `all`: also `allowed_tools`. `names`: a tool by its name. `words`:
-   * not even that, so a forced tool is sent alone with `required`. Default: the provider's, or `names`.
+   * Whether `<think>` at the start of the text is read as reasoning. `prompted`: the template of the model may have
+   * written it into the prompt, so text up to the first `</think>` is reasoning, and is held back until then. Default:
+   * `prompted` for models such as DeepSeek-R1, QwQ and Qwen3-Thinking on servers of your own, and true for all others.
    */
-  readonly toolChoice?: ToolChoiceForms | undefined;
+  readonly thinkTags?: boolean | 'prompted' | undefined;
   /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
   /**
@@ -96,7 +95,7 @@ export interface ChatCompletionsOptions extends ServerOptions {
 export interface ChatSettings extends ProviderSettings, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
-  readonly thinkTags: boolean;
+  readonly thinkTags: (model: string) => boolean | 'prompted';
   readonly tokenCount: TokenCountWay;
 }
 
@@ -140,8 +139,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",
     reasoningField: oneOf(...REASONING_FIELDS),
     reasoningRequired: boolean,
-    thinkTags: boolean,
-    toolChoice: oneOf('all', 'names', 'words'),
+    thinkTags: (value) => typeof value === 'boolean' || value === 'prompted' || "true, false or 'prompted'",
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
     maxOutputTokens: CAPS,
     refusedFields: someOf(...REFUSABLE_FIELDS),
@@ -174,6 +172,9 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     ...server,
     reasoningReplay: reasoningReplay === 'auto' ? usual.reasoningReplay : reasoningReplay,
     maxOutputTokens: typeof caps === 'number' ? { '*': caps } : (caps ?? usual.maxOutputTokens),
-    thinkTags: options.thinkTags ?? true,
+    thinkTags: (model) => options.thinkTags ?? (usual.hosts.length === 0 && PROMPTED.test(model) ? 'prompted' : true),
   };
 }
+
+/** Models whose templates begin the thought; hosted providers separate it themselves. */
+const PROMPTED = /deepseek-r1|r1-distill|\bqwq|qwen3[\w.-]{0,40}-thinking/i;

@@ -1,6 +1,6 @@
 /** The request settings of known providers of the Chat Completions API; docs/providers.md lists the sources. */
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
-import type { CallIdForm } from '../../protocol/tool-calls/call-ids.ts';
+import type { CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 
 /** A request field that may be left out without changing what is asked. */

@@ -6,7 +6,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
-import { type CallIds, callIds } from '../../protocol/tool-calls/call-ids.ts';
+import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** An item in the form the other server needs: complete, except for fields that only report progress. */

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import type { Item } from '../../../src/protocol/items.ts';
-import { CALL_ID_FORMS, type CallIdForm, callIds } from '../../../src/protocol/tool-calls/call-ids.ts';
+import { CALL_ID_FORMS, type CallIdForm, callIds } from '../../../src/protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';

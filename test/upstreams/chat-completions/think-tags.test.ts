@@ -27,6 +27,42 @@ function textOf(events: readonly ModelEvent[], type: 'reasoning-delta' | 'text-d
   return events.map((event) => (event.type === type ? event.text : '')).join('');
 }
 
+describe('thoughts that begin in the prompt', () => {
+  const events = (...pieces: readonly string[]) => {
+    const tags = thinkTags(true);
+    const found: ModelEvent[] = [];
+    for (const piece of pieces) tags.take(piece, '', found);
+    tags.end(found);
+    return [textOf(found, 'reasoning-delta'), textOf(found, 'text-delta')];
+  };
+
+  it.each([
+    ['I think.</think>\n\nYes', 'I think.', '\n\nYes'],
+    ['</think>Yes', '', 'Yes'],
+    ['<think>Hm</think>Yes', 'Hm', 'Yes'],
+    ['Yes, no thought', '', 'Yes, no thought'],
+    ['a</thi', '', 'a</thi'],
+    ['a</think>b</think>c', 'a', 'b</think>c'],
+  ])('[V-27] are read %p, whole or byte by byte', (text, reasoning, answer) => {
+    expect([events(text), events(...text)]).toEqual([
+      [reasoning, answer],
+      [reasoning, answer],
+    ]);
+  });
+
+  it('[V-27] are held back only while they can be thoughts', () => {
+    const tags = thinkTags(true);
+    const found: ModelEvent[] = [];
+    tags.take('Perhaps', '', found);
+    expect(found).toEqual([]);
+    tags.separated(found);
+    expect(found).toEqual([{ type: 'text-delta', text: 'Perhaps' }]);
+    const long = thinkTags(true);
+    long.take('a'.repeat(1024 * 1024 + 1), '', found);
+    expect(found).toHaveLength(2);
+  });
+});
+
 describe('thinkTags', () => {
   it.each([
     ['<think>Hm</think>Yes', 'Hm', 'Yes'],

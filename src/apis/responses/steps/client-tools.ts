@@ -6,7 +6,7 @@ import { isCalledByModels } from '../../../protocol/responses/hosted-terms.ts';
 import { FOUND } from '../../../protocol/responses/input-items.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
+import { modelSafe, namespacedName } from '../../../protocol/tool-calls/names/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
 export interface ClientTool {

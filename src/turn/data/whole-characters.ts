@@ -1,6 +1,6 @@
 /** Keeps the halves of a character together that a model server has sent in two deltas. */
-import type { TurnInput } from '../protocol/events.ts';
-import type { Mapping } from '../streams/pull-stream.ts';
+import type { TurnInput } from '../../protocol/events.ts';
+import type { Mapping } from '../../streams/pull-stream.ts';
 
 type Delta = Extract<TurnInput, { type: 'text-delta' | 'reasoning-delta' | 'refusal-delta' | 'tool-call-delta' }>;
 
