@@ -16,7 +16,8 @@ const chatSchema = lazily((z) => {
     messages: messages.refine((list) => list.length > 0, 'it must not be empty'),
     stream: z.boolean().nullish(),
     n: z.int().min(1).nullish(),
-    tools: listOf(z.object({ type: z.string() })).nullish(),
+    // Mistral's SDK sends functions without a type.
+    tools: listOf(z.object({ type: z.string().nullish() })).nullish(),
     functions: listOf(z.object({ name: z.string() })).nullish(),
     stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   });
@@ -28,7 +29,7 @@ export type ChatBody = Readonly<Record<string, unknown>> &
     readonly messages: readonly (Readonly<Record<string, unknown>> & { readonly role: string })[];
   };
 
-/** Throws `ApiError` naming the field at fault. An empty `reasoning` is left out: model servers refuse it. */
+/** Throws `ApiError` naming the field at fault. A `reasoning` of nulls is left out: model servers refuse it. */
 export function validateChat(given: unknown, limits: BringLimits = DEFAULT_LIMITS): ChatBody {
   const body = bodyFields(given, limits);
   refuseMany(body, limits);
@@ -44,6 +45,6 @@ function withoutReasoning({ reasoning: _, ...rest }: Readonly<Record<string, unk
 
 function isBlank(reasoning: unknown): boolean {
   if (!isRecord(reasoning)) return reasoning === null;
-  for (const name in reasoning) if (reasoning[name] !== null) return false;
-  return true;
+  const values = Object.values(reasoning);
+  return values.length > 0 && values.every((value) => value === null);
 }

@@ -3,6 +3,7 @@
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import { citation, emptyMessage, hiddenBlock, type MessageFacts, messageEnd, messageUsage } from './message.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
@@ -90,7 +91,7 @@ export class MessagesEncoder {
     switch (event.type) {
       case 'item-start':
         if (event.item.type === 'function_call')
-          this.start({ type: 'tool_use', id: event.item.call_id, name: event.item.name, input: {} });
+          this.start({ type: 'tool_use', id: wordOfId(event.item.call_id), name: event.item.name, input: {} });
         return;
       case 'part-delta':
         return this.text(event);

@@ -6,6 +6,7 @@ import { type HiddenItem, SEALED } from './hidden-items.ts';
 import { userParts } from './parts.ts';
 import type { Block, MessagesBody } from './request/schema.ts';
 import { serverCallItem } from './server-calls.ts';
+import { idOfWord } from '../../protocol/tool-calls/names/call-ids.ts';
 
 /** What reading the messages needs besides them. */
 export interface InputContext {
@@ -56,7 +57,7 @@ function userItems(blocks: readonly Block[], role: string, { note }: InputContex
 /** Only Anthropic's own server has a field for a failure; the others read it in words. */
 function resultItem(block: Block, note: (note: Note) => void): JsonObject {
   const { tool_use_id: id, is_error: failed } = block;
-  const item = { type: 'function_call_output', call_id: id, output: resultOutput(block, note) };
+  const item = { type: 'function_call_output', call_id: idOfWord(id), output: resultOutput(block, note) };
   return failed === true ? { ...item, is_error: true } : item;
 }
 
@@ -79,7 +80,7 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
     return found === undefined;
   });
   for (const block of shown) {
-    const id = block.type === 'tool_use' ? plainTextOf(block.id) : undefined;
+    const id = block.type === 'tool_use' ? plainTextOf(idOfWord(block.id)) : undefined;
     const before = (id === undefined ? undefined : hidden.get(id)) ?? [];
     if (id !== undefined) hidden.delete(id);
     for (const { item } of before) reader.items.push(item);
@@ -124,7 +125,7 @@ class AssistantReader {
         return void this.items.push({
           type: 'function_call',
           ...(id === undefined ? {} : { id }),
-          call_id: block.id,
+          call_id: idOfWord(block.id),
           name: block.name,
           arguments: JSON.stringify(block.input),
         });

@@ -4,6 +4,7 @@ import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
 
@@ -123,7 +124,7 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
     case 'reasoning':
       return thinkingBlocks(item, facts);
     case 'function_call':
-      return [{ type: 'tool_use', id: item.call_id, name: item.name, input: objectIn(item.arguments) ?? {} }];
+      return [{ type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: objectIn(item.arguments) ?? {} }];
     default:
       return serverBlocks(item);
   }

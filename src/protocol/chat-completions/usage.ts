@@ -62,13 +62,15 @@ export function readUsage(value: unknown): Usage | undefined {
   if (input === undefined && completed === undefined && !total) return undefined;
   const known = { input: input ?? 0, completed: completed ?? 0, total: total ?? 0 };
   const { output, reasoning } = wholeOutput(known, firstOf(value, NAMES.reasoning) ?? 0);
-  const cached = firstOf(value, NAMES.cached) ?? 0;
+  // xAI on Azure reports more of them than there are.
+  const cached = Math.min(firstOf(value, NAMES.cached) ?? 0, known.input);
+  const written = firstOf(value, NAMES.cacheWrites) ?? 0;
   return {
     input_tokens: known.input,
     input_tokens_details: {
-      // xAI on Azure reports more of them than there are.
-      cached_tokens: Math.min(cached, known.input),
-      cache_write_tokens: firstOf(value, NAMES.cacheWrites) ?? 0,
+      cached_tokens: cached,
+      // OpenRouter reports tokens that were written and read by one request as both.
+      cache_write_tokens: Math.min(written, known.input - cached),
     },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },

@@ -24,7 +24,7 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
   const paired: Item[] = [];
   for (const item of items) {
     if (isSearch(item) && !searches.has(item)) continue;
-    const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
+    const call = isCallOutput(item) && !searches.answers(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
     if (isCall(item)) open.add(item.call_id, item);
     else if (endsRound(item)) open.endRound();
@@ -48,7 +48,9 @@ function pairSearches(items: readonly Item[]) {
   let waiting = new Map<unknown, { readonly calls: Item[]; answered: number }>();
   for (const item of items) {
     if (item.type === 'message' && item.role === 'user') waiting = new Map();
-    if (!isSearch(item)) continue;
+    // A client may answer its own search as if it were a call of a function.
+    const isAnswer = item.type === 'function_call_output' && waiting.has(item.call_id);
+    if (!isSearch(item) && !isAnswer) continue;
     const queue = waiting.get(item.call_id ?? null) ?? { calls: [], answered: 0 };
     waiting.set(item.call_id ?? null, queue);
     const call = queue.calls[queue.answered];
@@ -59,7 +61,8 @@ function pairSearches(items: readonly Item[]) {
     }
   }
   const outputs = new Set(pairs.values());
-  return { pairs, has: (item: Item) => pairs.has(item) || outputs.has(item) || hasOutput(item) };
+  const has = (item: Item) => pairs.has(item) || outputs.has(item) || hasOutput(item);
+  return { pairs, has, answers: (item: Item) => outputs.has(item) };
 }
 
 /** The calls of the running turn hold their outputs. */

@@ -20,7 +20,9 @@ type BodySettings = Pick<
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): JsonObject {
   const drop = (setting: string) => note(dropped(setting));
   const written = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
-  const conversation = settings.lastMessage(request.model) === 'user' ? endingWithUser(written) : written;
+  // The API refuses a conversation without messages, such as one of instructions alone.
+  const needsUser = settings.lastMessage(request.model) === 'user' || written.messages.length === 0;
+  const conversation = needsUser ? endingWithUser(written) : written;
   noteUnknown(request, drop);
   const tools = [...serverTools(request, settings, drop), ...request.tools.map((tool) => messagesTool(tool, note))];
   const plan = thinkingPlan(request, settings, drop);
@@ -39,10 +41,10 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
   });
 }
 
-/** Newer models refuse to go on with a message of the assistant's. */
+/** Newer models refuse to go on with a message of the assistant's, and all of them need one. */
 function endingWithUser(conversation: Conversation): Conversation {
   const { messages } = conversation;
-  if (messages.at(-1)?.role !== 'assistant') return conversation;
+  if (messages.at(-1)?.role === 'user') return conversation;
   return { ...conversation, messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }] };
 }
 

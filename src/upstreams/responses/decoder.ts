@@ -54,7 +54,8 @@ class Decoder implements ResponsesDecoder {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
     const { type } = event;
     const index = indexIn(event);
-    if (event.object === 'response') return this.takeWhole(event, events);
+    // Some proxies leave out the wrapper with the type: a response that goes on is the beginning of a stream.
+    if (event.object === 'response') return RUNNING.has(event.status) ? undefined : this.takeWhole(event, events);
     if (type === 'response.created') return this.beginResponse(event.response);
     if (type === 'response.output_item.added') return this.begin(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
@@ -238,6 +239,7 @@ function lengthOf(value: unknown): number {
 }
 
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+const RUNNING: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
 /** OpenAI's two types, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);

@@ -20,7 +20,7 @@ it('[A-26] leaves out a reasoning whose every field is null, and only that', () 
   const given = [{ effort: null, summary: null }, {}, null, { effort: 'low', summary: null }, 'low', undefined];
   expect(given.map((reasoning) => validateChat({ ...BODY, reasoning }))).toEqual([
     BODY,
-    BODY,
+    { ...BODY, reasoning: {} },
     BODY,
     { ...BODY, reasoning: { effort: 'low', summary: null } },
     { ...BODY, reasoning: 'low' },

@@ -92,9 +92,9 @@ describe('what the model is offered', () => {
   it('[S-06] of a namespace is each of its tools, under a name with the namespace before it', async () => {
     await app.create({ input: 'Go.', tools: [MAIL, ADD] });
     expect(offered()).toEqual([
-      { name: 'mail__send', description: 'Sends.', parameters: { type: 'object' }, strict: false },
+      { name: 'mail__send', description: 'Sends.', parameters: { type: 'object', properties: {} }, strict: false },
       { name: 'mail__run', parameters: TEXT },
-      { name: 'add', parameters: { type: 'object' } },
+      { name: 'add', parameters: { type: 'object', properties: {} } },
     ]);
   });
 

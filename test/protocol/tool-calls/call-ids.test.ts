@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import type { Item } from '../../../src/protocol/items.ts';
-import { CALL_ID_FORMS, type CallIdForm, callIds } from '../../../src/protocol/tool-calls/names/call-ids.ts';
+import { CALL_ID_FORMS, type CallIdForm, callIds, idOfWord, wordOfId } from '../../../src/protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
@@ -35,6 +35,18 @@ describe.each(CALL_ID_FORMS)('ids of calls: %s', (form) => {
 
   it('[V-21] stay as they are where they fit', () => {
     expect(['abcdefghi', 'ABCDEFG12'].map(callIds(form))).toEqual(['abcdefghi', 'ABCDEFG12']);
+  });
+});
+
+describe('ids for clients of Anthropic', () => {
+  it('[V-40] [V-21] are words, and stand for the ids of the model server', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'grapheme', minLength: 1 }), fc.constantFrom('functions.look:0', 'toolu_b64_eA', 'call_1')), (id) => {
+        expect(wordOfId(id)).toMatch(/^[\w-]+$/);
+        expect(idOfWord(wordOfId(id))).toBe(id);
+      }),
+    );
+    expect([wordOfId('call_1'), idOfWord('call_1'), idOfWord(undefined)]).toEqual(['call_1', 'call_1', undefined]);
   });
 });
 

@@ -44,3 +44,18 @@ const IN_FORM: Readonly<Record<CallIdForm, (id: string) => string>> = {
           .replace(/[^a-zA-Z0-9]/g, '')
           .slice(0, 9),
 };
+
+const WORD = /^[\w-]+$/;
+/** The beginning of an id that stands for another one. */
+const ENCODED = 'toolu_b64_';
+
+/** The id as clients of Anthropic's API may send it to Anthropic: letters, digits, `_` and `-`. */
+export function wordOfId(id: string): string {
+  return WORD.test(id) && !id.startsWith(ENCODED) ? id : `${ENCODED}${Buffer.from(id).toString('base64url')}`;
+}
+
+/** The id that such a word stands for; some models expect their own ids back. */
+export function idOfWord(word: unknown): unknown {
+  if (typeof word !== 'string' || !word.startsWith(ENCODED)) return word;
+  return Buffer.from(word.slice(ENCODED.length), 'base64url').toString();
+}
