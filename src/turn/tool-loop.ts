@@ -20,8 +20,8 @@ import { withinRoom } from '../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
-import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 import { WholeCharacters } from './data/whole-characters.ts';
+import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
 /** What the loop needs from a turn. */
 export interface Loop {

@@ -18,20 +18,41 @@ const said = (input: TurnInput) => ('text' in input ? input.text : 'arguments' i
 describe('characters in two halves', () => {
   it('[V-26] are whole in each delta, wherever the text is cut, and the text is the same', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.nat(40), { maxLength: 8 }), fc.boolean(), (value, cuts, batched) => {
-        const places = [0, ...cuts.map((at) => at % (value.length + 1)).toSorted((one, other) => one - other), value.length];
-        const deltas = places.slice(1).map((at, index) => text(value.slice(places[index], at)));
-        const events = read(batched ? [[...deltas, finish]] : [...deltas.map((delta) => [delta]), [finish]]);
-        expect(events.filter((event) => LONE.test(said(event)))).toEqual([]);
-        expect(events.map(said).join('')).toBe(value);
-        expect(events.at(-1)).toEqual(finish);
-      }),
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.array(fc.nat(40), { maxLength: 8 }),
+        fc.boolean(),
+        (value, cuts, batched) => {
+          const places = [
+            0,
+            ...cuts.map((at) => at % (value.length + 1)).toSorted((one, other) => one - other),
+            value.length,
+          ];
+          const deltas = places.slice(1).map((at, index) => text(value.slice(places[index], at)));
+          const events = read(batched ? [[...deltas, finish]] : [...deltas.map((delta) => [delta]), [finish]]);
+          expect(events.filter((event) => LONE.test(said(event)))).toEqual([]);
+          expect(events.map(said).join('')).toBe(value);
+          expect(events.at(-1)).toEqual(finish);
+        },
+      ),
     );
   });
 
   it('[V-26] wait in each call for themselves', () => {
-    const call = (number: number, value: string, more = {}): TurnInput => ({ type: 'tool-call-delta', call: number, arguments: value, ...more });
-    const events = read([[call(0, 'a\ud83d', { name: 'f', id: 'x' }), call(1, '\ud83d', { name: 'g' }), call(0, '\ude00'), call(1, '\ude80')]]);
+    const call = (number: number, value: string, more = {}): TurnInput => ({
+      type: 'tool-call-delta',
+      call: number,
+      arguments: value,
+      ...more,
+    });
+    const events = read([
+      [
+        call(0, 'a\ud83d', { name: 'f', id: 'x' }),
+        call(1, '\ud83d', { name: 'g' }),
+        call(0, '\ude00'),
+        call(1, '\ude80'),
+      ],
+    ]);
     expect(events).toEqual([
       call(0, 'a', { name: 'f', id: 'x' }),
       call(1, '', { name: 'g' }),

@@ -1,9 +1,15 @@
 /** Answers that come compressed, though nobody asked for it. */
 import * as zlib from 'node:zlib';
-import type { ModelEvent } from '../../src/protocol/events.ts';
-import { chatCompletion, type FakeReply, type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { chatCompletionsUpstream } from '../../src/index.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
 import { isRecord } from '../../src/protocol/record.ts';
+import {
+  chatCompletion,
+  type FakeReply,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+} from '../../src/testing/index.ts';
 
 let fake: FakeUpstream;
 let upstream: ReturnType<typeof chatCompletionsUpstream>;
@@ -64,6 +70,8 @@ describe('a compressed answer', () => {
     const headers = { 'content-type': 'text/event-stream', 'content-encoding': 'odd' };
     expect(await answer({ headers, body: 'x' })).toBe('upstream_error: The model server compressed its answer.');
     const torn = zlib.gzipSync(textStream('Hi.')).subarray(0, 40);
-    expect(await answer({ headers: { ...headers, 'content-encoding': 'gzip' }, body: torn })).toMatch(/^upstream_truncated/);
+    expect(await answer({ headers: { ...headers, 'content-encoding': 'gzip' }, body: torn })).toMatch(
+      /^upstream_truncated/,
+    );
   });
 });

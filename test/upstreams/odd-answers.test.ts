@@ -13,7 +13,11 @@ const items = (...list: readonly object[]) => list as readonly Item[];
 
 describe('an answer', () => {
   it('[V-40] has no more cached tokens than its prompt, whatever its counts say', () => {
-    const usage = { prompt_tokens: 2168, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 2161, cache_write_tokens: 2161 } };
+    const usage = {
+      prompt_tokens: 2168,
+      completion_tokens: 1,
+      prompt_tokens_details: { cached_tokens: 2161, cache_write_tokens: 2161 },
+    };
     expect(readUsage(usage)?.input_tokens_details).toEqual({ cached_tokens: 2161, cache_write_tokens: 7 });
   });
 
@@ -22,7 +26,14 @@ describe('an answer', () => {
     const events: ModelEvent[] = [];
     decoder.take({ object: 'response', status: 'in_progress', output: [] }, events);
     expect([decoder.done, events]).toEqual([false, []]);
-    decoder.take({ object: 'response', status: 'completed', output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] }] }, events);
+    decoder.take(
+      {
+        object: 'response',
+        status: 'completed',
+        output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi.' }] }],
+      },
+      events,
+    );
     expect([decoder.done, events.map(({ type }) => type)]).toEqual([true, ['message-start', 'text-delta', 'finish']]);
   });
 });
@@ -32,7 +43,8 @@ describeShared('a recorded stream without types', () => {
     const decoder = responsesDecoder(() => {});
     const events: ModelEvent[] = [];
     const data = readShared('recordings/outside/R11-no-type-in-data.sse').match(/^data: .*$/gm) ?? [];
-    for (const line of data) if (!decoder.done && line !== 'data: [DONE]') decoder.take(JSON.parse(line.slice(6)), events);
+    for (const line of data)
+      if (!decoder.done && line !== 'data: [DONE]') decoder.take(JSON.parse(line.slice(6)), events);
     expect(events.some((event) => event.type === 'text-delta' && event.text !== '')).toBe(true);
   });
 });
@@ -56,12 +68,18 @@ describe('a history', () => {
 
   it('[V-40] [V-24] of instructions alone, or that ends with the assistant, has a message of the user for Claude', () => {
     const body = (list: readonly Item[], model: string) =>
-      toMessagesBody({ model, instructions: 'Write.', items: list, tools: [] }, anthropicSettings({ baseURL: 'http://h', apiKey: 'k' }), () => {}).messages;
+      toMessagesBody(
+        { model, instructions: 'Write.', items: list, tools: [] },
+        anthropicSettings({ baseURL: 'http://h', apiKey: 'k' }),
+        () => {},
+      ).messages;
     const added = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] };
     const spoke = { type: 'message', role: 'assistant', content: 'Wait.' };
     expect(body(items({ type: 'message', role: 'user', content: '' }), 'claude-3-opus')).toEqual([added]);
     const said = { role: 'assistant', content: [{ type: 'text', text: 'Wait.' }] };
-    for (const model of ['claude-opus-4-6', 'claude-sonnet-5', 'x']) expect(body(items(spoke), model)).toEqual([said, added]);
-    for (const model of ['claude-3-opus', 'claude-sonnet-4-5', 'claude-opus-4-20250514']) expect(body(items(spoke), model)).toEqual([said]);
+    for (const model of ['claude-opus-4-6', 'claude-sonnet-5', 'x'])
+      expect(body(items(spoke), model)).toEqual([said, added]);
+    for (const model of ['claude-3-opus', 'claude-sonnet-4-5', 'claude-opus-4-20250514'])
+      expect(body(items(spoke), model)).toEqual([said]);
   });
 });

@@ -6,7 +6,7 @@ import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { describeShared, readShared } from '../support/shared.ts';
-import { block, messageEnd, messagesEvent, messageStart, textBlock } from './messages-bytes.ts';
+import { block, messageEnd, messageStart, messagesEvent, textBlock } from './messages-bytes.ts';
 import { callItem, responseEnd, responseStart, responsesEvent, textItem } from './responses-bytes.ts';
 
 let fake: FakeUpstream;
@@ -42,7 +42,11 @@ async function answer(create: (options: { baseURL: string; apiKey: string }) => 
 
 const FAILED = 'The model server began a second answer within the first one.';
 const second = messagesEvent({ type: 'message_start', message: { id: 'msg_second', content: [], usage: {} } });
-const half = messagesEvent({ type: 'content_block_start', index: 1, content_block: { type: 'tool_use', id: 'a', name: 'lookup', input: {} } });
+const half = messagesEvent({
+  type: 'content_block_start',
+  index: 1,
+  content_block: { type: 'tool_use', id: 'a', name: 'lookup', input: {} },
+});
 
 describe('a second answer within the first', () => {
   it('[V-35] fails the turn of an Anthropic server', async () => {
@@ -56,13 +60,20 @@ describe('a second answer within the first', () => {
   });
 
   it('[V-35] is none, if only its beginning is there twice', async () => {
-    const twice = messageStart() + messageStart() + textBlock(0, 'One.') + messageStart() + block(1, { type: 'text', text: 'Two.' }) + messageEnd();
+    const twice =
+      messageStart() +
+      messageStart() +
+      textBlock(0, 'One.') +
+      messageStart() +
+      block(1, { type: 'text', text: 'Two.' }) +
+      messageEnd();
     expect(await answer(anthropicUpstream, twice)).toBe('finish');
   });
 
   it('[V-35] fails the turn of a Responses server', async () => {
     const other = responsesEvent({ type: 'response.created', response: { id: 'resp_second', object: 'response' } });
-    const spliced = responseStart() + callItem(0, 'a', 'lookup', '{"a"') + other + callItem(0, 'b', 'lookup', '{}') + responseEnd();
+    const spliced =
+      responseStart() + callItem(0, 'a', 'lookup', '{"a"') + other + callItem(0, 'b', 'lookup', '{}') + responseEnd();
     expect(await answer(responsesUpstream, spliced)).toBe(FAILED);
   });
 

@@ -190,7 +190,8 @@ describe('an embeddings server', () => {
   });
 
   it('[V-29] that takes no text so long gets it in pieces, and no other requests', async () => {
-    const message = 'input (702 tokens) is too large to process. increase the physical batch size (current batch size: 512)';
+    const message =
+      'input (702 tokens) is too large to process. increase the physical batch size (current batch size: 512)';
     server.answerWith(({ input }, res) => {
       const isLong = input.some((text) => text.length > 300);
       if (isLong) return sendJson(res, { error: { code: 500, message, type: 'server_error' } }, 500);
@@ -203,15 +204,22 @@ describe('an embeddings server', () => {
   });
 
   it('[V-29] that takes no text at all fails, and says why', async () => {
-    server.answerWith((_asked, res) => sendJson(res, { error: { code: 500, message: 'input is too large to process' } }, 500));
+    server.answerWith((_asked, res) =>
+      sendJson(res, { error: { code: 500, message: 'input is too large to process' } }, 500),
+    );
     const fault = await faultOf(embedder({ retries: 3 }).embed(['word '.repeat(100)], never));
-    expect(fault).toEqual(['The embeddings server answered with the status 500: input is too large to process.', false]);
+    expect(fault).toEqual([
+      'The embeddings server answered with the status 500: input is too large to process.',
+      false,
+    ]);
     expect(server.asked.length).toBeLessThan(10);
   });
 
   it('[V-30] does not tell clients where it is', async () => {
     const { host } = new URL(server.baseURL);
-    server.answerWith((_asked, res) => sendJson(res, { error: { message: `No route at http://${host}/v1/embeddings` } }, 404));
+    server.answerWith((_asked, res) =>
+      sendJson(res, { error: { message: `No route at http://${host}/v1/embeddings` } }, 404),
+    );
     const [message] = (await faultOf(embedder().embed(['one'], never))) as readonly string[];
     expect(message).not.toContain(host.split(':')[0]);
   });

@@ -2,11 +2,11 @@
 
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { idOfWord } from '../../protocol/tool-calls/names/call-ids.ts';
 import { type HiddenItem, SEALED } from './hidden-items.ts';
 import { userParts } from './parts.ts';
 import type { Block, MessagesBody } from './request/schema.ts';
 import { serverCallItem } from './server-calls.ts';
-import { idOfWord } from '../../protocol/tool-calls/names/call-ids.ts';
 
 /** What reading the messages needs besides them. */
 export interface InputContext {

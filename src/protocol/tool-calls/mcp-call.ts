@@ -4,9 +4,9 @@ import { lazily } from '../json/lazy-schema.ts';
 import { kinds } from '../json/schema-kinds.ts';
 import { plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { modelSafe } from './names/tool-names.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
 import { toolOutputText } from './results/output-text.ts';
-import { modelSafe } from './names/tool-names.ts';
 
 /** `mcp_call` */
 export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {

@@ -70,7 +70,8 @@ const MAX_SHAPE = 2048;
 const LEAST_TOKENS = 256;
 const SUBJECT = /\b(?:prompt|input|context|conversation|messages?)\b/;
 const UNIT = /\btokens?\b|\b(?:input|prompt|context) length\b/;
-const EXCESS = /\bexceed(?:s|ed|ing)?\b|\bonly supports?\b|\blonger than\b|\blarger than\b|\bgreater than\b|\btoo (?:long|large|many)\b/;
+const EXCESS =
+  /\bexceed(?:s|ed|ing)?\b|\bonly supports?\b|\blonger than\b|\blarger than\b|\bgreater than\b|\btoo (?:long|large|many)\b/;
 /** Rates, the answer's own limit, and what else is counted in tokens. */
 const OTHER_LIMIT =
   /\b(?:per (?:minute|hour|day|second|request)|tpm|tpd|rpm|rate|quota|credits?|balance|budget(?:_tokens)?|max_(?:completion_|output_|new_)?tokens|(?:output|completion) tokens|batch|images?|pixels?|bytes?|files?|embeddings?)\b/;

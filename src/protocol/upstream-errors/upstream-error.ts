@@ -63,7 +63,9 @@ function isClientMistake(status: number, details: JsonObject): boolean {
 const LOADING_SECONDS = '5';
 
 function isLoading(details: JsonObject): boolean {
-  return messagesOf(details).some((text) => isText(text) && text.slice(0, LONGEST_READ).toLowerCase().includes('loading model'));
+  return messagesOf(details).some(
+    (text) => isText(text) && text.slice(0, LONGEST_READ).toLowerCase().includes('loading model'),
+  );
 }
 
 /** These concern keys, accounts, addresses and rates, whatever their message. */

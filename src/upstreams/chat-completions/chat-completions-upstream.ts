@@ -22,7 +22,7 @@ import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import { toCountBody } from '../responses-input/count-body.ts';
 import { inKnownForm, toChatBody } from './chat-body.ts';
-import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
+import { type ChatCompletionsOptions, chatSettings } from './chat-options.ts';
 import { TokenCounts } from './count-tokens.ts';
 import { LearnedSettings } from './learned-settings.ts';
 import { isSameRefusal, lessonOf, withLesson } from './lessons.ts';

@@ -59,6 +59,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * `prompted` for models such as DeepSeek-R1, QwQ and Qwen3-Thinking on servers of your own, and true for all others.
    */
   readonly thinkTags?: boolean | 'prompted' | undefined;
+  /**
+   * The forms of `tool_choice` that the server obeys. `all`: also `allowed_tools`. `names`: a tool by its name. `words`:
+   * not even that, so a forced tool is sent alone with `required`. Default: the provider's, or `names`.
+   */
+  readonly toolChoice?: ToolChoiceForms | undefined;
   /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
   /**
@@ -140,6 +145,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     reasoningField: oneOf(...REASONING_FIELDS),
     reasoningRequired: boolean,
     thinkTags: (value) => typeof value === 'boolean' || value === 'prompted' || "true, false or 'prompted'",
+    toolChoice: oneOf('all', 'names', 'words'),
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
     maxOutputTokens: CAPS,
     refusedFields: someOf(...REFUSABLE_FIELDS),

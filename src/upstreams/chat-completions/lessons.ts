@@ -3,7 +3,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { EFFORTS, type Effort, type ProviderSettings, REFUSABLE_FIELDS, type RefusableField } from './providers.ts';
 
 /** What a refusal teaches. */
-export interface Lesson {
+interface Lesson {
   /** The settings with which the request is sent again. */
   readonly settings: Partial<ProviderSettings>;
   /** Whether they hold for other requests to this model, too. */

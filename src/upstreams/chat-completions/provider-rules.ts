@@ -76,7 +76,7 @@ function shortText(text: string | undefined, max: number): string | undefined {
 const DIGEST = 8;
 
 /** The name of a tool for a server that takes no longer one; the same name always becomes the same. */
-export function shortName(name: string, max: number): string {
+function shortName(name: string, max: number): string {
   return name.length <= max ? name : `${name.slice(0, max - DIGEST - 1)}_${hash('sha256', name).slice(0, DIGEST)}`;
 }
 

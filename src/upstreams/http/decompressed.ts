@@ -22,7 +22,9 @@ export function decompressed(answer: Answered): Answered {
   const create = DECODERS.get(coding);
   if (!create) {
     answer.body.close();
-    const cause = new Error(`The model server's answer has the content-encoding '${coding}', which cannot be read here.`);
+    const cause = new Error(
+      `The model server's answer has the content-encoding '${coding}', which cannot be read here.`,
+    );
     throw new ApiError('upstream_error', 'The model server compressed its answer.', { cause });
   }
   const { status, headers, body } = answer;

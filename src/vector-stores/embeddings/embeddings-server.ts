@@ -17,8 +17,8 @@ import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
-import { isContextOverflow } from '../../protocol/upstream-errors/context-overflow.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
+import { isContextOverflow } from '../../protocol/upstream-errors/context-overflow.ts';
 import { bytesOf, readWhole } from '../../streams/bytes.ts';
 import { estimatedTokens } from '../../vectors/token-estimate.ts';
 import { batchesOf } from './batches.ts';
@@ -247,7 +247,9 @@ function halvesOf(text: string): readonly [string, string] {
 /** Of the same length as the embeddings are, which is 1 at most servers. */
 function meanOf(one: Float32Array, other: Float32Array): Float32Array {
   const mean = one.map((value, at) => (value + (other[at] ?? 0)) / 2);
-  const [length, wanted] = [mean, one].map((vector) => Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0)));
+  const [length, wanted] = [mean, one].map((vector) =>
+    Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0)),
+  );
   if (!length || !wanted) return mean;
   return mean.map((value) => (value * wanted) / length);
 }

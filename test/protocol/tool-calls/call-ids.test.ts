@@ -1,25 +1,33 @@
 /** Ids of calls in the form of each server, and outputs of calls that share an id. */
 
 import fc from 'fast-check';
-import type { Item } from '../../../src/protocol/items.ts';
-import { CALL_ID_FORMS, type CallIdForm, callIds, idOfWord, wordOfId } from '../../../src/protocol/tool-calls/names/call-ids.ts';
-import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
-import { toInput } from '../../../src/upstreams/responses/input.ts';
+import type { Item } from '../../../src/protocol/items.ts';
+import {
+  CALL_ID_FORMS,
+  type CallIdForm,
+  callIds,
+  idOfWord,
+  wordOfId,
+} from '../../../src/protocol/tool-calls/names/call-ids.ts';
+import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { toConversation } from '../../../src/upstreams/anthropic/messages.ts';
-
+import { toInput } from '../../../src/upstreams/responses/input.ts';
 
 const PATTERNS: Readonly<Record<CallIdForm, RegExp>> = {
-  any: /^[^]*$/,
-  short: /^[^]{0,40}$/,
-  long: /^[^]{0,64}$/,
+  any: /^.*$/s,
+  short: /^.{0,40}$/s,
+  long: /^.{0,64}$/s,
   word: /^[\w-]+$/,
   mistral: /^[a-zA-Z0-9]{9}$/,
 };
-const ids = fc.array(fc.oneof(fc.string(), fc.constantFrom('call_0', 'call_0_2', 'functions.look:0', 'x'.repeat(70), 'abcdefghi')), {
-  maxLength: 12,
-});
+const ids = fc.array(
+  fc.oneof(fc.string(), fc.constantFrom('call_0', 'call_0_2', 'functions.look:0', 'x'.repeat(70), 'abcdefghi')),
+  {
+    maxLength: 12,
+  },
+);
 
 describe.each(CALL_ID_FORMS)('ids of calls: %s', (form) => {
   it('[V-21] fit, are there once, and are the same for the same conversation and its beginning', () => {
@@ -41,18 +49,26 @@ describe.each(CALL_ID_FORMS)('ids of calls: %s', (form) => {
 describe('ids for clients of Anthropic', () => {
   it('[V-40] [V-21] are words, and stand for the ids of the model server', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string({ unit: 'grapheme', minLength: 1 }), fc.constantFrom('functions.look:0', 'toolu_b64_eA', 'call_1')), (id) => {
-        expect(wordOfId(id)).toMatch(/^[\w-]+$/);
-        expect(idOfWord(wordOfId(id))).toBe(id);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'grapheme', minLength: 1 }),
+          fc.constantFrom('functions.look:0', 'toolu_b64_eA', 'call_1'),
+        ),
+        (id) => {
+          expect(wordOfId(id)).toMatch(/^[\w-]+$/);
+          expect(idOfWord(wordOfId(id))).toBe(id);
+        },
+      ),
     );
     expect([wordOfId('call_1'), idOfWord('call_1'), idOfWord(undefined)]).toEqual(['call_1', 'call_1', undefined]);
   });
 });
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: text }) as unknown as Item;
-const call = (id: string, name: string, more = {}) => ({ type: 'function_call', call_id: id, name, arguments: '{}', ...more }) as unknown as Item;
-const output = (id: string, text: string) => ({ type: 'function_call_output', call_id: id, output: text }) as unknown as Item;
+const call = (id: string, name: string, more = {}) =>
+  ({ type: 'function_call', call_id: id, name, arguments: '{}', ...more }) as unknown as Item;
+const output = (id: string, text: string) =>
+  ({ type: 'function_call_output', call_id: id, output: text }) as unknown as Item;
 
 /** The outputs by the names of their calls. */
 function answers(items: readonly Item[]): readonly (readonly [unknown, unknown])[] {
@@ -82,7 +98,14 @@ describe('outputs of calls that share an id', () => {
   });
 
   it('[V-20] belong to the newest round, where a call of an older one was cut off', () => {
-    const items = [call('a', 'old', { status: 'incomplete' }), user('again'), call('a', 'one'), call('a', 'two'), output('a', '1'), output('a', '2')];
+    const items = [
+      call('a', 'old', { status: 'incomplete' }),
+      user('again'),
+      call('a', 'one'),
+      call('a', 'two'),
+      output('a', '1'),
+      output('a', '2'),
+    ];
     expect(answers(items)).toEqual([
       ['one', '1'],
       ['two', '2'],
@@ -100,17 +123,30 @@ describe('outputs of calls that share an id', () => {
 
   it('[V-20] are sent to every kind of server under ids that are there once', () => {
     const request = { model: 'm', items: conversation, tools: [] };
-    const options = { systemMessages: 'keep', developerRole: 'system', reasoningReplay: false, callIds: 'any' } as const;
-    const chat = toChatMessages(request, options, () => {}) as readonly { tool_calls?: readonly { id: string }[]; tool_call_id?: string; content: unknown }[];
+    const options = {
+      systemMessages: 'keep',
+      developerRole: 'system',
+      reasoningReplay: false,
+      callIds: 'any',
+    } as const;
+    const chat = toChatMessages(request, options, () => {}) as readonly {
+      tool_calls?: readonly { id: string }[];
+      tool_call_id?: string;
+      content: unknown;
+    }[];
     const called = chat.flatMap(({ tool_calls: calls = [] }) => calls.map(({ id }) => id));
     expect(called).toEqual(['call_0', 'call_0_2', 'call_0_3']);
-    expect(chat.filter((message) => message.tool_call_id).map((message) => [message.tool_call_id, message.content])).toEqual([
+    expect(
+      chat.filter((message) => message.tool_call_id).map((message) => [message.tool_call_id, message.content]),
+    ).toEqual([
       ['call_0', 'Sunny.'],
       ['call_0_2', 'Deleted.'],
       ['call_0_3', 'Nothing.'],
     ]);
     const input = toInput(request, () => {});
-    expect(input.filter(({ type }) => type !== 'message').map(({ type, call_id: id, output: text }) => [type, id, text])).toEqual([
+    expect(
+      input.filter(({ type }) => type !== 'message').map(({ type, call_id: id, output: text }) => [type, id, text]),
+    ).toEqual([
       ['function_call', 'call_0', undefined],
       ['function_call', 'call_0_2', undefined],
       ['function_call_output', 'call_0', 'Sunny.'],

@@ -43,7 +43,9 @@ describeShared('recorded errors', () => {
 
   it.each(others)('[V-28] are no full context: %s', (name) => {
     const status = Number(/-(\d{3})-/.exec(name)?.[1]);
-    expect(upstreamError(status, JSON.parse(readShared(`corpus/errors/${name}`))).code).not.toBe('context_length_exceeded');
+    expect(upstreamError(status, JSON.parse(readShared(`corpus/errors/${name}`))).code).not.toBe(
+      'context_length_exceeded',
+    );
   });
 });
 
@@ -54,7 +56,11 @@ describe('the error of a model server', () => {
     'input (702 tokens) is too large to process. increase the physical batch size (current batch size: 512)',
     'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
   ])('[V-29] is of the client, where llama.cpp answers with 500: %s', (message) => {
-    expect(upstreamError(500, server(message))).toMatchObject({ status: 400, code: 'invalid_request', type: 'invalid_request_error' });
+    expect(upstreamError(500, server(message))).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      type: 'invalid_request_error',
+    });
   });
 
   it('[V-29] is its own otherwise', () => {
@@ -85,17 +91,29 @@ describe('fields of an answer', () => {
   const noted = (chunk: object, choice: object) => {
     const notes: Note[] = [];
     const decoder = chatDecoder({ note: (note) => notes.push(note) });
-    decoder.take({ ...chunk, choices: [{ index: 0, delta: { content: 'Hi.' }, finish_reason: 'stop', ...choice }] }, []);
+    decoder.take(
+      { ...chunk, choices: [{ index: 0, delta: { content: 'Hi.' }, finish_reason: 'stop', ...choice }] },
+      [],
+    );
     decoder.end([], true);
     return notes.map(({ message }) => message);
   };
 
   it('[V-30] [V-42] are no notes, if they are facts about the server', () => {
-    const chunk = { timings: { predicted_ms: 3 }, provider: 'X', prompt_filter_results: [{ prompt_index: 1 }], prompt_cache_options: { mode: 'implicit' } };
-    expect(noted(chunk, { native_finish_reason: 'stop', content_filter_results: { hate: { severity: 'safe' } } })).toEqual([]);
+    const chunk = {
+      timings: { predicted_ms: 3 },
+      provider: 'X',
+      prompt_filter_results: [{ prompt_index: 1 }],
+      prompt_cache_options: { mode: 'implicit' },
+    };
+    expect(
+      noted(chunk, { native_finish_reason: 'stop', content_filter_results: { hate: { severity: 'safe' } } }),
+    ).toEqual([]);
   });
 
   it('[V-42] are notes, if nobody knows them', () => {
-    expect(noted({ documents: ['x'] }, {})).toEqual(['The model server sent fields that nothing here reads: documents.']);
+    expect(noted({ documents: ['x'] }, {})).toEqual([
+      'The model server sent fields that nothing here reads: documents.',
+    ]);
   });
 });
