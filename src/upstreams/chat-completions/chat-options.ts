@@ -97,7 +97,7 @@ export interface ChatCompletionsOptions extends ServerOptions {
 }
 
 /** The options with every default filled in. */
-export interface ChatSettings extends ProviderSettings, ServerSettings {
+interface ChatSettings extends ProviderSettings, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly thinkTags: (model: string) => boolean | 'prompted';
