@@ -216,15 +216,24 @@ const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']
 
 function ofFields({ text, words, body }: Refusal): Lesson | undefined {
   if (!isRefused(text)) return undefined;
-  const isQuoted = (field: string) => new RegExp(`["'\`.\\n]${field}(?:["'\`.:\\n]|$)`).test(`\n${text}`);
   const named = REFUSABLE_FIELDS.filter(
-    (field) => mayDrop(field, body) && words.has(plain(field)) && (!COMMON.has(field) || isQuoted(field)),
+    (field) => mayDrop(field, body) && words.has(plain(field)) && (!COMMON.has(field) || isQuoted(text, field)),
   );
   if (named.length === 0) return undefined;
   const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
   const isLasting = !named.some((field) => isValue && VALUED.has(field));
   const change = `without ${named.map((field) => `'${field}'`).join(', ')}`;
   return { settings: { refusedFields: named }, isLasting, change };
+}
+
+/** Whether the text names the field in quotes, or in a place of its own. */
+function isQuoted(text: string, field: string): boolean {
+  for (let at = text.indexOf(field); at >= 0; at = text.indexOf(field, at + field.length)) {
+    const before = at === 0 || `"'\`.\n`.includes(text.charAt(at - 1));
+    const end = at + field.length;
+    if (before && (end === text.length || `"'\`.:\n`.includes(text.charAt(end)))) return true;
+  }
+  return false;
 }
 
 /** `stop` ends the answer, and `parallel_tool_calls: false` forbids something. */
