@@ -13,7 +13,7 @@ import {
 } from '../../../src/protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { toConversation } from '../../../src/upstreams/anthropic/messages.ts';
-import { toInput } from '../../../src/upstreams/responses/input.ts';
+import { toInput } from '../../../src/upstreams/responses-input/input.ts';
 
 const PATTERNS: Readonly<Record<CallIdForm, RegExp>> = {
   any: /^.*$/s,
