@@ -277,7 +277,7 @@ describe('what the model server is asked', () => {
     expect(requestedOf(app)).toEqual(body);
   });
 
-  it.each([[{ effort: null, summary: null }], [{}], [null]])(
+  it.each([[{ effort: null, summary: null }], [null]])(
     '[A-26] leaves out a reasoning without text: %j',
     async (reasoning) => {
       await start();
@@ -285,6 +285,12 @@ describe('what the model server is asked', () => {
       expect(requestedOf(app)).toEqual({ ...QUESTION, tools: served });
     },
   );
+
+  it('[V-39] passes an empty reasoning on', async () => {
+    await start();
+    await askJson(app.url, { reasoning: {} });
+    expect(requestedOf(app)).toEqual({ ...QUESTION, reasoning: {}, tools: served });
+  });
 
   it('[A-14] holds the tools of the server behind those of the client', async () => {
     await start();
