@@ -235,6 +235,9 @@ function about({ id, responseId }: Steer): JsonObject {
   return { id, previous_response_id: responseId };
 }
 
+/** Items without an id get one that is not of the next request: what was said while the calls ran follows their outputs. */
 function inputOf(steers: readonly Steer[]): readonly unknown[] {
-  return steers.flatMap(({ input }) => inputList(input));
+  return steers.flatMap(({ id, input }) =>
+    inputList(input).map((item, index) => (item.id === undefined ? { ...item, id: `${id}_${index}` } : item)),
+  );
 }
