@@ -52,6 +52,8 @@ export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
 export {
+  type AppendAnswer,
+  type AppendTerms,
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
@@ -61,6 +63,7 @@ export {
   type StoredConversation,
   type StoredResponse,
   TooManyBytes,
+  type TurnFence,
 } from './ports/store.ts';
 export type {
   ApprovalPolicy,
@@ -84,6 +87,7 @@ export type {
   UpstreamCall,
   WireTap,
 } from './ports/upstream.ts';
+export type { ReasoningField } from './protocol/chat-completions/answer-state.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type {
@@ -112,6 +116,8 @@ export type {
 } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
+export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
+export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
@@ -129,6 +135,12 @@ export {
   type ChatCompletionsUpstream,
   chatCompletionsUpstream,
 } from './upstreams/chat-completions/chat-completions-upstream.ts';
-export type { ProviderName } from './upstreams/chat-completions/providers.ts';
+export type {
+  Effort,
+  ImageDetail,
+  ProviderName,
+  RefusableField,
+  ToolChoiceForms,
+} from './upstreams/chat-completions/providers.ts';
 export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

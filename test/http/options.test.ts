@@ -100,7 +100,7 @@ describe('a bad option', () => {
     ],
     [{ developerRole: 'user' }, "chatCompletionsUpstream: developerRole must be one of 'keep', 'system', got 'user'"],
     [{ reasoningReplay: 1 }, "chatCompletionsUpstream: reasoningReplay must be 'auto', true or false, got 1"],
-    [{ thinkTags: null }, 'chatCompletionsUpstream: thinkTags must be true, false or 'prompted', got null'],
+    [{ thinkTags: null }, "chatCompletionsUpstream: thinkTags must be true, false or 'prompted', got null"],
     [{ maxTokensField: 'n' }, "chatCompletionsUpstream: maxTokensField must be one of 'max_tokens',"],
     [{ retries: -1 }, 'chatCompletionsUpstream: retries must be a whole number from 0, got -1'],
     [{ retries: 1.5 }, 'chatCompletionsUpstream: retries must be a whole number from 0, got 1.5'],

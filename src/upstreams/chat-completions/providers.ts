@@ -4,10 +4,29 @@ import type { CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 
 /** A request field that may be left out without changing what is asked. */
-export type RefusableField = (typeof REFUSABLE_FIELDS)[number];
+export type RefusableField =
+  | 'stream_options'
+  | 'parallel_tool_calls'
+  | 'temperature'
+  | 'top_p'
+  | 'top_k'
+  | 'stop'
+  | 'presence_penalty'
+  | 'frequency_penalty'
+  | 'logprobs'
+  | 'top_logprobs'
+  | 'verbosity'
+  | 'reasoning_effort'
+  | 'metadata'
+  | 'service_tier'
+  | 'safety_identifier'
+  | 'prompt_cache_key'
+  | 'prompt_cache_options'
+  | 'prompt_cache_retention'
+  | 'user';
 
 /** The fields of the option `refusedFields`. */
-export const REFUSABLE_FIELDS = [
+export const REFUSABLE_FIELDS: readonly RefusableField[] = [
   'stream_options',
   'parallel_tool_calls',
   'temperature',
@@ -27,12 +46,12 @@ export const REFUSABLE_FIELDS = [
   'prompt_cache_options',
   'prompt_cache_retention',
   'user',
-] as const;
+];
 
 /** How much a model reasons, from the least on. */
-export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-/** One of them. */
-export type Effort = (typeof EFFORTS)[number];
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+/** All of them. */
+export const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /** How closely a model looks at an image. */
 export type ImageDetail = 'auto' | 'low' | 'high' | 'original';
