@@ -146,6 +146,7 @@ describe('the headers that reach the model server', () => {
     expect(fake.requests[0]?.headers).toEqual({
       host,
       connection: 'keep-alive',
+      'accept-encoding': 'identity',
       'content-type': 'application/json',
       'content-length': expect.stringMatching(/^\d+$/),
       accept: 'text/event-stream, application/json',
