@@ -312,7 +312,7 @@ describe('a request', () => {
     ['{"model":"m","messages":[{"role":"user"}],"n":0}', ['integer_below_min_value', 'n']],
     ['{"model":"m","messages":[{"role":"user"}],"n":1.5}', ['invalid_type', 'n']],
     ['{"model":"m","messages":[{"role":"user"}],"tools":{}}', ['invalid_type', 'tools']],
-    ['{"model":"m","messages":[{"role":"user"}],"tools":[{}]}', ['missing_required_parameter', 'tools[0].type']],
+    ['{"model":"m","messages":[{"role":"user"}],"tools":[{"type":1}]}', ['invalid_type', 'tools[0].type']],
     [
       '{"model":"m","messages":[{"role":"user"}],"functions":[{}]}',
       ['missing_required_parameter', 'functions[0].name'],

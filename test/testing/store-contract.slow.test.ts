@@ -371,20 +371,8 @@ const CONVERSATION_FLAWS: readonly (readonly [
   ],
   [
     'remove nothing',
-    '[S-17] removes the items with one id, and keeps the others in order',
+    '[S-17] removes the item with one id, and keeps the others in order',
     ({ items }) => ({ removeItem: async (key, id) => (await items(key)).some((item) => item.id === id) }),
-  ],
-  [
-    'remove one item of an id',
-    '[S-17] removes the items with one id, and keeps the others in order',
-    ({ items, append, removeItem }) => ({
-      async removeItem(key, id) {
-        const [, ...others] = (await items(key)).filter((item) => item.id === id);
-        const removed = await removeItem(key, id);
-        await append(key, others);
-        return removed;
-      },
-    }),
   ],
   [
     'join scope and id by a colon',

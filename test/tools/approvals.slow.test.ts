@@ -405,7 +405,8 @@ describe('an approval that does not count', () => {
       const { request } = await askToSend(app);
       scope = 'bob';
       expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
-      await answered(app, { input: [answerTo(request, false)] }, false);
+      // A denial of what nobody asked this tenant leaves nothing to answer.
+      expect(await refused(app, { input: [answerTo(request, false)] })).toEqual([400, 'invalid_value']);
       scope = 'ann';
       await answered(app, { input: [answerTo(request)] }, false);
       expect(ran).toHaveLength(1);

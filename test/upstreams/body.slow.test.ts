@@ -28,7 +28,7 @@ function write(request: Partial<ModelRequest>, options: AnthropicOptions = {}): 
 }
 
 function messagesOf(...items: readonly Item[]): MessagesRequest['messages'] {
-  return write({ items, tools: [LOOK] }).body.messages;
+  return write({ items, tools: [LOOK] }, { lastMessage: 'any' }).body.messages;
 }
 
 function written(role: string, ...content: readonly (string | object)[]): Item {
