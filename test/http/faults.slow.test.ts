@@ -162,7 +162,7 @@ const faults: readonly Fault[] = [
     name: 'no response',
     replies: [{ hang: true }],
     outcome: refused(504, 'upstream_timeout'),
-    limits: { firstByteTimeoutMs: 3000 },
+    limits: { firstByteTimeoutMs: 3000, openAfterMs: Number.POSITIVE_INFINITY },
   },
   {
     name: 'slow first token',
@@ -174,20 +174,21 @@ const faults: readonly Fault[] = [
     name: 'slow first token, after the client was given its headers',
     replies: [{ ...GOOD, firstByteDelayMs: 1200 }],
     outcome: completed(TEXT),
-    limits: { firstByteTimeoutMs: 5000 },
+    limits: { openAfterMs: 1 },
   },
   {
     name: 'first token too slow',
-    replies: [{ ...GOOD, firstByteDelayMs: 5000 }],
+    replies: [{ ...GOOD, firstByteDelayMs: 60_000 }],
     outcome: refused(504, 'upstream_timeout'),
-    limits: { firstByteTimeoutMs: 3000 },
+    // A model server that has accepted the request keeps the client waiting for a second at most.
+    limits: { firstByteTimeoutMs: 150, openAfterMs: Number.POSITIVE_INFINITY },
   },
   {
     name: 'first token too slow, after the client was given its headers',
-    replies: [{ ...GOOD, firstByteDelayMs: 5000 }],
+    replies: [{ ...GOOD, firstByteDelayMs: 60_000 }],
     outcome: failed('upstream_timeout', ''),
     json: refused(504, 'upstream_timeout'),
-    limits: { firstByteTimeoutMs: 5000 },
+    limits: { firstByteTimeoutMs: 5000, openAfterMs: 1 },
   },
   {
     name: 'cut at 0 %',
@@ -338,7 +339,8 @@ const faults: readonly Fault[] = [
     name: 'timeout',
     replies: [{ ...GOOD, stallAfterBytes: 0 }],
     outcome: refused(504, 'upstream_timeout'),
-    limits: { firstByteTimeoutMs: 3000 },
+    // A model server that has accepted the request keeps the client waiting for a second at most.
+    limits: { firstByteTimeoutMs: 150, openAfterMs: Number.POSITIVE_INFINITY },
   },
   {
     name: 'slicer',
