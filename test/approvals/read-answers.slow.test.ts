@@ -30,5 +30,5 @@ async function readShown(times: number): Promise<void> {
 }
 
 it('[F-02] are held against the call in linear work, however often the conversation shows it', async () => {
-  await expectLinearWork(8000, readShown);
+  await expectLinearWork(2000, readShown);
 });

@@ -335,7 +335,7 @@ describe('the config file', () => {
 });
 
 it('[F-04] reads variables whose defaults never end in one pass', async () => {
-  await expectLinearWork(16_000, (size) => {
+  await expectLinearWork(4_000, (size) => {
     const url = `https://mcp.example/${'${A:-'.repeat(size)}`;
     expect(serverSettings('a', { url }).label).toBe('a');
   });

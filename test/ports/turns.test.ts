@@ -220,7 +220,7 @@ describe('turns', () => {
 
   it('[P-11] take time in proportion to their number, whether of one tenant or of as many', async () => {
     for (const tenantOf of [() => 'one', String, (index: number) => String(index % 7)])
-      await expectLinearWork(4_000, async (size) => {
+      await expectLinearWork(1_000, async (size) => {
         const turns = turnsWith({ concurrentTurns: 1, concurrentTurnsPerTenant: 1, queuedTurns: 2 * size + 1 });
         const running = turnOf('first');
         turns.begin(running);

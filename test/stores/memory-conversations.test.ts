@@ -15,7 +15,7 @@ function conversation() {
 const itemOf = (id: string): Item => ({ type: 'message', id, role: 'user', content: [] });
 
 it('[F-05] take time in proportion where thousands are taken out one by one, as of a turn that was overruled', async () => {
-  await expectLinearWork(8_000, async (size) => {
+  await expectLinearWork(2_000, async (size) => {
     const conversations = conversation();
     const items = Array.from({ length: size }, (_, index) => itemOf(`msg_${index}`));
     conversations.append(KEY, items);

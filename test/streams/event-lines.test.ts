@@ -35,10 +35,10 @@ async function upstreamReads(chunks: readonly Buffer[]): Promise<number> {
 describe('an event stream', () => {
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a model server', async (_, lines) => {
     const streamOf = (bytes: number) => `${lines(bytes)}\n\ndata: a\n\n`;
-    await expectLinearWork(MIB / 8, async (bytes) =>
+    await expectLinearWork(MIB / 32, async (bytes) =>
       expect(await upstreamReads([Buffer.from(streamOf(bytes))])).toBe(1),
     );
-    await expectLinearWork(MIB / 8, async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
+    await expectLinearWork(MIB / 32, async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
   });
 
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a handler behind recordTurn', async (_, lines) => {
@@ -52,7 +52,7 @@ describe('an event stream', () => {
       },
     ];
     await withHost(steps, ({ post }) =>
-      expectLinearWork(MIB / 8, async (size) => {
+      expectLinearWork(MIB / 32, async (size) => {
         bytes = size;
         await (await post({ model: 'm', input: 'Go.', stream: true })).text();
       }),

@@ -46,7 +46,7 @@ describe('the files of a conversation', () => {
   });
 
   it('[T-11] are named in linear work, however many have one name', async () => {
-    await expectLinearWork(4000, (size) => {
+    await expectLinearWork(1000, (size) => {
       const conversation = [message(...Array.from({ length: size }, (_, at) => part('a.csv', base64(String(at)))))];
       expect(codeFiles(conversation).at(-1)?.name).toBe(`a-${size}.csv`);
     });

@@ -155,7 +155,7 @@ describe('the final object', () => {
 
   it('[X-07] is read in work that grows with its length only', async () => {
     const items = (count: number) => Array.from({ length: count }, (_, index) => call('{}', `call_${index}`));
-    await expectLinearWork(8000, (count) => {
+    await expectLinearWork(2000, (count) => {
       const decoder = responsesDecoder(() => {});
       const events: ModelEvent[] = [];
       decoder.take({ type: 'response.completed', response: { status: 'completed', output: items(count) } }, events);

@@ -214,7 +214,7 @@ describe('what is refused', () => {
   });
 
   it('[P-14] is no field of a call by itself: many of them are taken in proportion', async () => {
-    await expectLinearWork(4_000, async (size) => {
+    await expectLinearWork(1_000, async (size) => {
       const many = newRound(completion, { ...RULES, limits: DEFAULT_LIMITS });
       takeData(many, calls([0, 'theirs']));
       for (let index = 0; index < size; index += 1)
