@@ -71,6 +71,8 @@ export default {
   },
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
+  // Jest keeps the modules of files that have run; a worker with hundreds of them is slow, above all to count work.
+  workerIdleMemoryLimit: '600MB',
   // For the busiest machine: no test waits for it, but one that hangs.
   testTimeout: process.env.LONG
     ? 600_000
