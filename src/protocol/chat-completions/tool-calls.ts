@@ -178,7 +178,8 @@ function add(call: Call, more: string, events: ModelEvent[]): void {
 
 /**
  * What the fragment adds. Some servers repeat all arguments so far in each fragment, others the whole call once more at
- * its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece.
+ * its end; a piece that only looks like an earlier one, such as "00" after "100", is a piece. Only pieces that begin three
+ * objects within each other, all alike, are taken for repetitions.
  */
 function newArguments(call: Call, fragment: string): string {
   const { held } = call;

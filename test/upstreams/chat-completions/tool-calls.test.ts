@@ -78,9 +78,11 @@ describe('arguments that are no deltas', () => {
         fc.array(tie('value'), { maxLength: 2 }),
       ),
       object: fc.dictionary(fc.constantFrom('a', 'b'), tie('value'), { minKeys: 1, maxKeys: 2 }),
-    })).object;
+    }));
+    // An object within an object within an object, all of which begin alike, cannot be told from a repetition.
+    const objects = inner.object.filter((object) => !/^(\{.*[:[,])\1\1/.test(JSON.stringify(object)));
     fc.assert(
-      fc.property(inner, fc.array(fc.nat(100), { maxLength: 8 }), (object, places) => {
+      fc.property(objects, fc.array(fc.nat(100), { maxLength: 8 }), (object, places) => {
         const json = JSON.stringify(object);
         const inside = places.map((at) => at % json.length).toSorted((one, other) => one - other);
         const cuts = [0, ...inside, json.length];
