@@ -4,6 +4,9 @@ import { sampled } from './sample.ts';
 const share = Number(process.env.SAMPLE);
 if (!(share >= 1)) throw new TypeError(`SAMPLE must be a number of 1 or more, got ${process.env.SAMPLE}`);
 
-const file = expect.getState().testPath ?? '';
-globalThis.it = sampled(it, file, share);
-globalThis.test = globalThis.it;
+const globals = sampled(
+  { it, describe, beforeAll, afterAll, beforeEach, afterEach },
+  expect.getState().testPath ?? '',
+  share,
+);
+Object.assign(globalThis, globals, { test: globals.it });

@@ -1,21 +1,35 @@
-/** A sample is about one test in so many, follows from the seed, and is never empty. */
-import { sampled, seedFor } from './sample.ts';
+/** A sample is about one test in so many, follows from the seed, and is never empty where jest wants a test. */
+import { sampled, seedFor, type TestGlobals } from './sample.ts';
 
 const NAMES = Array.from({ length: 400 }, (_, index) => `test ${index}`);
 const { SEED } = process.env;
 
-/** The names that a file with these tests registers, each by itself and as rows of a table. */
-function registered(names: readonly string[], seed: string, share: number): { single: string[]; rows: string[] } {
+interface Registered {
+  readonly single: string[];
+  readonly rows: string[];
+}
+
+/** What a file registers; `body` receives the sampled functions. */
+function registered(seed: string, share: number, body: (globals: TestGlobals) => void): Registered {
   process.env.SEED = seed;
-  const single: string[] = [];
-  const rows: string[] = [];
-  const each = (table: readonly string[]) => () => rows.push(...table);
-  // The cast: a stand-in for jest's own, which would register tests here.
-  const register = Object.assign((name: string) => single.push(name), { each }) as unknown as typeof it;
-  const sample = sampled(register, 'a.test.ts', share);
-  for (const name of names) sample(name, () => {});
-  sample.each([...names])('of a table', () => {});
-  return { single, rows };
+  const found: Registered = { single: [], rows: [] };
+  const each = (table: readonly string[]) => () => found.rows.push(...table);
+  const hook = () => {};
+  const stub = {
+    it: Object.assign((name: string) => found.single.push(name), { each }),
+    describe: Object.assign((_name: string, inner: () => void) => inner(), { each: () => () => {} }),
+    ...{ beforeAll: hook, afterAll: hook, beforeEach: hook, afterEach: hook },
+  };
+  // The cast: stand-ins for jest's own, which would register tests here.
+  body(sampled(stub as unknown as TestGlobals, 'a.test.ts', share));
+  return found;
+}
+
+function inOneFile(names: readonly string[]): (globals: TestGlobals) => void {
+  return ({ it: test }) => {
+    for (const name of names) test(name, () => {});
+    test.each([...names])('of a table', () => {});
+  };
 }
 
 describe('a sample of tests', () => {
@@ -25,21 +39,40 @@ describe('a sample of tests', () => {
   });
 
   it('is about one in so many, the same for the same seed and another for another', () => {
-    const first = registered(NAMES, 'one', 4);
-    expect(registered(NAMES, 'one', 4)).toEqual(first);
-    expect(registered(NAMES, 'two', 4)).not.toEqual(first);
+    const first = registered('one', 4, inOneFile(NAMES));
+    expect(registered('one', 4, inOneFile(NAMES))).toEqual(first);
+    expect(registered('two', 4, inOneFile(NAMES))).not.toEqual(first);
     for (const names of Object.values(first)) expect(Math.abs(names.length - NAMES.length / 4)).toBeLessThan(45);
   });
 
   it('covers all tests and all rows over many seeds', () => {
-    const samples = Array.from({ length: 60 }, (_, seed) => registered(NAMES, String(seed), 4));
+    const samples = Array.from({ length: 60 }, (_, seed) => registered(String(seed), 4, inOneFile(NAMES)));
     const seen = [samples.flatMap(({ single }) => single), samples.flatMap(({ rows }) => rows)];
     expect(seen.map((names) => new Set(names).size)).toEqual([NAMES.length, NAMES.length]);
   });
 
   it('is never empty, and whole with a share of one', () => {
-    const sizes = Array.from({ length: 50 }, (_, seed) => registered(['only'], String(seed), 100).single.length);
-    expect([new Set(sizes), registered(NAMES, 'one', 1)]).toEqual([new Set([1]), { single: NAMES, rows: NAMES }]);
+    const sizes = Array.from({ length: 50 }, (_, seed) => registered(String(seed), 100, inOneFile(['only'])).single);
+    expect(new Set(sizes.map(({ length }) => length))).toEqual(new Set([1]));
+    expect(registered('one', 1, inOneFile(NAMES))).toEqual({ single: NAMES, rows: NAMES });
+  });
+
+  it('has a test in each block with hooks, in it or within it, and none for a block without', () => {
+    const { single } = registered('one', 1_000_000, ({ it: test, describe: block, beforeAll: hook }) => {
+      test('first', () => {});
+      block('with hooks', () => {
+        hook(() => {});
+        test('in it', () => {});
+        test('in it, too', () => {});
+      });
+      block('with hooks around others', () => {
+        hook(() => {});
+        block('inner', () => test('within it', () => {}));
+        block('another', () => test('within it, too', () => {}));
+      });
+      block('without', () => test('in none', () => {}));
+    });
+    expect(single).toEqual(['first', 'in it', 'within it']);
   });
 
   it('has another seed for each name and each run', () => {
