@@ -15,9 +15,10 @@ function registered(seed: string, share: number, body: (globals: TestGlobals) =>
   const found: Registered = { single: [], rows: [] };
   const each = (table: readonly string[]) => () => found.rows.push(...table);
   const hook = () => {};
+  const block = () => Object.assign((_name: string, inner: () => void) => inner(), { each: () => () => {} });
   const stub = {
     it: Object.assign((name: string) => found.single.push(name), { each }),
-    describe: Object.assign((_name: string, inner: () => void) => inner(), { each: () => () => {} }),
+    describe: Object.assign(block(), { skip: block() }),
     ...{ beforeAll: hook, afterAll: hook, beforeEach: hook, afterEach: hook },
   };
   // The cast: stand-ins for jest's own, which would register tests here.

@@ -70,12 +70,14 @@ export function sampled(jest: TestGlobals, file: string, share: number): TestGlo
       register(rows.length > 0, () => jest.it.each(rows.length > 0 ? rows : table.slice(0, 1))(name, ...rest));
     };
   };
-  const sampledDescribe = (name: string, body: () => void) => jest.describe(name, () => inBlock(body));
-  const eachBlock = (table: readonly unknown[], ...values: unknown[]) => {
-    const describeEach = jest.describe.each(table as TemplateStringsArray, ...values);
-    return (name: string, body: (...row: unknown[]) => void) =>
-      describeEach(name, (...row: unknown[]) => inBlock(() => body(...row)));
-  };
+  const inBlocks = (describeBlock: jest.Describe | jest.Describe['skip']) =>
+    Object.assign((name: string, body: () => void) => describeBlock(name, () => inBlock(body)), describeBlock, {
+      each: (table: readonly unknown[], ...values: unknown[]) => {
+        const describeEach = describeBlock.each(table as TemplateStringsArray, ...values);
+        return (name: string, body: (...row: unknown[]) => void) =>
+          describeEach(name, (...row: unknown[]) => inBlock(() => body(...row)));
+      },
+    });
   const hooks = HOOKS.map((name) => {
     const hook = (...rest: Parameters<typeof beforeAll>) => {
       block.hasHooks = true;
@@ -87,7 +89,7 @@ export function sampled(jest: TestGlobals, file: string, share: number): TestGlo
   return {
     ...(Object.fromEntries(hooks) as Pick<TestGlobals, (typeof HOOKS)[number]>),
     it: Object.assign(sampledIt, jest.it, { each: eachTest }) as unknown as typeof it,
-    describe: Object.assign(sampledDescribe, jest.describe, { each: eachBlock }) as unknown as typeof describe,
+    describe: Object.assign(inBlocks(jest.describe), { skip: inBlocks(jest.describe.skip) }) as unknown as typeof describe,
   };
 }
 
