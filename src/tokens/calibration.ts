@@ -53,7 +53,15 @@ export function calibrated(estimate: TokenCounter): TokenCounting {
   return {
     count: async (request, signal) => (await counts(request, signal))[1],
     upperCount: async (request, signal) => Math.max(...(await counts(request, signal))),
-    learner: (request) => (isShort(request) ? (reported) => learn(request, reported) : undefined),
+    learner(request) {
+      if (!isShort(request)) return undefined;
+      // Held weakly: a history may be freed while the model answers, and then nothing is learnt from it.
+      const sample = new WeakRef(request);
+      return (reported) => {
+        const counted = sample.deref();
+        if (counted) learn(counted, reported);
+      };
+    },
     isHosts: false,
   };
 }
