@@ -89,7 +89,9 @@ export function sampled(jest: TestGlobals, file: string, share: number): TestGlo
   return {
     ...(Object.fromEntries(hooks) as Pick<TestGlobals, (typeof HOOKS)[number]>),
     it: Object.assign(sampledIt, jest.it, { each: eachTest }) as unknown as typeof it,
-    describe: Object.assign(inBlocks(jest.describe), { skip: inBlocks(jest.describe.skip) }) as unknown as typeof describe,
+    describe: Object.assign(inBlocks(jest.describe), {
+      skip: inBlocks(jest.describe.skip),
+    }) as unknown as typeof describe,
   };
 }
 

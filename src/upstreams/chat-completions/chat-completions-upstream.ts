@@ -27,6 +27,7 @@ import { TokenCounts } from './count-tokens.ts';
 import { LearnedSettings } from './learned-settings.ts';
 import { isSameRefusal, lessonOf, withLesson } from './lessons.ts';
 import { shortenedNames } from './provider-rules.ts';
+import type { ProviderSettings } from './providers.ts';
 import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -67,7 +68,9 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     const [scrubError, clean] = [scrub.of(headers), scrub.textOf(headers)];
     scrubs.set(call, scrubError);
     const unexpected = (text: string, cause?: unknown) => unexpectedAnswer(text, clean, settings.baseURL, cause);
-    const request = { path: '/chat/completions', headers, body: JSON.stringify(body), second };
+    const text = JSON.stringify(body);
+    const again = text.length <= MAX_SECOND_TRY ? second : undefined;
+    const request = { path: '/chat/completions', headers, body: text, second: again };
     const batches = exchange(client, { isLast: isDone, scrubError, unexpected, ...request }, call);
     return { batches, scrubError, unexpected, note: cleanNote((note) => noteOnce(call, note), clean) };
   }
@@ -76,34 +79,50 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     return open(inKnownForm(body, settings.toolChoice), call).batches;
   }
 
+  function reportsTo(call: UpstreamCall) {
+    return {
+      skipped: (item: Item) => noteOnce(call, skippedItem(item, 'a chat request')),
+      leftOut: (message: string) => noteOnce(call, { code: 'setting_dropped', message }),
+    };
+  }
+
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { model } = request;
     const reasoningField = seen.get(model) ?? settings.reasoningField;
     const known = withLesson({ ...settings, reasoningField }, learned.get(model) ?? {});
-    const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a chat request'));
-    const leftOut = (message: string) => noteOnce(call, { code: 'setting_dropped', message });
     if (request.tools.some(({ outputSchema }) => outputSchema)) noteOnce(call, NO_OUTPUT_SCHEMA);
-    const body = toChatBody(request, known, { skipped, leftOut });
-    let names = shortenedNames(request, known.maxToolName);
-    const second = (refusal: Refusal): SecondRequest | undefined => {
-      const { answered = 0, said } = refusal;
+    const body = toChatBody(request, known, reportsTo(call));
+    const sent: SentNames = { names: shortenedNames(request, known.maxToolName) };
+    // Created elsewhere: in here, what lives as long as the answer would hold the request with its whole history.
+    const { batches, ...answer } = open(body, call, secondTry(request, body, known, sent, call));
+    const saw = (field: ReasoningField) => seen.saw(model, field);
+    return mapped(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => sent.names }));
+  }
+
+  /** The request once more without what the server has refused. */
+  function secondTry(
+    request: ModelRequest,
+    body: JsonObject,
+    known: ProviderSettings,
+    sent: SentNames,
+    call: UpstreamCall,
+  ): (refusal: Refusal) => SecondRequest | undefined {
+    return ({ answered = 0, said }) => {
       const lesson = lessonOf(answered, said, body, known);
       if (!lesson) return undefined;
-      leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
+      const reports = reportsTo(call);
+      reports.leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
       const taught = withLesson(known, lesson.settings);
-      names = shortenedNames(request, taught.maxToolName);
+      sent.names = shortenedNames(request, taught.maxToolName);
       return {
-        body: JSON.stringify(toChatBody(request, taught, { skipped, leftOut })),
+        body: JSON.stringify(toChatBody(request, taught, reports)),
         settled(again) {
           // Another refusal shows that the first one was met.
           const isSame = again instanceof ApiError && isSameRefusal((again as Refusal).said, said);
-          if (lesson.isLasting && !isSame) learned.learn(model, lesson.settings);
+          if (lesson.isLasting && !isSame) learned.learn(request.model, lesson.settings);
         },
       };
     };
-    const { batches, ...answer } = open(body, call, second);
-    const saw = (field: ReasoningField) => seen.saw(model, field);
-    return mapped(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => names }));
   }
 
   async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
@@ -141,6 +160,14 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   const close = () => client.close();
   return { name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, models, close };
 }
+
+/** The names of tools as they were sent last. */
+interface SentNames {
+  names: ReadonlyMap<string, string> | undefined;
+}
+
+/** A longer request, in characters, is not kept until it is accepted, and so not sent once more in another form. */
+const MAX_SECOND_TRY = 2 ** 20;
 
 const UNREPORTED = { skipped: () => {}, leftOut: () => {} };
 
