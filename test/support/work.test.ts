@@ -61,17 +61,6 @@ it.each<[string, string, (size: number) => unknown]>([
     'an object that is spread',
     (size) => words(size / 4).reduce((all, word) => ({ ...all, [word]: 1 }), {}),
   ],
-  [
-    'allocated',
-    'a grown text whose characters are looked at',
-    (size) => {
-      let grown = '';
-      for (const word of words(size)) {
-        grown += word;
-        grown.charCodeAt(0);
-      }
-    },
-  ],
 ])('find the square, %s, of %s', async (kind, _, run) => {
   expect(await excessOf(4000, run)).toContain(kind);
 });
