@@ -291,7 +291,18 @@ async function checkDeclarations(cwd) {
 function quick(tarball) {
   const cwd = mkdtempSync(join(folder, 'quick-'));
   write(join(cwd, 'package.json'), { name: 'host', private: true, type: 'module' });
-  install(cwd, tarball, 'express@5', '@types/express@5', '@types/node@20', ...PEERS);
+  install(
+    cwd,
+    tarball,
+    'express@5',
+    '@types/express@5',
+    '@types/node@20',
+    'ioredis@6',
+    'pg@8',
+    '@types/pg@8',
+    'redis@6',
+    ...PEERS,
+  );
   write(join(cwd, 'esm.js'), esm);
   write(join(cwd, 'common.cjs'), commonJs);
   run(process.execPath, ['esm.js'], cwd);
