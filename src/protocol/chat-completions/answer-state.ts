@@ -114,14 +114,16 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-const FIELDS: ReadonlySet<unknown> = new Set<ReasoningField>([
+/** All fields in which model servers write reasoning. */
+export const REASONING_FIELDS: readonly ReasoningField[] = [
   'reasoning_content',
   'reasoning',
   'reasoning_text',
   'reasoning_details',
   'thinking',
   'think_tags',
-]);
+];
+const FIELDS: ReadonlySet<unknown> = new Set(REASONING_FIELDS);
 
 /**
  * The state of an item, if it is from a chat answer: an upstream with several servers may have received it from another

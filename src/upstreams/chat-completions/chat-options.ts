@@ -1,5 +1,7 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
+
 import { boolean, checkOptions, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
+import { REASONING_FIELDS } from '../../protocol/chat-completions/answer-state.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { CALL_ID_FORMS, type CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
@@ -105,15 +107,6 @@ interface ChatSettings extends ProviderSettings, ServerSettings {
 }
 
 const NAME = 'chatCompletionsUpstream';
-
-const REASONING_FIELDS = [
-  'reasoning_content',
-  'reasoning',
-  'reasoning_text',
-  'reasoning_details',
-  'thinking',
-  'think_tags',
-] as const satisfies readonly ProviderSettings['reasoningField'][];
 
 function someOf(...values: readonly string[]): OptionCheck {
   // The cast: a value that is no text is not among them.
