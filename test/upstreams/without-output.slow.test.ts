@@ -64,7 +64,7 @@ describe('a Messages stream that goes on without saying anything', () => {
 });
 
 it('[F-14] counts of ever new names are passed on only up to some thousand characters, in time in proportion', async () => {
-  await expectLinearWork(2000, async (size) => {
+  await expectLinearWork(8000, async (size) => {
     const decoder = messagesDecoder(() => {});
     let events: ModelEvent[] = [];
     for (let index = 0; index < size; index += 1) {
