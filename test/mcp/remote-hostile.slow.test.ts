@@ -124,9 +124,12 @@ describeRemote('URLs that requests may not name', () => {
   });
 
   it('[F-20] takes its time to report it, whatever the reason', async () => {
-    const began = performance.now();
+    let isTime = false;
+    setTimeout(() => {
+      isTime = true;
+    }, 200);
     await failureOf(remoteFor([]).open({ ...named({ port: 443 }), url: 'https://10.0.0.7/mcp' }, 'a', never()));
-    expect(performance.now() - began).toBeGreaterThan(200);
+    expect(isTime).toBe(true);
   });
 
   it.each([
