@@ -1,54 +1,26 @@
 /** The tool `file_search` behind everything else that takes tools: chat completions, the Messages API, WebSocket and guards. */
 
 import express from 'express';
-import { memoryFiles } from '../../src/files.ts';
 import { pii } from '../../src/guards/index.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, messagesRouter, responsesRouter } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
-import { createVectorStores, fileSearch, memoryVectors } from '../../src/vector-stores.ts';
 import { listening } from '../support/listening.ts';
 import { calls, chatBody, says } from '../tools/support.ts';
 import { startSocketApp } from '../websocket/support.ts';
-import { embeddingOf } from './embeddings-server.ts';
+import { fileId, SCOPE, storeId, storesWith } from './filled-stores.ts';
 
-const SCOPE = 'everyone';
-const FILE = `file-a1b2c3${'0'.repeat(26)}`;
-const STORE = `vs_${'1'.repeat(32)}`;
+const FILE = fileId('1');
+const STORE = storeId('1');
 const CATS = 'Cats purr when they are content. Ask anna@example.com about them.';
-const MARK = '【a1b2c3†cats.md】';
+const MARK = '【a1b2c1†cats.md】';
 const TOOL = { type: 'file_search', vector_store_ids: [STORE] };
 
 const searches = () => calls(['call_0', 'file_search', JSON.stringify({ queries: ['cats purr'] })]);
 
-/** A provider over one vector store with one file. */
-async function searching() {
-  const files = memoryFiles();
-  const index = memoryVectors();
-  const embed = async (texts: readonly string[]) => texts.map((text) => Float32Array.from(embeddingOf(text)));
-  const vectorStores = createVectorStores({ files, index, embeddings: { name: 'words', embed }, logger: false });
-  const createdAt = Date.now();
-  async function* content() {
-    yield Buffer.from(CATS);
-  }
-  const details = () => ({ filename: 'cats.md', purpose: 'assistants' });
-  await files.put({ scope: SCOPE, id: FILE, createdAt, content: content(), details });
-  await index.putStore(
-    { scope: SCOPE, id: STORE, name: '', metadata: {}, createdAt, lastActiveAt: createdAt },
-    'create',
-  );
-  const chunking = { maxTokens: 800, overlapTokens: 400 };
-  const key = { scope: SCOPE, store: STORE, id: FILE };
-  const file = { ...key, filename: 'cats.md', attributes: {}, chunking, autoChunking: true, createdAt };
-  await index.addFiles({ scope: SCOPE, id: STORE }, [file]);
-  vectorStores.indexAdded();
-  while ((await index.getFile(key))?.status !== 'completed') await new Promise((resolve) => setImmediate(resolve));
-  return { tools: fileSearch({ vectorStores }), close: () => vectorStores.close() };
-}
-
-let search: Awaited<ReturnType<typeof searching>>;
+let search: Awaited<ReturnType<typeof storesWith>>;
 beforeAll(async () => {
-  search = await searching();
+  search = await storesWith({ 1: { name: 'cats.md', text: CATS } });
 });
 afterAll(() => search.close());
 

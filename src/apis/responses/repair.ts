@@ -4,7 +4,7 @@ import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '.
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { endsRound, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
+import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type TypedObject = Readonly<Record<string, unknown> & { type: string }>;
 
@@ -122,7 +122,7 @@ function openCalls(calls: readonly Entry[]): OpenCalls {
       reached.add(call.item.call_id);
       if (call.output) return;
       after.get(call.item.call_id)?.pop();
-      before.add(call.item.call_id, call);
+      before.add(call.item.call_id, call, isCutOff(call.item));
     },
     endRound: () => before.endRound(),
     takeBefore: (id) => before.take(id),
@@ -177,8 +177,10 @@ function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): 
   let owedIds = new Set<unknown>();
   for (const entry of entries) {
     const isShared = isCallOutput(entry.item) && owedIds.has(answeredId(entry.item));
-    // An output after a truncated call could be taken for that call's.
-    if ((!isCall(entry.item) && !isShared) || isCutOff(entry)) {
+    // An output behind a call of the next round would be taken for that call's.
+    const last = list.at(-1);
+    const isNextRound = last !== undefined && isCallOutput(last.item);
+    if (isCall(entry.item) ? isNextRound : !isShared) {
       for (const output of owed) list.push(output);
       owed = [];
       owedIds = new Set();
@@ -193,15 +195,11 @@ function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): 
   return [...list, ...owed];
 }
 
-function isCutOff({ item }: Entry): boolean {
-  return item.status === 'incomplete';
-}
-
 function owedTo(call: Entry, unseen: UnseenItems, found: Found): readonly Entry[] {
   const { item, index, output } = call;
   if (output) return isBefore(output, call) ? [output] : [];
   // A truncated call is left out when the conversation is written for a model.
-  if (isCutOff(call)) return [];
+  if (isCutOff(item)) return [];
   if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return [];
   found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(toolOf(item))} has no output.`);
   const answer = writtenKind(item)?.answeredBy;

@@ -6,7 +6,7 @@ import { isRecord, type JsonObject } from '../record.ts';
 import { answeredId, isCall, isCallOutput, toolCallKind } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
-function isCutOff({ status }: Item): boolean {
+export function isCutOff({ status }: JsonObject): boolean {
   return status === 'incomplete';
 }
 
@@ -26,7 +26,7 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
     if (isSearch(item) && !searches.has(item)) continue;
     const call = isCallOutput(item) && !searches.answers(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
-    if (isCall(item)) open.add(item.call_id, item);
+    if (isCall(item)) open.add(item.call_id, item, isCutOff(item));
     else if (endsRound(item)) open.endRound();
     paired.push(item);
   }
@@ -75,37 +75,51 @@ export function endsRound(item: Pick<Item, 'type'> & JsonObject): boolean {
   return isCallOutput(item) || (item.role !== undefined && item.role !== 'assistant');
 }
 
+/** The calls of one id that are parallel. */
+interface Round<Call> {
+  readonly round: number;
+  readonly whole: Call[];
+  readonly truncated: Call[];
+  taken: number;
+}
+
 /** Calls without an output. Ids recur in later turns, and some models give parallel calls one id. */
 export class WaitingCalls<Call> {
-  /** For each id the calls of each round, of which the first ones are taken. */
-  private readonly rounds = new Map<unknown, { readonly round: number; readonly calls: Call[]; taken: number }[]>();
+  private readonly rounds = new Map<unknown, Round<Call>[]>();
   private round = 0;
 
   endRound(): void {
     this.round += 1;
   }
 
-  add(id: unknown, call: Call): void {
+  add(id: unknown, call: Call, isTruncated: boolean): void {
     const rounds = this.rounds.get(id) ?? [];
     this.rounds.set(id, rounds);
-    const last = rounds.at(-1);
-    if (last?.round === this.round) last.calls.push(call);
-    else rounds.push({ round: this.round, calls: [call], taken: 0 });
+    let last = rounds.at(-1);
+    if (last?.round !== this.round) {
+      last = { round: this.round, whole: [], truncated: [], taken: 0 };
+      rounds.push(last);
+    }
+    (isTruncated ? last.truncated : last.whole).push(call);
   }
 
-  /** Takes the first call of this id of the newest round that has one; outputs of parallel calls come in their order. */
+  /**
+   * Takes the first call of this id of the newest round that has one, a truncated one last, since it needs no output.
+   * Outputs of parallel calls come in their order.
+   */
   take(id: unknown): Call | undefined {
     const rounds = this.rounds.get(id);
     const last = rounds?.at(-1);
     if (!rounds || !last) return undefined;
-    const call = last.calls[last.taken];
+    const { whole, truncated, taken } = last;
     last.taken += 1;
-    if (last.taken === last.calls.length) rounds.pop();
-    return call;
+    if (last.taken === whole.length + truncated.length) rounds.pop();
+    return taken < whole.length ? whole[taken] : truncated[taken - whole.length];
   }
 
   left(): readonly Call[] {
-    return [...this.rounds.values()].flatMap((rounds) => rounds.flatMap(({ calls, taken }) => calls.slice(taken)));
+    const all = [...this.rounds.values()].flat();
+    return all.flatMap(({ whole, truncated, taken }) => [...whole, ...truncated].slice(taken));
   }
 }
 
