@@ -119,7 +119,9 @@ it('[T-09] a call runs where one good approval was answered well, and never else
       const replies = await Promise.all(round.map((each) => ask(inputOf(each, requests), each.scope)));
       for (const [index, each] of round.entries()) {
         const isGood = each.scope === 'mine' && each.shown !== 'changed' && !settled.has(each.to);
-        if (!each.approve) expect(replies[index]?.status).toBe(200);
+        // Alone, an answer to what was never asked of this tenant, or is settled, leaves nothing to ask the model.
+        if (!each.approve && each.shown === 'not') expect([200, 400]).toContain(replies[index]?.status);
+        else if (!each.approve) expect(replies[index]?.status).toBe(200);
         else if (!isGood) expect(replies[index]?.status).toBe(400);
         else if (replies[index]?.status === 200) approved[each.to] = (approved[each.to] ?? 0) + 1;
       }

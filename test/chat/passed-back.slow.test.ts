@@ -35,7 +35,8 @@ async function second(reply: FakeAnswer, stream: boolean): Promise<JsonObject | 
   const before = app.fake.requests.length;
   app.fake.reply(reply, { body: stream ? textStream('So.') : chatCompletion('So.') });
   const body = { model: 'm', stream, messages: [{ role: 'user', content: 'Go.' }] };
-  const headers = { 'content-type': 'application/json' };
+  // Counting takes so long that a connection could be closed as idle just when it is used again.
+  const headers = { 'content-type': 'application/json', connection: 'close' };
   const answer = await fetch(`${app.url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });
   await answer.text();
   // The cast: a chat request has messages.
