@@ -374,7 +374,7 @@ describe('a hostile body', () => {
       (ids) => ids.map((id) => ({ type: 'mcp_call', id, name: 'f', arguments: '{}', output: 'x' })),
       200,
     ],
-    ['references', (ids) => ids.map((id) => ({ type: 'item_reference', id })), 200],
+    ['references', (ids) => ids.map((id) => ({ type: 'item_reference', id })), 404],
     ['unknown items', (ids) => ids.map((id) => ({ type: 'unknown', id })), 200],
   ])('[P-14] of thousands of items takes linear work: %s', async (_, inputOf, status) => {
     await expectLinearWork(8000, async (size) => {

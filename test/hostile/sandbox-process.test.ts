@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
 import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
@@ -27,7 +27,9 @@ function compiledInside(): string {
   const options = ['-p', 'tsconfig.build.json', ...asCode, ...asCommonJs, '--outDir', folder];
   execFileSync(process.execPath, [tsc, ...options], { cwd: root });
   writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
-  cpSync(join(root, 'src/ports/host/package-files.cjs'), join(folder, 'ports/host/package-files.cjs'));
+  const sources = join(root, 'src');
+  for (const path of readdirSync(sources, { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('.cjs')) cpSync(join(sources, path), join(folder, path));
   return folder;
 }
 
