@@ -145,3 +145,19 @@ describe.each(Object.entries(CITATIONS))('docs/compatibility.md, under %s', (hea
     expect(readFileSync(join(root, 'test', file), 'utf8')).toContain(name);
   });
 });
+
+describe('docs/compatibility.md, under What a request forbids', () => {
+  const page = readFileSync(join(root, 'docs/compatibility.md'), 'utf8');
+  const section = page.split('\n## What a request forbids\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = section.split('\n').filter((line) => /^\| (`|any)/.test(line));
+
+  it.each(rows.map((row) => [row.split(' | ')[0]?.slice(2), row] as const))(
+    '[O-03] %s is shown by tests that are there',
+    (_, row) => {
+      const names = [...(row.split(' | ').at(-1) ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+      expect(names.length).toBeGreaterThan(0);
+      for (const name of names)
+        expect(readFileSync(join(root, `test/forbidden/${name}.test.ts`), 'utf8')).toMatch(/'\[O-0[1-6]\]/);
+    },
+  );
+});
