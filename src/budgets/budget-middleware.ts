@@ -76,7 +76,7 @@ async function begin(
     if (budgets.has(budget)) setImmediate(() => void Promise.resolve(counted()).then(() => turn.end?.()));
   });
   // After the check, so that the body of a refused request is not read.
-  const body = await bodyOf(req, DEFAULT_LIMITS);
+  const body = await bodyOf(req, DEFAULT_LIMITS, scope);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
   // Otherwise a client could choose an encoding in which its usage cannot be read.
   delete req.headers['accept-encoding'];

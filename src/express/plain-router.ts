@@ -1,5 +1,6 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
+import { discardRest } from '../node/discard-rest.ts';
 import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
 import type { Route } from '../ports/endpoints/routes.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -19,7 +20,7 @@ type ServingSettings = EndpointSettings & Pick<PlainSettings, 'limits' | 'owner'
 
 /** An Express router of the routes; their steps are reported already. */
 export function routerOf(routes: readonly Route[], settings: ServingSettings, scope: Scope | undefined): Router {
-  const body = readBody(settings.limits);
+  const body = readBody(settings.limits, scope);
   const router = express().Router();
   for (const { method, path, endpoint, readsBytes } of routes) {
     if (readsBytes) router.post(path, handleBytes(endpoint, settings.owner, scope));
@@ -35,6 +36,7 @@ function answerErrors(settings: EndpointSettings): ErrorRequestHandler {
   return function answerErrors(error, req, res, next) {
     const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
     if (!(shown instanceof ApiError)) return next(error);
+    if (!req.readableEnded) discardRest(req, res);
     run(refusal(shown, settings), req, res, next, () => '');
   };
 }

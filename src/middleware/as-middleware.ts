@@ -1,5 +1,6 @@
 /** Turns a preparation step into a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
+import { discardRest } from '../node/discard-rest.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
@@ -52,7 +53,7 @@ async function prepared(
   steps: Readonly<Partial<Record<Dialect, Prepare>>>,
   settings: MiddlewareSettings,
 ): Promise<void> {
-  const body = await bodyOf(req, settings.limits);
+  const body = await bodyOf(req, settings.limits, settings.scope);
   const dialect = dialectFor(req, body, settings);
   const step = dialect && steps[dialect];
   if (!step) return;
@@ -90,6 +91,7 @@ export function refuse(
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and errors do not need it.
   const request = endpointRequestOfNode(req, res, () => '');
+  if (!req.readableEnded) discardRest(req, res);
   const envelopeOf = () => (speaksMessages(urlOf(req)) ? ANTHROPIC : undefined);
   respond(res, errorReplyTo(error, request, { ...settings, envelopeOf })).catch(next);
 }

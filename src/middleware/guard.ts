@@ -98,7 +98,7 @@ async function guarded(
   guards: GuardSettings,
   settings: MiddlewareSettings,
 ): Promise<void> {
-  const body = await wholeBodyOf(req, settings.limits);
+  const body = await wholeBodyOf(req, settings.limits, settings.scope);
   if (!body) return guardStored(req, res, guards, settings);
   const { value } = body;
   const dialect = settings.dialect ?? textDialectOf(urlOf(req), value) ?? 'responses';

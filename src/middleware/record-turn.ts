@@ -61,7 +61,7 @@ async function requestOf(
   res: ServerResponse,
   settings: MiddlewareSettings,
 ): Promise<RecordedRequest | undefined> {
-  const body = await bodyOf(req, settings.limits);
+  const body = await bodyOf(req, settings.limits, settings.scope);
   const dialect = dialectFor(req, body, settings);
   if (!dialect || dialect === 'messages') return undefined;
   const request = endpointRequestOfNode(req, res, settings.scope);

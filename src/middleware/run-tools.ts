@@ -72,7 +72,7 @@ interface Run {
 
 async function run(req: NodeRequest, res: ServerResponse, given: Run): Promise<void> {
   const { handler, settings, pass, fail } = given;
-  const body = await bodyOf(req, settings.limits);
+  const body = await bodyOf(req, settings.limits, settings.scope);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const request = await prepareChatTools(endpointRequestOfNode(req, res, settings.scope), settings);
   if (request.context?.tools?.toolset.size === 0) return void (await pass());

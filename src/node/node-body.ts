@@ -1,18 +1,18 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
-import { headersFrom } from '../ports/endpoints/endpoint-request.ts';
-import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody, readJson } from '../server/json-body.ts';
-import type { NodeRequest } from './node-request.ts';
+import { ArrivingBody, type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
+import { type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
+import { keepBodySize } from './unread-answer.ts';
 
 /**
  * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
- * stays unchanged. Throws `ApiError`.
+ * stays unchanged. `scope` is the host's, for the tenant's share of the room for bodies. Throws `ApiError`.
  */
-export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
+export async function bodyOf(req: NodeRequest, limits: BodyLimits, scope?: ScopeOf<NodeRequest>): Promise<unknown> {
   const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
   if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
   if (req.readableEnded) return undefined;
-  return readBody(req, limits);
+  return readBody(req, limits, scope);
 }
 
 /** A body that has been read, whatever the method of its request. */
@@ -27,7 +27,11 @@ interface WholeBody {
  * The body of a request that may not pass unread; undefined for a request without a body. Throws `unsupported_media_type`
  * for a body that is not JSON by its type, or that something else has read, and the errors of reading it.
  */
-export async function wholeBodyOf(req: NodeRequest, limits: BodyLimits): Promise<WholeBody | undefined> {
+export async function wholeBodyOf(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope?: ScopeOf<NodeRequest>,
+): Promise<WholeBody | undefined> {
   const { body } = req;
   const isMissing = body === undefined || body === null || isPlaceholder(req);
   if (!hasBytes(req) && (isMissing || isEmptyObject(body))) return undefined;
@@ -36,7 +40,7 @@ export async function wholeBodyOf(req: NodeRequest, limits: BodyLimits): Promise
   const replace = (value: unknown) => replaceBody(req, value);
   if (isMissing) {
     if (req.readableDidRead) throw bodyErrors.otherType();
-    return { value: await readBody(req, limits), replace };
+    return { value: await readBody(req, limits, scope), replace };
   }
   if (typeof body !== 'string' && !ArrayBuffer.isView(body)) return { value: body, replace };
   if (!isUtf8Type(type ?? '')) throw bodyErrors.otherType();
@@ -52,13 +56,66 @@ function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Arra
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-async function readBody(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
-  const body = await readJson(req, headersFrom(req.headers), limits);
+async function readBody(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope: ScopeOf<NodeRequest> | undefined,
+): Promise<unknown> {
+  const body = await arrivedJson(req, limits, scope);
   replaceBody(req, body);
   // The body is decoded now. Proxies that write the body again need its type.
   delete req.headers['content-encoding'];
   req.headers['content-type'] ??= 'application/json';
   return body;
+}
+
+/** The parsed body of an unread request, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */
+export async function arrivedJson(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope: ScopeOf<never> | undefined,
+): Promise<unknown> {
+  const { headers } = req;
+  const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
+  const tenant = shareOfNode(req, scope);
+  const body = new ArrivingBody({ get }, limits, tenant);
+  try {
+    await addAll(req, body);
+    return await body.parsed();
+  } finally {
+    keepBodySize(req, { tenant, bytes: body.size, most: body.most });
+    body.close();
+  }
+}
+
+/** Stops reading as soon as the body is refused, and leaves the connection to the answer. */
+function addAll(req: NodeRequest, body: ArrivingBody): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      // They would stay in memory until the answer has ended, and what they refer to.
+      req.off('data', take).off('end', end).off('error', cut).off('close', cut);
+    };
+    const take = (piece: Buffer | string) => {
+      try {
+        // A parser of the host may have set an encoding.
+        body.add(typeof piece === 'string' ? Buffer.from(piece) : piece);
+      } catch (error) {
+        stop();
+        req.pause();
+        reject(error);
+      }
+    };
+    const end = () => {
+      stop();
+      resolve();
+    };
+    const cut = (cause?: unknown) => {
+      stop();
+      reject(bodyErrors.aborted(cause));
+    };
+    if (req.destroyed && !req.readableEnded) return cut(req.errored);
+    req.on('data', take).on('end', end).on('error', cut).on('close', cut);
+  });
 }
 
 /** HTTP/2 has neither header, and says with its headers whether data follow. */

@@ -1,7 +1,7 @@
 /** Makes an API request of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
-import { checkedScope, defaultScope } from '../ports/scope.ts';
+import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 
@@ -42,6 +42,21 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
     context,
     disconnect: () => res.destroy(),
   };
+}
+
+/**
+ * Whose share of the process's memory a request takes before its body has been read. Those without a valid tenant, who are
+ * refused later, share one.
+ */
+export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
+  const { headers } = req;
+  const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
+  try {
+    // The cast: the host states what its earlier handlers make of a request.
+    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope({ get }));
+  } catch {
+    return '';
+  }
 }
 
 const leaving = new WeakMap<ServerResponse, AbortController>();

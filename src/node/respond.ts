@@ -4,8 +4,10 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Reply } from '../protocol/reply.ts';
+import type { UnreadAnswer } from '../server/body-room.ts';
 import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
 import { endsHere } from './node-request.ts';
+import { unreadAnswer } from './unread-answer.ts';
 
 /** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
 const LONG = 4096;
@@ -28,7 +30,9 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
   if (bytes || typeof body === 'string') endsHere(res);
   if (bytes) return sendBytes(res.writeHead(status, headers), bytes);
   if (typeof body === 'string') {
-    res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+    const length = Buffer.byteLength(body);
+    res.writeHead(status, { ...headers, 'content-length': length }).end(body);
+    if (!res.writableFinished && res.writableLength > LONG) holdUntilRead(res, length);
     return;
   }
   try {
@@ -62,6 +66,14 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
   if (failure && !(failure instanceof Error && failure.name === 'AbortError')) throw failure;
 }
 
+/** What the socket has not taken waits for the client. */
+function holdUntilRead(res: ServerResponse, length: number): void {
+  const unread = unreadAnswer(res);
+  const end = () => unread.end();
+  res.once('finish', end).once('close', end);
+  unread.begin(length);
+}
+
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
 function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
   return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).pull());
@@ -75,6 +87,7 @@ class Writing extends AsyncResource implements Consumer<string> {
   readonly onError: (error: unknown) => void;
   /** Avoids `res.destroyed` for each piece: on Node 20 every Express response has its own hidden class, so look-ups are slow. */
   private isGone: boolean;
+  private unread: UnreadAnswer | undefined = undefined;
 
   constructor(res: ServerResponse, body: PullStream<string>, resolve: () => void, reject: (error: unknown) => void) {
     super('CLIENT_WRITES');
@@ -110,11 +123,15 @@ class Writing extends AsyncResource implements Consumer<string> {
   /** Continues when the socket drains, or never will. */
   private waitForRoom(): void {
     const { res } = this;
+    this.unread ??= unreadAnswer(res);
+    const { unread } = this;
     const goOn = () => {
       res.off('drain', goOn).off('close', goOn);
+      unread.end();
       this.runInAsyncScope(this.pull, this);
     };
     res.on('drain', goOn).on('close', goOn);
+    unread.begin(res.writableLength);
   }
 }
 

@@ -4,6 +4,12 @@
 export interface Limits {
   /** The request body. Default: 33,554,432. */
   readonly bodyBytes: number;
+  /**
+   * The request bodies that are being read, compressed ones as they inflate, and those of clients that do not read their
+   * answers, of all tenants: a tenant may have as much as it leaves free. All routers and middlewares of the process
+   * count together. Default: 268,435,456, or eight times `bodyBytes` where that is more.
+   */
+  readonly bodiesBytes: number;
   /** Values of the request body, of any type and at any depth. Default: 2,000,000. */
   readonly bodyValues: number;
   /** Items or messages that one request brings. Default: 100,000. */
@@ -81,6 +87,7 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 32 * MIB,
+  bodiesBytes: 256 * MIB,
   bodyValues: 2_000_000,
   inputItems: 100_000,
   tools: 4096,

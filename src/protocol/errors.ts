@@ -54,6 +54,7 @@ const CODES = {
   rate_limit_exceeded: [429, 'rate_limit_error'],
   insufficient_quota: [429, 'insufficient_quota'],
   too_many_streams: [429, 'rate_limit_error'],
+  too_many_bodies: [429, 'rate_limit_error'],
   too_many_uploads: [429, 'rate_limit_error'],
   too_many_documents: [429, 'rate_limit_error'],
   too_many_mcp_servers: [429, 'rate_limit_error'],

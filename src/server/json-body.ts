@@ -1,10 +1,11 @@
 /** Reads a JSON body within a limit, by one set of rules for every host. */
-import { constants } from 'node:buffer';
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Limits } from '../ports/limits.ts';
+import type { ByteShare } from '../ports/queues/shared-bytes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
+import { roomForBody, tooManyBodies } from './body-room.ts';
 
 /** The errors of a body, with the same messages for every host. */
 export const bodyErrors = {
@@ -24,44 +25,152 @@ export function isJsonType(type: string | null | undefined, origin: string | nul
 }
 
 /** The limits of a body before it is parsed. */
-export type BodyLimits = Pick<Limits, 'bodyBytes' | 'bodyValues'>;
+export type BodyLimits = Pick<Limits, 'bodyBytes' | 'bodyValues'> & Partial<Pick<Limits, 'bodiesBytes'>>;
 
-/** The parsed body, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */
+/** The parsed body, which is JSON by its type; an empty one is `{}`. `tenant` is whose share it takes. Throws `ApiError`. */
 export async function readJson(
   bytes: AsyncIterable<Uint8Array>,
-  headers: Headers,
+  headers: Pick<Headers, 'get'>,
   limits: BodyLimits,
+  tenant: string,
 ): Promise<unknown> {
-  const limit = limits.bodyBytes;
-  const inflate = inflateFor(headers.get('content-encoding') ?? 'identity');
-  refuseOtherCharsets(headers.get('content-type') ?? '');
-  // Checked before reading, so that the host can discard the body.
-  if (Number(headers.get('content-length')) > limit) throw bodyErrors.tooLarge();
-  return parseBody(await inflated(inflate, await readBytes(bytes, limit), limit), limits);
+  const body = new ArrivingBody(headers, limits, tenant);
+  try {
+    await addAll(bytes, body);
+    return await body.parsed();
+  } finally {
+    body.close();
+  }
 }
 
-type Inflate = (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>;
+/** Reads to the end even if it is refused: stopping would cut the connection before the client has read the answer. */
+async function addAll(bytes: AsyncIterable<Uint8Array>, body: ArrivingBody): Promise<void> {
+  let refusal: unknown;
+  try {
+    for await (const piece of bytes) {
+      if (refusal !== undefined) continue;
+      try {
+        body.add(piece);
+      } catch (error) {
+        refusal = error;
+        body.close();
+      }
+    }
+  } catch (cause) {
+    refusal ??= bodyErrors.aborted(cause);
+  }
+  if (refusal !== undefined) throw refusal;
+}
 
-const INFLATES: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
-  ['identity', async (bytes) => bytes],
-  ['gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
-  ['br', promisify(brotliDecompress)],
+type MakeInflate = () => Transform;
+
+const INFLATES: ReadonlyMap<string, MakeInflate | undefined> = new Map<string, MakeInflate | undefined>([
+  ['identity', undefined],
+  ['gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
 ]);
 
-function inflateFor(encoding: string): Inflate {
-  const found = INFLATES.get(encoding.toLowerCase());
-  if (found) return found;
-  throw new ApiError('unsupported_media_type', `unsupported content encoding "${encoding}"`);
-}
+/** Short pieces are copied into blocks of this length: each would be an object, and keep alive what it was cut from. */
+const BLOCK_BYTES = 64 * 1024;
 
-/** A small compressed body may be too large: it is inflated only up to the limit. */
-async function inflated(inflate: Inflate, bytes: Uint8Array, limit: number): Promise<Uint8Array> {
-  try {
-    return await inflate(bytes, { maxOutputLength: Math.min(limit, constants.MAX_LENGTH) });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw code === 'ERR_BUFFER_TOO_LARGE' ? bodyErrors.tooLarge() : bodyErrors.malformed(error);
+/** A body while it arrives, which takes its share of the room for bodies from its announcement on. */
+export class ArrivingBody {
+  private readonly limits: BodyLimits;
+  /** What all bodies may take together. */
+  readonly most: number;
+  private readonly room: ByteShare;
+  private readonly makeInflate: MakeInflate | undefined;
+  private pieces: Uint8Array[] = [];
+  private block: Buffer | undefined = undefined;
+  private used = 0;
+  private length = 0;
+
+  /** Throws `ApiError` for a body that may not arrive, before anything of it is read. */
+  constructor(headers: Pick<Headers, 'get'>, limits: BodyLimits, tenant: string) {
+    const encoding = headers.get('content-encoding') ?? 'identity';
+    if (!INFLATES.has(encoding.toLowerCase()))
+      throw new ApiError('unsupported_media_type', `unsupported content encoding "${encoding}"`);
+    this.makeInflate = INFLATES.get(encoding.toLowerCase());
+    refuseOtherCharsets(headers.get('content-type') ?? '');
+    this.limits = limits;
+    this.most = limits.bodiesBytes ?? Number.POSITIVE_INFINITY;
+    this.room = roomForBody(tenant);
+    this.grow(Number(headers.get('content-length') ?? 0) || 0);
+  }
+
+  /** The bytes that it takes, inflated ones included. */
+  get size(): number {
+    return this.room.size;
+  }
+
+  /** In how many objects it is kept. */
+  get pieceCount(): number {
+    return this.pieces.length;
+  }
+
+  /** Takes the next piece. Throws `request_too_large` and `too_many_bodies`. */
+  add(piece: Uint8Array): void {
+    this.length += piece.byteLength;
+    this.grow(this.length);
+    // Most bodies are one piece, which needs no copy.
+    if (this.pieces.length === 0 || piece.byteLength >= BLOCK_BYTES) return this.addWhole(piece);
+    for (let at = 0; at < piece.byteLength; ) {
+      this.block ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      const part = piece.subarray(at, at + BLOCK_BYTES - this.used);
+      this.block.set(part, this.used);
+      this.used += part.byteLength;
+      at += part.byteLength;
+      if (this.used === BLOCK_BYTES) this.endBlock();
+    }
+  }
+
+  /** The JSON, once everything has arrived. Throws `ApiError`. */
+  async parsed(): Promise<unknown> {
+    this.endBlock();
+    const bytes = this.pieces.length === 1 ? (this.pieces[0] as Uint8Array) : Buffer.concat(this.pieces);
+    this.pieces = [];
+    return parseBody(this.makeInflate ? await this.inflated(bytes, this.makeInflate()) : bytes, this.limits);
+  }
+
+  /** Gives its room back. May be called twice. */
+  close(): void {
+    this.pieces = [];
+    this.block = undefined;
+    this.room.end();
+  }
+
+  private addWhole(piece: Uint8Array): void {
+    this.endBlock();
+    this.pieces.push(piece);
+  }
+
+  private endBlock(): void {
+    if (this.block) this.pieces.push(this.block.subarray(0, this.used));
+    this.block = undefined;
+    this.used = 0;
+  }
+
+  private grow(bytes: number): void {
+    if (bytes > Math.min(this.limits.bodyBytes, this.most)) throw bodyErrors.tooLarge();
+    if (!this.room.growTo(bytes, this.most)) throw tooManyBodies();
+  }
+
+  /** A small compressed body may be too large: it is inflated only up to the limits. */
+  private async inflated(bytes: Uint8Array, inflate: Transform): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    inflate.end(bytes);
+    try {
+      for await (const piece of inflate as AsyncIterable<Uint8Array>) {
+        length += piece.byteLength;
+        this.grow(length);
+        pieces.push(piece);
+      }
+    } catch (error) {
+      throw error instanceof ApiError ? error : bodyErrors.malformed(error);
+    }
+    return Buffer.concat(pieces);
   }
 }
 
@@ -77,22 +186,6 @@ function charsetIn(type: string): string {
 /** Whether a body of this type is in UTF-8. */
 export function isUtf8Type(type: string): boolean {
   return /^utf-?8$/i.test(charsetIn(type));
-}
-
-/** Reads to the end even if it is too long: stopping would cut the connection before the client has read the answer. */
-async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const piece of bytes) {
-      length += piece.byteLength;
-      if (length <= limit) pieces.push(piece);
-    }
-  } catch (cause) {
-    throw bodyErrors.aborted(cause);
-  }
-  if (length > limit) throw bodyErrors.tooLarge();
-  return Buffer.concat(pieces);
 }
 
 /** Whether the host has read the body and not parsed it, as `express.text`, `express.raw` and adapters of AWS Lambda do. */

@@ -273,7 +273,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const chosenHeartbeat =
     heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
   const usual = heartbeatSettings(owner, {});
-  const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
+  const settledLimits = allLimits(limits);
   const dialectOf = dialectsOf(owner, options.dialect);
   const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
   const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
@@ -364,6 +364,13 @@ function toolsOf(tools: AnyCoreOptions['tools']): ToolsOf {
 
 function providersOf(tools: Exclude<CoreOptions['tools'], ToolsOf>): readonly ToolProvider[] {
   return tools === undefined ? [] : [tools].flat();
+}
+
+/** A host that takes longer bodies than the default takes as many of them at the same time. */
+function allLimits(limits: SomeLimits): Limits {
+  const settled = { ...DEFAULT_LIMITS, ...given(limits) };
+  const bodiesBytes = limits.bodiesBytes ?? Math.max(settled.bodiesBytes, 8 * settled.bodyBytes);
+  return { ...settled, bodiesBytes };
 }
 
 function given(limits: SomeLimits): Partial<Limits> {

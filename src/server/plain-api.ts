@@ -12,6 +12,7 @@ import {
   withMethods,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
+import { continueLate } from './late-continue.ts';
 import { type HostRecorder, recorderFor, reportsOf } from './recorder.ts';
 
 /** Whether the value has the methods of a store of files. */
@@ -64,5 +65,6 @@ export function plainSettings(
 ): PlainSettings {
   checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
   const recorder = recorderFor(logger, hooks);
+  continueLate();
   return { dialectOf: () => openai, hooks: reportsOf(hooks, recorder), limits: DEFAULT_LIMITS, recorder, owner };
 }

@@ -2,7 +2,7 @@
 import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoints/endpoint-request.ts';
 import { matchPath, type Route } from '../ports/endpoints/routes.ts';
-import { checkedScope, defaultScope } from '../ports/scope.ts';
+import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
@@ -51,7 +51,7 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     const apiRequest = whole(request);
     if (apiRequest instanceof ApiError) return refuse(apiRequest)(nobodys(request));
-    const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest.headers, params, limits);
+    const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest, params, limits);
     const read = await rest.catch(toApiError);
     if (read instanceof ApiError) return refuse(read)(apiRequest);
     return endpoint({ ...apiRequest, ...read });
@@ -110,13 +110,13 @@ async function unread({ bytes }: ApiRequest, raw: RawParams) {
 }
 
 /** The path's parameters, and the body if there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
+async function readRest(request: ApiRequest, { headers, scope }: EndpointRequest, raw: RawParams, limits: BodyLimits) {
   const params = decodedAll(raw);
   if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   if (isUnparsed(body)) return { params, body: parseRead(body, limits) };
-  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
+  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits, shareOf(scope)) : body };
 }
 
 function decodedAll(raw: RawParams): RawParams {

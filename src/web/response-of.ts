@@ -1,5 +1,6 @@
 /** Makes a Web `Response` of a reply. */
 import type { Reply } from '../protocol/reply.ts';
+import type { UnreadAnswer } from '../server/body-room.ts';
 
 /** The client that receives a response. */
 interface Client {
@@ -7,6 +8,8 @@ interface Client {
   readonly left: AbortController;
   /** Aborted to cut the client off because it does not read. */
   readonly cutOff: AbortSignal;
+  /** What is held for it between two reads. */
+  readonly unread: UnreadAnswer;
 }
 
 /** Creates the response. If the host cancels the body, the client has left. */
@@ -24,20 +27,25 @@ export function responseOf({ status, headers, body, bytes }: Reply, client: Clie
 type Piece = string | Uint8Array;
 
 /** The frames, or the content of a file, as bytes, no faster than they are read. */
-function streamOf(pieces: AsyncIterable<Piece>, { left, cutOff }: Client): ReadableStream<Uint8Array> {
+function streamOf(pieces: AsyncIterable<Piece>, { left, cutOff, unread }: Client): ReadableStream<Uint8Array> {
   const source = pieces[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         // There may be no further pull.
-        whenAborted(left.signal, () => void source.return?.().catch(() => {}));
+        whenAborted(left.signal, () => {
+          unread.end();
+          source.return?.().catch(() => {});
+        });
         whenAborted(cutOff, () => controller.error(cutOff.reason));
       },
       async pull(controller) {
+        unread.end();
         const piece = await nextPiece(source, left.signal);
         if (piece === undefined) return controller.close();
         controller.enqueue(typeof piece === 'string' ? encoder.encode(piece) : piece);
+        if (!left.signal.aborted) unread.begin(piece.length);
       },
       cancel: () => left.abort(new Error('The client left.')),
     },

@@ -1,10 +1,11 @@
 /** All APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
-import { checkedScope } from '../ports/scope.ts';
+import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { allApis } from '../server/api.ts';
+import { type BodySize, UnreadAnswer } from '../server/body-room.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
 import type { ApiRequest, ServedApi } from '../server/served-routes.ts';
 import { responseOf } from './response-of.ts';
@@ -44,8 +45,10 @@ export interface WebHandler<Req extends Request = Request> {
 export function toWebHandler<Req extends Request = Request>(options: WebHandlerOptions<Req> = {}): WebHandler<Req> {
   checkOptions('toWebHandler', options, { ...coreChecks, apis: areApis, basePath: isBasePath, scope: isFunction });
   const { basePath = '', scope, apis, ...core } = options;
+  const settings = coreSettings('toWebHandler', core);
+  const most = settings.limits.bodiesBytes;
   // The cast: the handler passes each API the requests that it receives itself.
-  const api = allApis(coreSettings('toWebHandler', core), apis as readonly ServedApi[] | undefined, scope);
+  const api = allApis(settings, apis as readonly ServedApi[] | undefined, scope);
 
   async function webHandler(request: Req): Promise<Response> {
     const { method, headers, body: bytes } = request;
@@ -63,13 +66,32 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
     const apiRequest = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
     const reply = api.handle(apiRequest) ?? api.refuse(unknownPath(method, pathname), apiRequest);
     return reply.then(
-      (answer) => responseOf(answer, { left, cutOff: cutOff.signal }),
+      (answer) =>
+        responseOf(answer, {
+          left,
+          cutOff: cutOff.signal,
+          unread: new UnreadAnswer(sizeOf(request, whose, most), disconnect),
+        }),
       // Nobody reads it, and a host would treat a rejection as a fault.
       (error) => (signal.aborted ? new Response(null, { status: 499 }) : Promise.reject(error)),
     );
   }
 
   return Object.assign(webHandler, { drain: api.drain });
+}
+
+/** What the request takes of the room for bodies while its client does not read. */
+function sizeOf({ headers }: Request, scope: string | undefined, most: number): BodySize {
+  return { tenant: tenantIn(headers, scope), bytes: Number(headers.get('content-length')) || 0, most };
+}
+
+/** Requests that are refused for their credentials share one. */
+function tenantIn(headers: Headers, scope: string | undefined): string {
+  try {
+    return shareOf(scope ?? defaultScope(headers));
+  } catch {
+    return '';
+  }
 }
 
 /** A repeated name has a list, as in Express: SDKs write lists this way. */

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer as Acceptor } from 'ws';
 import { activity, type DrainOptions } from '../ports/endpoints/activity.ts';
+import { Room } from '../ports/queues/room.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { announcer } from '../server/announce.ts';
 import { upgradeRefusal } from './answer.ts';
@@ -16,7 +17,6 @@ import {
   type WebSocketSettings,
   webSocketSettings,
 } from './options.ts';
-import { Room } from './room.ts';
 import { admit, pathOf, writeReply } from './upgrade.ts';
 import { WebSocketServer } from './ws.ts';
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../ports/endpoints/activity.ts';
+import type { Room } from '../ports/queues/room.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
@@ -9,7 +10,6 @@ import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
 import type { WebSocketSettings } from './options.ts';
 import { outletOf } from './outlet.ts';
-import type { Room } from './room.ts';
 import { Steering, type SteerMessage } from './steering.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,7 @@
 /** The memory of one connection: its newest turns, including those that the client does not want stored. */
 
 import { loadChain } from '../history/load-chain.ts';
+import type { Room } from '../ports/queues/room.ts';
 import {
   type MaybePromise,
   type ResponseKey,
@@ -9,7 +10,6 @@ import {
   TooManyBytes,
 } from '../ports/store.ts';
 import { isResponseId } from '../protocol/ids.ts';
-import type { Room } from './room.ts';
 
 /** The limits of one connection's memory; the bytes are those of JSON. */
 export interface MemorySettings {

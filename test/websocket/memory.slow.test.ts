@@ -1,7 +1,7 @@
 /** What a connection remembers by itself, in front of the host's store. */
 import { type MemoryStore, memoryStore, type StoredResponse } from '../../src/index.ts';
+import { Room } from '../../src/ports/queues/room.ts';
 import { connectionMemory, type MemorySettings } from '../../src/websocket/memory.ts';
-import { Room } from '../../src/websocket/room.ts';
 import { finalOf, outcomeOf, startSocketApp } from './support.ts';
 
 const SCOPE = 'me';

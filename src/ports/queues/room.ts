@@ -1,0 +1,52 @@
+/** What many hold together: where it is too much, the tenant that holds most of it loses some. */
+import { shareOf } from '../scope.ts';
+
+/** One that holds something, such as the memory of a connection. */
+export interface RoomMember {
+  readonly scope: string;
+  /** Lets go of the oldest that it holds, and reports what is left. */
+  forgetOldest(): void;
+}
+
+/** The bytes that the members hold. */
+export class Room {
+  private readonly most: number;
+  private readonly held = new Map<RoomMember, number>();
+  private bytes = 0;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  /** Reports what a member holds now. */
+  hold(member: RoomMember, bytes: number): void {
+    this.bytes += bytes - (this.held.get(member) ?? 0);
+    if (bytes > 0) this.held.set(member, bytes);
+    else this.held.delete(member);
+  }
+
+  /** Makes members let go until they hold no more than that. */
+  makeRoom(most = this.most): void {
+    while (this.bytes > most && this.held.size > 0) this.largest()?.forgetOldest();
+  }
+
+  /** The member that holds most, of the tenant that does: one with many members takes nothing from the others. */
+  private largest(): RoomMember | undefined {
+    const tenants = new Map<string, number>();
+    for (const [{ scope }, bytes] of this.held) tenants.set(shareOf(scope), (tenants.get(shareOf(scope)) ?? 0) + bytes);
+    const sizeOf = (member: RoomMember) =>
+      [tenants.get(shareOf(member.scope)) ?? 0, this.held.get(member) ?? 0] as const;
+    const members = [...this.held.keys()];
+    return members.reduce<RoomMember | undefined>(
+      (one, other) => (one && !isLarger(sizeOf(other), sizeOf(one)) ? one : other),
+      undefined,
+    );
+  }
+}
+
+function isLarger(
+  [tenant, own]: readonly [number, number],
+  [otherTenant, otherOwn]: readonly [number, number],
+): boolean {
+  return tenant === otherTenant ? own > otherOwn : tenant > otherTenant;
+}
