@@ -79,7 +79,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
     acceptor.handleUpgrade(request, socket, head, (accepted) => {
       socket.off('error', ignore);
       announce();
-      const connection = serveConnection(accepted, { request, scope: admitted }, settings, shared);
+      const connection = serveConnection(accepted, { request, scope: admitted, wire: socket }, settings, shared);
       connections.add(connection);
       connection.closed.then(() => connections.delete(connection));
     });

@@ -1,10 +1,15 @@
 /** One connection: takes its messages in order, remembers its turns, and closes at its time limit. */
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { Room } from '../ports/queues/room.ts';
+import type { ByteShare } from '../ports/queues/shared-bytes.ts';
+import { shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { roomForBody, tooManyBodies, UnreadAnswer } from '../server/body-room.ts';
 import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
+import { countArriving } from './arriving.ts';
 import { type Job, jobLanes } from './lanes.ts';
 import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
@@ -19,6 +24,10 @@ const MEMORY = { turns: 64, bytes: 64 * MIB };
 
 const GOING_AWAY = 1001;
 const UNEXPECTED = 1011;
+const TRY_AGAIN = 1013;
+
+/** How long a client that is not read any more has to read why, in milliseconds. */
+const GRACE_MS = 1000;
 
 /** A connection, as seen by the shutdown. */
 export interface Connection {
@@ -38,10 +47,11 @@ interface Shared {
   readonly room: Room;
 }
 
-/** The tenant of the connection. */
+/** The tenant of the connection, and what carries it. */
 interface Caller {
   readonly request: IncomingMessage;
   readonly scope: string;
+  readonly wire: Duplex;
 }
 
 /** Serves the client until the connection is closed. */
@@ -61,6 +71,11 @@ class ServedConnection implements Connection {
   private readonly lanes: ReturnType<typeof jobLanes>;
   private readonly left = new AbortController();
   private readonly timer: NodeJS.Timeout;
+  private readonly wire: Duplex;
+  /** What messages take that wait for their lane. */
+  private readonly waiting = new Set<ByteShare>();
+  /** The bytes of the messages that are being answered. */
+  private answeredBytes = 0;
   private expired = false;
   private retiring = false;
 
@@ -73,18 +88,23 @@ class ServedConnection implements Connection {
     const { onStoreError } = core;
     const memory = connectionMemory(core.store, { ...MEMORY, onStoreError, room, scope: caller.scope });
     const steering = new Steering(core.limits.bodyBytes);
+    const tenant = shareOf(caller.scope);
+    const most = core.limits.bodiesBytes;
+    const unread = new UnreadAnswer({ tenant, bytes: 0, most }, () => this.terminate());
     const here = {
       memory,
       steering,
-      outlet: outletOf(socket),
+      outlet: outletOf(socket, { unread, heldBytes: () => this.answeredBytes }),
       left: this.left.signal,
       disconnect: () => this.terminate(),
     };
     this.socket = socket;
+    this.wire = caller.wire;
     this.client = { ...caller, core, turns, ...here };
     const limits = { running: maxLanes, waiting: maxQueued, waitingBytes: core.limits.bodyBytes };
     this.lanes = jobLanes(limits, () => void (this.retiring && this.leave()));
     this.timer = setTimeout(() => this.expire(), connectionMs).unref();
+    countArriving(socket, caller.wire, { tenant, most }, () => void this.stopReading());
     this.closed = this.listen();
   }
 
@@ -117,6 +137,7 @@ class ServedConnection implements Connection {
       this.socket.once('close', () => {
         clearTimeout(this.timer);
         this.lanes.clear();
+        for (const room of this.waiting) room.end();
         this.client.memory.close();
         this.left.abort(new Error('The client left.'));
         resolve();
@@ -130,11 +151,35 @@ class ServedConnection implements Connection {
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
-    const job: Job = { lane, bytes, run: () => this.answer(message).catch((error) => this.fail(error)) };
-    if (this.lanes.add(job)) return;
+    const room = roomForBody(shareOf(this.client.scope));
+    const job: Job = { lane, bytes, run: () => this.run(message, bytes, room) };
+    this.waiting.add(room);
+    const hasRoom = room.growTo(bytes, this.client.core.limits.bodiesBytes);
+    if (hasRoom && this.lanes.add(job)) return;
+    this.leaveRoom(room);
     // A client that keeps sending and does not read gets no answer.
     if (outlet.full) return this.terminate();
-    this.refuse({ lane, error: tooMany() });
+    this.refuse({ lane, error: hasRoom ? tooMany() : tooManyBodies() });
+  }
+
+  private async run(message: CreateMessage | BadMessage, bytes: number, room: ByteShare): Promise<void> {
+    this.leaveRoom(room);
+    this.answeredBytes += bytes;
+    await this.answer(message).catch((error) => this.fail(error));
+    this.answeredBytes -= bytes;
+  }
+
+  private leaveRoom(room: ByteShare): void {
+    room.end();
+    this.waiting.delete(room);
+  }
+
+  /** There is no room for what the client sends, and nothing but the end of the connection keeps it from sending more. */
+  private async stopReading(): Promise<void> {
+    this.wire.pause();
+    await this.refuse({ lane: undefined, error: tooManyBodies() });
+    this.socket.close(TRY_AGAIN, 'too many bodies');
+    setTimeout(() => this.terminate(), GRACE_MS).unref();
   }
 
   /** A client that steers waits for nothing else; one that does not read gets no answer. */

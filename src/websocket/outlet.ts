@@ -1,5 +1,6 @@
 /** Writes to one client, no faster than it reads, and detects whether it is alive. */
 import type { WebSocket } from 'ws';
+import type { UnreadAnswer } from '../server/body-room.ts';
 
 /** How many unsent bytes may be buffered before the writer waits. */
 const READ_AHEAD = 64 * 1024;
@@ -16,8 +17,15 @@ export interface Outlet {
   livedSince(): boolean;
 }
 
+/** What is held for the client while it does not read. */
+interface HeldForClient {
+  readonly unread: UnreadAnswer;
+  /** The bytes of the messages that are being answered. */
+  readonly heldBytes: () => number;
+}
+
 /** Creates the outlet of a socket. */
-export function outletOf(socket: WebSocket): Outlet {
+export function outletOf(socket: WebSocket, { unread, heldBytes }: HeldForClient): Outlet {
   let lived = true;
   const live = () => {
     lived = true;
@@ -42,7 +50,10 @@ export function outletOf(socket: WebSocket): Outlet {
           resolve();
         });
       });
-      if (full()) await sent;
+      if (!full()) return;
+      unread.begin(socket.bufferedAmount + heldBytes());
+      await sent;
+      if (!full()) unread.end();
     },
     ping() {
       if (!full()) socket.ping(undefined, undefined, ignore);

@@ -55,6 +55,7 @@ function twice<Value>(value: Value): readonly Value[] {
 it('[P-10][P-11] every limit has the default that the documentation names', () => {
   expect({ ...DEFAULT_LIMITS, connectTimeoutMs: chatSettings({}).connectTimeoutMs }).toEqual({
     bodyBytes: 33_554_432,
+    bodiesBytes: 268_435_456,
     bodyValues: 2_000_000,
     inputItems: 100_000,
     tools: 4096,
