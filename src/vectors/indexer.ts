@@ -143,7 +143,16 @@ export class Indexer {
 
   private claim() {
     const now = Date.now();
-    return this.settings.index.claim(now, now + this.settings.claimMs);
+    return this.settings.index.claim(now, now + this.settings.claimMs, this.fullTenants());
+  }
+
+  /** Of several places a tenant leaves one to the others, whose files would otherwise wait for its longest. */
+  private fullTenants(): readonly string[] {
+    const { engine, parallelFiles } = this.settings;
+    if (engine || parallelFiles < 2) return [];
+    const counts = new Map<string, number>();
+    for (const { claim } of this.running) counts.set(claim.file.scope, (counts.get(claim.file.scope) ?? 0) + 1);
+    return [...counts].filter(([, files]) => files >= parallelFiles - 1).map(([scope]) => scope);
   }
 
   /** Hands in as many runs as there are files, for any process. A name that is taken belongs to a run that is not over. */

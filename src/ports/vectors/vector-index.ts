@@ -234,9 +234,10 @@ export interface VectorIndex {
 
   /**
    * The next file to index, oldest first and fair between tenants, or undefined. Nobody else is given it before `until`; it is
-   * given again after that unless it was ended, so that the work of a killed process goes on.
+   * given again after that unless it was ended, so that the work of a killed process goes on. Files of the tenants in
+   * `except` are passed over: they have enough places already.
    */
-  claim(now: number, until: number): MaybePromise<IndexingClaim | undefined>;
+  claim(now: number, until: number, except?: readonly string[]): MaybePromise<IndexingClaim | undefined>;
   /** Keeps the claim until then. False: it is lost, since the file was deleted, cancelled, added again, or taken over. */
   extendClaim(claim: IndexingClaim, until: number): MaybePromise<boolean>;
   /**

@@ -183,8 +183,9 @@ class MemoryVectors implements VectorIndex {
     return chunks.slice(from, from + limit).map(({ text }) => text);
   }
 
-  claim(now: number, until: number): IndexingClaim | undefined {
+  claim(now: number, until: number, except: readonly string[] = []): IndexingClaim | undefined {
     for (const [scope, files] of this.waiting) {
+      if (except.includes(scope)) continue;
       for (const kept of files) {
         if (kept.claimableAt > now) continue;
         // The tenant's next turn comes after those of all others.

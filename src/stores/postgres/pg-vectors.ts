@@ -172,8 +172,8 @@ class PgVectors implements VectorIndex {
     return (await this.rows(this.sql.chunkTexts, ...fileKeyOf(key), from, limit)).map(({ text }) => String(text));
   }
 
-  async claim(now: number, until: number): Promise<IndexingClaim | undefined> {
-    for (const { scope } of await this.rows(this.sql.tenants, now)) {
+  async claim(now: number, until: number, except: readonly string[] = []): Promise<IndexingClaim | undefined> {
+    for (const { scope } of await this.rows(this.sql.tenants, now, except.map(digestOf))) {
       const [row] = await this.rows(this.sql.claim, scope, now, until);
       // Another process may have taken the tenant's only file.
       if (row) return claimFrom(row);

@@ -97,7 +97,7 @@ function claimStatements({ stores, files, claims }: VectorTables) {
         SELECT (SELECT f.scope FROM ${files} f WHERE f.status = 'in_progress' AND f.scope > tenants.scope
                 ORDER BY f.scope LIMIT 1)
         FROM tenants WHERE scope IS NOT NULL)
-      SELECT scope FROM tenants WHERE EXISTS (
+      SELECT scope FROM tenants WHERE scope <> ALL ($2::bytea[]) AND EXISTS (
         SELECT 1 FROM ${files} f WHERE f.status = 'in_progress' AND f.scope = tenants.scope AND f.claimable_at <= $1)
       ORDER BY (SELECT max(epoch) FROM ${files} f WHERE f.scope = tenants.scope) LIMIT 64`,
     claim: `

@@ -159,9 +159,11 @@ class SqliteVectors implements VectorIndex {
     return found ? chunks.texts(found.number, from, limit) : [];
   }
 
-  claim(now: number, until: number): IndexingClaim | undefined {
+  claim(now: number, until: number, except: readonly string[] = []): IndexingClaim | undefined {
     // Looks without a lock first: processes look often, and rarely find a file.
-    return this.tables.rows.hasToClaim(now) ? this.change(({ rows }) => rows.claim(now, until)) : undefined;
+    return this.tables.rows.hasToClaim(now, except)
+      ? this.change(({ rows }) => rows.claim(now, until, except))
+      : undefined;
   }
 
   extendClaim(claim: IndexingClaim, until: number): boolean {

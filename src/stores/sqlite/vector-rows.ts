@@ -167,12 +167,12 @@ export class VectorRows {
     return countsFrom(rowsOf<StatusRow>(this.statements.countFiles, store, wanted, wanted));
   }
 
-  hasToClaim(now: number): boolean {
-    return rowsOf(this.statements.next, now).length > 0;
+  hasToClaim(now: number, except: readonly string[]): boolean {
+    return this.nextFiles(now, except).length > 0;
   }
 
-  claim(now: number, until: number): IndexingClaim | undefined {
-    const [next] = rowsOf<NumberRow>(this.statements.next, now);
+  claim(now: number, until: number, except: readonly string[]): IndexingClaim | undefined {
+    const [next] = this.nextFiles(now, except);
     if (!next) return undefined;
     this.statements.claim.run(this.nextEpoch(), until, next.number);
     const [row] = rowsOf<FileRow>(this.statements.fileAt, next.number);
@@ -212,6 +212,11 @@ export class VectorRows {
 
   remove(number: number): void {
     this.statements.remove.run(number);
+  }
+
+  private nextFiles(now: number, except: readonly string[]): readonly NumberRow[] {
+    const scopes = except.map((scope) => columnsOf({ scope, id: '' })[0]);
+    return rowsOf<NumberRow>(this.statements.next, now, JSON.stringify(scopes));
   }
 
   private nextEpoch(): number {
@@ -260,7 +265,7 @@ const NEXT = `
     SELECT (SELECT number FROM ${FILES} WHERE status = 'in_progress' AND scope = tenants.scope AND claimable_at <= ?
               ORDER BY created_at, id LIMIT 1) AS number,
            (SELECT max(epoch) FROM ${FILES} WHERE scope = tenants.scope) AS turn
-    FROM tenants WHERE scope IS NOT NULL)
+    FROM tenants WHERE scope IS NOT NULL AND scope NOT IN (SELECT value FROM json_each(?)))
   SELECT number FROM nexts WHERE number IS NOT NULL ORDER BY turn, number LIMIT 1`;
 
 function prepare(database: SqliteDatabase) {

@@ -77,6 +77,17 @@ export const claimCases: readonly VectorCase[] = [
     },
   },
   {
+    name: '[X-14] passes over the tenants that have enough places',
+    async run({ index }) {
+      const [much, little] = [aStore(), aStore()];
+      await filled(index, much, [aFile(much, { id: 'm1' }), aFile(much, { id: 'm2' })]);
+      await filled(index, little, [aFile(little, { id: 'l1', createdAt: 1900 })]);
+      const first = await index.claim(2000, 3000, [much.scope]);
+      assert.deepEqual([first?.file.id, await index.claim(2000, 3000, [much.scope])], ['l1', undefined]);
+      assert.equal((await claimed(index)).file.id, 'm1');
+    },
+  },
+  {
     name: '[X-14] hands out no file twice to many concurrent claims',
     async run({ index }) {
       const store = aStore();
