@@ -39,6 +39,40 @@ describe('containers', () => {
     ]);
   });
 
+  it('[G-07] gives a place that becomes free to another tenant soon, however many runs of a greedy one wait for it', async () => {
+    const { run, runtime } = setUp({ max: 1 });
+    const greedy = Array.from({ length: 20 }, (_, at) => run(`g${at}`, endless, { scope: 'greedy' }).catch(() => 'lost'));
+    await begun(runtime, 0, endless);
+    const modest = run('m', 'modest', { scope: 'modest' });
+    let turns = 0;
+    for (let isOver = false; !isOver; turns += 1) {
+      runtime.made[turns]?.crash();
+      const next = () => runtime.made[turns + 1]?.codes.length;
+      while (!next()) await new Promise(setImmediate);
+      isOver = runtime.made[turns + 1]?.codes.includes('modest') ?? false;
+    }
+    expect([await modest, turns]).toEqual([['modest', true], 2]);
+    for (let at = turns; at < 21; at += 1) {
+      while (!runtime.made[at]) await new Promise(setImmediate);
+      runtime.made[at]?.crash();
+    }
+    expect(new Set(await Promise.all(greedy))).toEqual(new Set(['lost']));
+  });
+
+  it('[G-07] refuses a greedy tenant’s further runs when too many wait, and takes those of another', async () => {
+    const { run, runtime, kept } = setUp({ max: 1 });
+    const greedy = Array.from({ length: 300 }, (_, at) => run(`g${at}`, endless, { scope: 'greedy' }).catch(String));
+    await begun(runtime, 0, endless);
+    const refused = await Promise.race(greedy.slice(-1));
+    const modest = run('m', 'modest', { scope: 'modest' }).catch(String);
+    await kept.close();
+    expect([refused, await modest]).toEqual([
+      'Error: Too many runs wait for a container. Try again later.',
+      'Error: The containers are closed.',
+    ]);
+    await Promise.all(greedy);
+  });
+
   it('[T-11] keeps ids apart, and the same id of another scope', async () => {
     const { run } = setUp();
     await run('a', remember);
