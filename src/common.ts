@@ -143,4 +143,6 @@ export type {
   ToolChoiceForms,
 } from './upstreams/chat-completions/providers.ts';
 export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
+export type { ModelsOption } from './upstreams/http/model-table.ts';
+export type { ModelFacts } from './protocol/model-facts.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

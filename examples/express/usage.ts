@@ -43,5 +43,5 @@ function requestTo(url: string, model: string, key: string | undefined): string 
 
 /** A provider of Codex that takes its key from the variable. */
 function providerOf(url: string): string {
-  return `model_providers.local={name="local",base_url="${url}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}`;
+  return `model_providers.local={name="local",base_url="${url}/v1",model_catalog_url="${url}/v1/models",wire_api="responses",env_key="OPENAI_API_KEY"}`;
 }

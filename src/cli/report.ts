@@ -45,7 +45,7 @@ function modelsIn(models: readonly string[]): string {
 }
 
 function providerOf(baseURL: string): string {
-  return `model_providers.local={name="local",base_url="${baseURL}",wire_api="responses"}`;
+  return `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
 }
 
 /** Quotes the text as one word of a shell: names of models come from the model server. */

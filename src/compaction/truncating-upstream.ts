@@ -1,5 +1,6 @@
 /** A model server for requests with `truncation: "auto"`: what is too long for the model's context is asked once more, without its oldest turns. */
 
+import type { TokenCounter } from '../ports/token-counter.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
@@ -9,12 +10,16 @@ import { CONTEXT_OVERFLOW } from '../protocol/upstream-errors/context-overflow.t
 import { secondTry } from '../streams/second-try.ts';
 import { type Truncated, truncated, weightOf } from './truncate.ts';
 
-/** The calls of one turn: a later round is shortened at once to what an earlier one had to be. */
+/**
+ * The calls of one turn. The first is shortened to `firstWeight`, if the model's context is known to hold no more; a later
+ * round is shortened at once to what an earlier one had to be.
+ */
 export function truncatingUpstream(
   upstream: Pick<Upstream, 'stream'>,
   isPinned: (item: Item) => boolean,
+  firstWeight = Number.POSITIVE_INFINITY,
 ): Pick<Upstream, 'stream'> {
-  let maxWeight = Number.POSITIVE_INFINITY;
+  let maxWeight = firstWeight;
 
   function shortened(request: ModelRequest, note: (note: Note) => void): ModelRequest | undefined {
     const shorter = truncated(request, maxWeight, isPinned);
@@ -34,6 +39,26 @@ export function truncatingUpstream(
       });
     },
   };
+}
+
+/** The least tokens that are left free for an answer without a limit; a short context leaves a quarter. */
+const USUAL_ANSWER = 1024;
+const ANSWER_SHARE = 0.25;
+
+/**
+ * The weight of a request like this one that fills a context of so many tokens, an answer aside: some servers leave out
+ * the beginning of what is longer, without a word.
+ */
+export async function weightThatFits(
+  request: ModelRequest,
+  contextLength: number,
+  countTokens: TokenCounter,
+  signal: AbortSignal,
+): Promise<number> {
+  const { maxOutputTokens = USUAL_ANSWER } = request;
+  const room = contextLength - Math.min(maxOutputTokens, contextLength * ANSWER_SHARE);
+  const tokens = await countTokens(request, signal);
+  return tokens > 0 ? (weightOf(request) * room) / tokens : Number.POSITIVE_INFINITY;
 }
 
 function messageOf({ turns, rounds }: Truncated): string {

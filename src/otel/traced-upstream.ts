@@ -40,7 +40,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
-  const { chat, messages, countTokens, speaksMessages, redact, models, servers, close } = upstream;
+  const { chat, messages, countTokens, facts, speaksMessages, redact, models, servers, close } = upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
@@ -70,6 +70,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
       : {}),
     ...(speaksMessages ? { speaksMessages: (model) => speaksMessages.call(upstream, model) } : {}),
     ...(countTokens ? { countTokens: (request, call) => countTokens.call(upstream, request, call) } : {}),
+    ...(facts ? { facts: (model, call) => facts.call(upstream, model, call) } : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, calls.passedOn(call)) } : {}),
     ...(models ? { models: (call) => models.call(upstream, call) } : {}),
     ...(servers ? { servers: () => servers.call(upstream) } : {}),

@@ -1,6 +1,7 @@
 /** The port to a model server. */
 
 import type { ModelEvent } from '../protocol/events.ts';
+import type { ModelFacts } from '../protocol/model-facts.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import type { Limits } from './limits.ts';
@@ -123,7 +124,12 @@ export interface Upstream {
    * server cannot: the tokens are estimated then.
    */
   countTokens?(request: ModelRequest, call: UpstreamCall): Promise<number | undefined>;
-  /** The available models, in OpenAI's list shape. */
+  /**
+   * What is known about a model now, without waiting: a server that has not said it yet may be asked meanwhile, and its
+   * failure is nobody's. It must not throw.
+   */
+  facts?(model: string, call: UpstreamCall): ModelFacts;
+  /** The available models, in OpenAI's list shape, with what is known of each. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** The servers behind this upstream, of one that chooses among several. */
   servers?(): readonly ModelServerStatus[];

@@ -70,8 +70,8 @@ async function play(scene) {
   const model = (scene.fills ? fullModelFor : modelFor)(scene, server);
   const api = await serve(model, { ...scene, options: scene.upstream && server.options });
   try {
-    const written = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
-    return faultsOf(scene, { written, work, server, ...api });
+    const [written, warned] = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
+    return faultsOf(scene, { written, warned, work, server, ...api });
   } catch (error) {
     return [error.message];
   } finally {
@@ -80,7 +80,7 @@ async function play(scene) {
   }
 }
 
-/** What the agent prints. Rejects where it fails or does not end. */
+/** What the agent prints, and what on its other stream. Rejects where it fails or does not end. */
 function output({ program, args, env }, { home, work }) {
   const options = {
     cwd: work,
@@ -91,14 +91,31 @@ function output({ program, args, env }, { home, work }) {
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error) reject(new Error(`${error.message}\n${stdout.slice(-2000)}\n${stderr.slice(-2000)}`));
-      else resolve(stdout);
+      else resolve([stdout, stderr]);
     });
     child.stdin.end();
   });
 }
 
-function faultsOf(scene, { written, work, server, requests, posts }) {
-  const { reported, makes, finds, brings, counts, fills, hides, websocket = false, program = false } = scene;
+/** What agents say to people about a model that they do not know; Claude Code says so once, to programs, in brackets. */
+const WARNING = /Model metadata|fallback|degrade|assumes a context|^(?!\[claude-code:).*\b(?:warn|error)\b.*$/im;
+/** Codex warns of the folder that the scene gives it. */
+const HARMLESS = /^WARNING: proceeding, even though we could not create PATH aliases.*$/gm;
+
+function faultsOf(scene, { written, warned, work, server, requests, posts }) {
+  const {
+    reported,
+    makes,
+    finds,
+    brings,
+    counts,
+    fills,
+    hides,
+    quiet,
+    shows,
+    websocket = false,
+    program = false,
+  } = scene;
   if (counts)
     return posts.some((url) => url.includes('count_tokens'))
       ? []
@@ -117,6 +134,8 @@ function faultsOf(scene, { written, work, server, requests, posts }) {
     atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
     hides && written.includes(hides) ? `the agent saw ${hides}` : '',
     fills && !written.includes(fills) ? `the agent did not print ${fills}` : '',
+    shows && !written.includes(shows) ? `the agent did not print ${shows}: ${written.slice(-2000)}` : '',
+    quiet ? (WARNING.exec(warned.replace(HARMLESS, '')) ?? /Model metadata.*/.exec(written) ?? [''])[0] : '',
     (posts.length === 0) === (websocket || program) ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

@@ -15,10 +15,10 @@ const PI = '@mariozechner/pi-coding-agent/dist/cli.js';
 
 /** The packages, with the versions that were tried; Codex's binary is a version of its own. */
 export const packages = [
-  'codex@npm:@openai/codex@0.169.0-linux-x64',
+  'codex@npm:@openai/codex@0.171.0-linux-x64',
   'opencode-linux-x64@1.18.33',
   '@mariozechner/pi-coding-agent@0.73.1',
-  '@anthropic-ai/claude-code@2.1.330',
+  '@anthropic-ai/claude-code@2.1.332',
 ];
 
 const PATCH = '*** Begin Patch\n*** Add File: made.txt\n+Made by the agent.\n*** End Patch\n';
@@ -190,7 +190,7 @@ function asDocumented(start, ...where) {
  * then be in the file. With `searches` the server searches the web; `finds` is a tool that the model is not offered at first,
  * `brings` what a request must hold, and with `counts` the agent asks for numbers of tokens. With `fills` the context of
  * the model is full after its first call, and the agent prints this when it has made a summary. It must
- * never print what the API `hides`. `upstream` is the one behind the Messages API; without it the example app is asked. With `program`
+ * never print what the API `hides`, and with `quiet` no warning; it prints what it `shows`. `upstream` is the one behind the Messages API; without it the example app is asked. With `program`
  * it asks the program, and that this API.
  */
 export const scenes = [
@@ -200,6 +200,14 @@ export const scenes = [
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
+  },
+  {
+    name: 'Codex reads the facts about its model from the API, and warns of nothing',
+    start: (place) => codex('fake-model', `,model_catalog_url="${place.url}/models"`)(place),
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
+    reported: /SHELL_RAN/,
+    makes: MADE,
+    quiet: true,
   },
   {
     name: 'Codex applies a patch, by its free-text tool',
@@ -296,11 +304,13 @@ export const scenes = [
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
+    quiet: true,
   },
   {
     name: 'Codex with the line that the program prints (docs/npx.md)',
     start: asDocumented(documented.printedCodex),
     program: true,
+    quiet: true,
     calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
@@ -311,6 +321,8 @@ export const scenes = [
     calls: [{ name: 'Bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
     reported: /SHELL_RAN/,
     makes: MADE,
+    quiet: true,
+    shows: '"contextWindow":32768',
   },
   {
     name: 'Claude Code with the command of docs/messages.md',

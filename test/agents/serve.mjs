@@ -17,7 +17,7 @@ export const hasWebSocket = existsSync(WEBSOCKET);
 
 /** Starts the API; `posts` are the requests to it that came over plain HTTP. With `options` it is the Messages API over these. */
 export async function serve(model, { websocket = false, searches = false, options }) {
-  const fake = await startFakeUpstream({ reply: model });
+  const fake = await startFakeUpstream({ reply: model, models: ['fake-model', 'my-model'] });
   const api = await startFor({ websocket, searches, options }, fake.baseURL);
   const posts = [];
   const count = ({ request }) => {

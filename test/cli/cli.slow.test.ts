@@ -71,7 +71,7 @@ describe('the program', () => {
     expect([(await run('sh', ['-c', line])).split('\n'), await app.stop()]).toEqual([
       [
         ...['-c', 'model_provider=local', '-c'],
-        `model_providers.local={name="local",base_url="${baseURL}",wire_api="responses"}`,
+        `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`,
         ...['-m', 'demo', ''],
       ],
       0,

@@ -261,7 +261,7 @@ describe('starting and stopping the example app', () => {
       'Models: demo',
       `Try it: curl ${url}/v1/responses -H 'content-type: application/json' -d '{"model":"demo","input":"Say hello."}'`,
       `OpenAI's SDKs: export OPENAI_BASE_URL=${url}/v1 OPENAI_API_KEY=unused`,
-      `Codex: OPENAI_API_KEY=unused codex -c model_provider=local -c 'model_providers.local={name="local",base_url="${url}/v1",wire_api="responses",env_key="OPENAI_API_KEY"}' -m demo`,
+      `Codex: OPENAI_API_KEY=unused codex -c model_provider=local -c 'model_providers.local={name="local",base_url="${url}/v1",model_catalog_url="${url}/v1/models",wire_api="responses",env_key="OPENAI_API_KEY"}' -m demo`,
     ]);
   });
 

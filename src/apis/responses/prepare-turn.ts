@@ -3,7 +3,7 @@
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { reportApproval } from '../../approvals/report-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
-import { truncatingUpstream } from '../../compaction/truncating-upstream.ts';
+import { truncatingUpstream, weightThatFits } from '../../compaction/truncating-upstream.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { withdrawTurn } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
@@ -121,7 +121,13 @@ export async function prepareTurn(
   const runCall = onlyOnce(guards ? guardedCalls(run, guards, signal) : run, toolset, state);
   const watched = reportedTokens(settings.upstream, settings.tokenCounting);
   const guarded = guards?.guardsOutput ? behindGuards(watched.upstream, guards, plan) : watched.upstream;
-  const upstream = body.truncation === 'auto' ? shortening(guarded, prepared) : guarded;
+  const contextLength = contextOf(prepared, modelCall, settings);
+  const mayShorten = body.truncation === 'auto';
+  const isMeasured = mayShorten && contextLength !== undefined;
+  // The estimate: a limit that is too low would leave out what the model could have read.
+  const { count } = settings.tokenCounting;
+  const weight = isMeasured ? await weightThatFits(request, contextLength, count, signal) : undefined;
+  const upstream = mayShorten ? shortening(guarded, prepared, weight) : guarded;
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),
@@ -133,7 +139,11 @@ export async function prepareTurn(
     upstream: onStep ? reportingModel(upstream, requestId, onStep) : upstream,
     opened: states.opened,
     call: modelCall,
-    compaction: compactionOf(prepared, modelCall, { ...settings, upstream, reportedInput: watched.mostInput }),
+    compaction: compactionOf(prepared, contextLength, modelCall, {
+      ...settings,
+      upstream,
+      reportedInput: watched.mostInput,
+    }),
     beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
     silence: isBegun ? { ...silence, openAfterMs: undefined } : silence,
     heartbeatComments: heartbeat.style === 'comment',
@@ -153,12 +163,13 @@ export async function prepareTurn(
 /** Summarises the conversation within the turn, where its window asks for it. */
 function compactionOf(
   prepared: PreparedRequest,
+  contextLength: number | undefined,
   call: Turn['call'],
   settings: Parameters<typeof turnCompaction>[2],
 ): Turn['compaction'] {
   const { request, window, apiRequest } = prepared;
   return turnCompaction(
-    wishOf(prepared),
+    wishOf(prepared, contextLength),
     { request, items: window.items, scope: apiRequest.scope, call, note: call.note },
     settings,
   );
@@ -232,9 +243,23 @@ function notBegun(approved: readonly ApprovedCall[], output: readonly OutputItem
 }
 
 /** The summary of what was compacted stays: it stands for all that came before. */
-function shortening(upstream: Turn['upstream'], { window }: PreparedRequest): Turn['upstream'] {
+function shortening(
+  upstream: Turn['upstream'],
+  { window }: PreparedRequest,
+  weight: number | undefined,
+): Turn['upstream'] {
   const { summary } = window;
-  return truncatingUpstream(upstream, (item) => item === summary);
+  return truncatingUpstream(upstream, (item) => item === summary, weight);
+}
+
+/** The tokens of the model's context, where the request asks for something that depends on them, and they are known. */
+function contextOf(
+  { body, request }: PreparedRequest,
+  call: Turn['call'],
+  { upstream }: ResponsesApiSettings,
+): number | undefined {
+  if (body.truncation !== 'auto' && !body.context_management?.length) return undefined;
+  return upstream.facts?.(request.model, call).contextLength;
 }
 
 /** A call that the request does not allow, or that waits for approval, leaves the text before it open. */
@@ -269,10 +294,13 @@ function untrackedBody(body: CreateBody, { scope, body: sent }: EndpointRequest)
 
 /** The threshold if a client requests compaction without one: below the context of most models. */
 const DEFAULT_THRESHOLD = 100_000;
+/** The part of a known context beyond which no threshold makes sense: the answer and the summary need room, too. */
+const COMPACTED_SHARE = 0.8;
 
-function wishOf({ body, input }: PreparedRequest): CompactionWish {
+function wishOf({ body, input }: PreparedRequest, contextLength = Number.POSITIVE_INFINITY): CompactionWish {
   const thresholds = body.context_management?.map((entry) => entry.compact_threshold ?? DEFAULT_THRESHOLD) ?? [];
-  const [threshold] = thresholds.toSorted((one, other) => one - other);
+  const [least] = thresholds.toSorted((one, other) => one - other);
+  const threshold = least === undefined ? undefined : Math.min(least, Math.floor(contextLength * COMPACTED_SHARE));
   return { triggered: input.at(-1)?.type === 'compaction_trigger', threshold };
 }
 

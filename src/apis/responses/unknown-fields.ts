@@ -35,6 +35,8 @@ const knownFields = lazily(
     new Set([
       ...Object.keys(createSchema().shape),
       ...['input', 'tools'],
+      // Labels that Codex puts on each request for its own service; they ask for nothing.
+      'client_metadata',
       ...WITHOUT_EFFECT.flatMap(({ path }) => path.slice(0, 1)),
     ]),
 );

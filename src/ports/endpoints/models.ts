@@ -6,6 +6,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { jsonReply } from '../../protocol/reply.ts';
+import { codexModels } from '../../protocol/responses/codex-models.ts';
 import type { Limits } from '../limits.ts';
 import type { Upstream } from '../upstream.ts';
 import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders, refusal } from './endpoint.ts';
@@ -31,11 +32,12 @@ export function modelRoutes(settings: ModelsSettings): readonly Route[] {
   ];
 }
 
-/** `GET /models`: most clients read `data`, Codex reads `models` and `slug`, Anthropic's have a list of their own. */
+/** `GET /models`: most clients read `data`; Anthropic's have a list of their own, and Codex has a catalogue. */
 function modelsEndpoint(settings: ModelsSettings): Endpoint {
   return answered(async (request) => {
     const models = await modelsOf(request, settings);
-    return jsonReply(speaksAnthropic(request) ? anthropicModels(models) : openaiModels(models));
+    if (speaksAnthropic(request)) return jsonReply(anthropicModels(models));
+    return jsonReply(isCodex(request) ? codexModels(models) : openaiModels(models));
   }, inClientsEnvelope(settings));
 }
 
@@ -64,6 +66,12 @@ const NOT_SERVED = "This server does not serve Anthropic's Files API.";
 /** All of Anthropic's clients send this header, and no other. */
 function speaksAnthropic({ headers }: EndpointRequest): boolean {
   return headers.has('anthropic-version');
+}
+
+/** Codex names its version in the query of this path, and itself in headers of every request. */
+function isCodex({ query, headers }: EndpointRequest): boolean {
+  const names = [headers.get('originator'), headers.get('user-agent')];
+  return typeof query.client_version === 'string' || names.some((name) => name !== null && /^codex[_ /-]/i.test(name));
 }
 
 function inClientsEnvelope(settings: ModelsSettings): ModelsSettings {

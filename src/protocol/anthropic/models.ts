@@ -1,5 +1,6 @@
 /** Models in the shape of Anthropic's list. */
 
+import { modelFacts } from '../model-facts.ts';
 import { type JsonObject, plainTextOf } from '../record.ts';
 
 /** The whole list as one page. */
@@ -11,14 +12,15 @@ export function anthropicModels(models: readonly JsonObject[]): JsonObject {
 /** One model of OpenAI's list; what no model server says of it is null. */
 export function anthropicModel(model: JsonObject): JsonObject & { readonly id: string } {
   const { id, created, display_name: name } = model;
+  const { contextLength, maxOutputTokens } = modelFacts(model);
   const seconds = typeof created === 'number' && created >= 0 && created < LAST_SECOND ? created : 0;
   return {
     type: 'model',
     id: plainTextOf(id),
     display_name: typeof name === 'string' ? name : plainTextOf(id),
     created_at: new Date(seconds * 1000).toISOString(),
-    max_input_tokens: firstCount(CONTEXT_FIELDS.map((field) => model[field])),
-    max_tokens: firstCount([model.max_tokens]),
+    max_input_tokens: contextLength ?? null,
+    max_tokens: maxOutputTokens ?? null,
     ...UNKNOWN,
   };
 }
@@ -30,15 +32,6 @@ const UNKNOWN = {
   retires_at: null,
   line: null,
 };
-
-/** The names of the field at vLLM and SGLang, OpenRouter, Groq, and Anthropic. */
-const CONTEXT_FIELDS = ['max_model_len', 'context_length', 'context_window', 'max_input_tokens'] as const;
-
-function firstCount(values: readonly unknown[]): number | null {
-  return (
-    values.find((value): value is number => typeof value === 'number' && Number.isInteger(value) && value > 0) ?? null
-  );
-}
 
 /** The end of the year 9999. */
 const LAST_SECOND = 253_402_300_800;

@@ -7,9 +7,11 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { secondTry } from '../../streams/second-try.ts';
+import { withAnswerLimit } from '../http/answer-limit.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { type HttpClient, httpClient } from '../http/http.ts';
+import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
@@ -51,8 +53,14 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const headers = headersFor(call);
+    const { maxOutputTokens } = table.now(request.model);
+    const { request: fitting, note } = withAnswerLimit(request, maxOutputTokens);
+    if (note) noteOnce(call, note);
+    // The API requires a limit, so the host's own is one too.
+    const maxTokens = Math.min(settings.maxTokens, maxOutputTokens ?? settings.maxTokens);
+    const server = { settings: { ...settings, maxTokens }, client, scrub, noteOnce };
     try {
-      yield* new Turn({ settings, client, scrub, noteOnce }, call, headers).events(request);
+      yield* new Turn(server, call, headers).events(fitting);
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -68,7 +76,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     return exchange(client, { ...request, scrubError }, call);
   }
 
-  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
+  async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
     const headers = headersFor(call);
     try {
@@ -91,6 +99,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     }
   }
 
+  const table = new ModelTable(settings.models, { list: listed });
   const usual = scrub.of(fixedHeaders(settings, keyHeaders(settings)));
   return {
     name: 'anthropic',
@@ -100,8 +109,12 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     messages,
     countTokens,
     redact: (error, call) => ((call && scrubs.get(call)) ?? usual)(error),
-    models,
-    close: () => client.close(),
+    facts: (model, call) => table.facts(model, call),
+    models: (call) => table.list(call),
+    async close() {
+      table.close();
+      await client.close();
+    },
   };
 }
 

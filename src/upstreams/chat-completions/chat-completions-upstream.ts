@@ -7,6 +7,7 @@ import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelFacts } from '../../protocol/model-facts.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -16,6 +17,7 @@ import { isDone } from '../../streams/sse-frames.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson, type SecondRequest } from '../http/exchange.ts';
 import { httpClient, type Refusal } from '../http/http.ts';
+import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
@@ -26,9 +28,10 @@ import { type ChatCompletionsOptions, chatSettings } from './chat-options.ts';
 import { TokenCounts } from './count-tokens.ts';
 import { LearnedSettings } from './learned-settings.ts';
 import { isSameRefusal, lessonOf, withLesson } from './lessons.ts';
-import { shortenedNames } from './provider-rules.ts';
+import { shortenedNames, withModelFacts } from './provider-rules.ts';
 import type { ProviderSettings } from './providers.ts';
 import { SeenFields } from './seen-fields.ts';
+import { ServerFacts } from './server-kind.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
@@ -89,7 +92,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { model } = request;
     const reasoningField = seen.get(model) ?? settings.reasoningField;
-    const known = withLesson({ ...settings, reasoningField }, learned.get(model) ?? {});
+    const usual = withModelFacts({ ...settings, reasoningField }, factsFor(request, call), options);
+    const known = withLesson(usual, learned.get(model) ?? {});
     if (request.tools.some(({ outputSchema }) => outputSchema)) noteOnce(call, NO_OUTPUT_SCHEMA);
     const body = toChatBody(request, known, reportsTo(call));
     const sent: SentNames = { names: shortenedNames(request, known.maxToolName) };
@@ -125,7 +129,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     };
   }
 
-  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
+  async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
       return modelList(await fetchJson(client, { path: '/models', headers }, call));
@@ -134,7 +138,19 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     }
   }
 
-  const counts = new TokenCounts(client, settings.tokenCount, models);
+  const asked = new ServerFacts(client, settings.serverKind, headersFor);
+  const table = new ModelTable(settings.models, {
+    list: listed,
+    look: (...about) => asked.look(...about),
+    isOneForAll: (entries) => asked.isOneForAll(entries),
+  });
+
+  /** A server is asked only where its answer may matter to this request. */
+  function factsFor({ model, maxOutputTokens = 0 }: ModelRequest, call: UpstreamCall): ModelFacts {
+    return maxOutputTokens > MIN_ASKED_TOKENS ? table.facts(model, call) : table.now(model);
+  }
+
+  const counts = new TokenCounts(client, settings.serverKind, listed);
   async function countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
     const headers = headersFor(call);
     const reasoningField = seen.get(request.model) ?? settings.reasoningField;
@@ -157,9 +173,20 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
 
   const stateOwner = ownerOf('chat-completions', settings.baseURL);
   const { origin } = settings.baseURL;
-  const close = () => client.close();
-  return { name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, models, close };
+  async function close(): Promise<void> {
+    table.close();
+    await client.close();
+  }
+
+  return {
+    ...{ name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, close },
+    facts: (model, call) => table.facts(model, call),
+    models: (call) => table.list(call),
+  };
 }
+
+/** Nearly every model writes as many; the limits of others are learnt from their refusals. */
+const MIN_ASKED_TOKENS = 4096;
 
 /** The names of tools as they were sent last. */
 interface SentNames {

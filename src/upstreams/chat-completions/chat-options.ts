@@ -24,9 +24,9 @@ import {
   providerOf,
   REFUSABLE_FIELDS,
   type RefusableField,
-  type TokenCountWay,
   type ToolChoiceForms,
 } from './providers.ts';
+import type { ServerKind } from './server-kind.ts';
 
 /** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
@@ -103,7 +103,7 @@ interface ChatSettings extends ProviderSettings, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly thinkTags: (model: string) => boolean | 'prompted';
-  readonly tokenCount: TokenCountWay;
+  readonly serverKind: ServerKind;
 }
 
 const NAME = 'chatCompletionsUpstream';

@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { fetchJson } from '../http/exchange.ts';
 import type { HttpClient } from '../http/http.ts';
-import type { TokenCountWay } from './providers.ts';
+import { kindIn, type ServerKind } from './server-kind.ts';
 
 /** A request as both of its APIs write it; each is made only where it is sent. */
 interface CountedRequest {
@@ -14,26 +14,20 @@ interface CountedRequest {
   readonly responsesBody: () => JsonObject;
 }
 
-type Kind = Exclude<TokenCountWay, 'auto'>;
+type Kind = Exclude<ServerKind, 'auto'>;
 type Post = (path: string, body: JsonObject, isBeside: boolean) => Promise<JsonObject>;
 
 /** How long the kind of a server is believed, in milliseconds: another may be started at its address. */
 const KIND_MS = 10 * 60_000;
 
-/** How vLLM and llama.cpp name themselves as the owner of their models. */
-const OWNERS: ReadonlyMap<unknown, Kind> = new Map([
-  ['vllm', 'vllm'],
-  ['llamacpp', 'llama.cpp'],
-]);
-
 /** Counts at one server. */
 export class TokenCounts {
   private readonly client: HttpClient;
-  private readonly way: TokenCountWay;
+  private readonly way: ServerKind;
   private readonly models: (call: UpstreamCall) => Promise<readonly JsonObject[]>;
   private kind: { readonly found: Promise<Kind>; readonly until: number } | undefined = undefined;
 
-  constructor(client: HttpClient, way: TokenCountWay, models: TokenCounts['models']) {
+  constructor(client: HttpClient, way: ServerKind, models: TokenCounts['models']) {
     this.client = client;
     this.way = way;
     this.models = models;
@@ -65,10 +59,6 @@ export class TokenCounts {
     }
     return this.kind.found;
   }
-}
-
-function kindIn(models: readonly JsonObject[]): Kind {
-  return models.map(({ owned_by: owner }) => OWNERS.get(owner)).find((kind) => kind) ?? 'none';
 }
 
 /** By the whole request, or, at servers that lack that path, by the text that the template makes of it. */

@@ -1,10 +1,12 @@
 /** Applies the settings of a provider to the parts of a chat body; all functions are pure. */
 import { hash } from 'node:crypto';
+import type { ModelFacts } from '../../protocol/model-facts.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import { type LooseSchema, looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
+import { loweredLimit } from '../http/answer-limit.ts';
 import { EFFORTS, type Effort, type ImageDetail, type ProviderSettings } from './providers.ts';
 
 /** Receives what of a request the server does not take, as a sentence. */
@@ -86,12 +88,28 @@ export function shortenedNames({ tools }: ModelRequest, max: number): ReadonlyMa
   return long.length === 0 ? undefined : new Map(long.map(({ name }) => [shortName(name, max), name]));
 }
 
+/** The settings for a model of which this is known. What the host has set for the whole server stays. */
+export function withModelFacts(
+  settings: ProviderSettings,
+  { maxOutputTokens, efforts }: ModelFacts,
+  host: { readonly maxOutputTokens?: unknown; readonly efforts?: unknown },
+): ProviderSettings {
+  const isLimited = maxOutputTokens !== undefined && host.maxOutputTokens === undefined;
+  const isListed = efforts !== undefined && host.efforts === undefined;
+  if (!isLimited && !isListed) return settings;
+  return {
+    ...settings,
+    ...(isLimited ? { maxOutputTokens: { '*': maxOutputTokens } } : {}),
+    ...(isListed ? { efforts: EFFORTS.filter((effort) => efforts.includes(effort)) } : {}),
+  };
+}
+
 /** The limit of the answer, lowered to what the model takes. */
 export function answerLimit(request: ModelRequest, settings: ProviderSettings, leftOut: LeftOut): number | undefined {
   const { model, maxOutputTokens: limit } = request;
   const [, most = limit] = Object.entries(settings.maxOutputTokens).find(([name]) => nameTest('', [name])(model)) ?? [];
   if (limit === undefined || most === undefined || limit <= most) return limit;
-  leftOut(`The model server takes a limit of at most ${most} tokens for an answer; ${limit} is lowered to it.`);
+  leftOut(loweredLimit(limit, most));
   return most;
 }
 

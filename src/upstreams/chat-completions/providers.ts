@@ -2,6 +2,7 @@
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import type { CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
+import type { ServerKind } from './server-kind.ts';
 
 /** A request field that may be left out without changing what is asked. */
 export type RefusableField =
@@ -98,15 +99,12 @@ export interface ProviderSettings {
  */
 export type ToolChoiceForms = 'all' | 'names' | 'words';
 
-/** A kind of server that counts tokens, or how it is found. */
-export type TokenCountWay = 'vllm' | 'llama.cpp' | 'auto' | 'none';
-
 /** A known provider. */
 export interface Provider extends ProviderSettings {
   /** Host names, including their subdomains; with a leading colon, the port of a self-hosted server. */
   readonly hosts: readonly string[];
-  /** How the server counts tokens: by its kind, which `auto` finds out by the list of its models; `none` if it does not. */
-  readonly tokenCount: TokenCountWay;
+  /** The kind of server, by which tokens are counted and facts about models are asked for. */
+  readonly serverKind: ServerKind;
 }
 
 /** No limit. */
@@ -122,7 +120,7 @@ export const USUAL: Provider = Object.freeze<Provider>({
   developerRole: 'system',
   systemMessages: 'keep',
   toolChoice: 'names',
-  tokenCount: 'auto',
+  serverKind: 'auto',
   refusedFields: [],
   efforts: EFFORTS,
   imageDetails: ['auto', 'low', 'high'],
@@ -152,7 +150,7 @@ const OPENAI_ONLY = [...NO_CACHE_FIELDS, 'safety_identifier', 'verbosity'] as co
 const LOW_TO_HIGH = { efforts: ['low', 'medium', 'high'] } as const satisfies Partial<Provider>;
 
 function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provider {
-  return Object.freeze<Provider>({ ...USUAL, tokenCount: 'none', ...more, hosts: Object.freeze(hosts) });
+  return Object.freeze<Provider>({ ...USUAL, serverKind: 'none', ...more, hosts: Object.freeze(hosts) });
 }
 
 /** The known providers, by the names of the option `provider`. */
@@ -169,10 +167,10 @@ export const PROVIDERS = Object.freeze({
     ...NO_REPLAY,
     ...OPENAI_LIMITS,
   }),
-  vllm: provider([], { tokenCount: 'vllm' }),
+  vllm: provider([], { serverKind: 'vllm' }),
   sglang: provider([]),
-  'llama.cpp': provider([], { tokenCount: 'llama.cpp', toolChoice: 'words', toolSchemas: 'llama.cpp' }),
-  ollama: provider(['ollama.com', ':11434'], REASONING),
+  'llama.cpp': provider([], { serverKind: 'llama.cpp', toolChoice: 'words', toolSchemas: 'llama.cpp' }),
+  ollama: provider(['ollama.com', ':11434'], { ...REASONING, serverKind: 'ollama' }),
   'lm-studio': provider([], { toolSchemas: 'llama.cpp' }),
   deepseek: provider(['api.deepseek.com'], {
     reasoningRequired: true,

@@ -2,6 +2,7 @@
 import { isHeaderValue, type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { type ModelsOption, modelsFault } from './model-table.ts';
 
 /** Headers for every request, or a function of the client's own headers, for one key per tenant. */
 export type UpstreamHeaders =
@@ -18,6 +19,11 @@ export interface ServerOptions {
   readonly retries?: number | undefined;
   /** Milliseconds to connect. Default: 10,000. */
   readonly connectTimeoutMs?: number | undefined;
+  /**
+   * Facts about models that the server does not say itself, by the name of the model or a pattern with `*`: a name goes
+   * before patterns, of which the first that fits counts. They go before what the server says. Default: none.
+   */
+  readonly models?: ModelsOption | undefined;
 }
 
 /** The options with every default filled in. */
@@ -26,6 +32,7 @@ export interface ServerSettings {
   readonly forwardHeaders: readonly string[];
   readonly retries: number;
   readonly connectTimeoutMs: number;
+  readonly models: ModelsOption;
 }
 
 const FORWARDED = ['traceparent', 'tracestate', 'x-request-id'];
@@ -50,6 +57,7 @@ export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'ap
     (Array.isArray(value) && value.every((name) => typeof name === 'string')) || 'a list of header names',
   retries: (value) => (Number.isInteger(value) && (value as number) >= 0) || 'a whole number from 0',
   connectTimeoutMs: positiveInteger,
+  models: (value) => modelsFault(value) ?? true,
 };
 
 /** Undefined if HTTP can carry all headers; otherwise names the invalid header and never its value. */
@@ -71,6 +79,7 @@ export function serverSettings(options: ServerOptions): ServerSettings {
     forwardHeaders: options.forwardHeaders ?? FORWARDED,
     retries: options.retries ?? 2,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    models: options.models ?? {},
   };
 }
 

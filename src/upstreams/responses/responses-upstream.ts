@@ -11,9 +11,11 @@ import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { isDone } from '../../streams/sse-frames.ts';
+import { withAnswerLimit } from '../http/answer-limit.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
+import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
@@ -64,20 +66,23 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
     if (request.topK !== undefined) noteOnce(call, notSent('top_k'));
     if (request.stopSequences) noteOnce(call, notSent('stop_sequences'));
-    const fields = toResponsesBody(request, settings, skipped);
+    const { maxOutputTokens } = table.now(request.model);
+    const { request: fitting, note } = withAnswerLimit(request, maxOutputTokens);
+    if (note) noteOnce(call, note);
+    const fields = toResponsesBody(fitting, settings, skipped);
     const first = answer(fields, call);
     if (!holdsThoughts(fields)) return first;
     return secondTry(first, (error) => {
       if (!isStateRejected(error)) return undefined;
       call.note(STATE_REJECTED);
       return answer(
-        toResponsesBody(withoutThoughts(request), settings, () => {}),
+        toResponsesBody(withoutThoughts(fitting), settings, () => {}),
         call,
       );
     });
   }
 
-  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
+  async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
       const body = await fetchJson(client, { path: '/models', headers }, call);
@@ -87,14 +92,20 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     }
   }
 
+  const table = new ModelTable(settings.models, { list: listed });
+
   return {
     name: 'responses',
     stateOwner: ownerOf('responses', settings.baseURL),
     origin: settings.baseURL.origin,
     stream,
     redact: scrub.of(fixedHeaders(settings, bearer(settings))),
-    models,
-    close: () => client.close(),
+    facts: (model, call) => table.facts(model, call),
+    models: (call) => table.list(call),
+    async close() {
+      table.close();
+      await client.close();
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type UpstreamCall,
 } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { type ModelFacts, sharedFacts } from '../../protocol/model-facts.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
@@ -59,6 +60,7 @@ export function poolUpstream(
         }
       : {}),
     countTokens: (request, call) => pool.countTokens(request, call),
+    facts: (model, call) => pool.facts(model, call),
     redact: (error, call) => pool.redact(error, call),
     models: (call) => settings.models(call),
     servers: () => settings.servers().flatMap(({ status }) => status),
@@ -118,6 +120,12 @@ class Pool {
     const owner = this.settings.sharesState ? undefined : tagOf(server.ownerFor(model));
     const stated = owner === undefined ? request : forOwner(request, owner, () => {});
     return server.upstream.countTokens({ ...stated, model: server.modelFor(model) }, call);
+  }
+
+  /** What holds at each of the servers that may answer. */
+  facts(asked: string, call: UpstreamCall): ModelFacts {
+    const { servers, model } = this.selected(asked);
+    return sharedFacts(servers.map((server) => server.upstream.facts?.(server.modelFor(model), call) ?? {}));
   }
 
   /** By the server that answered the call; without one, by all of them. */

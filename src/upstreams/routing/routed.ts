@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { checkOptions, isObject } from '../../ports/host/options-check.ts';
 import type { UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { factFields } from '../../protocol/model-facts.ts';
 import { LONGEST_PATTERN, type NameTest, wildcardTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { first } from './choose.ts';
@@ -105,8 +106,11 @@ class RouteTable {
     }));
     const down = new Set(lists.filter(({ models }) => !models).map(({ server }) => server));
     const named = [...this.exact.keys(), ...this.aliases.keys()].map((id) => {
-      const [server] = this.select(id).servers;
-      return { server, models: server && !down.has(server) ? [{ id, object: 'model' }] : [] };
+      const { servers, model } = this.select(id);
+      const [server] = servers;
+      if (!server || down.has(server)) return { server, models: [] };
+      const facts = server.upstream.facts?.(server.modelFor(model), call) ?? {};
+      return { server, models: [{ id, object: 'model', ...factFields(facts) }] };
     });
     // The cast: every name has a server.
     return merged([...reachable, ...(named as typeof reachable)]);
