@@ -3,8 +3,10 @@ import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import type { FinishReason, ModelEvent, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
 import { unreachable } from '../protocol/record.ts';
+import { settleAll, settleCalls } from './call-order.ts';
 import { SharedMap } from './data/shared-list.ts';
-import { type Draft, draftOf, isCutOff, parkNewest, stateOf, type TurnState } from './state.ts';
+import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
+import { followsCall, waitsForCall } from './waiting-output.ts';
 import {
   abandonPending,
   closeCall,
@@ -35,8 +37,11 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
   for (const input of inputs) {
     if (draft.ended) break;
     if (isCutOff(draft) && SPEECH.has(input.type)) continue;
-    take(draft, input);
-    if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
+    // Most inputs are text, and come while no call is open.
+    if (draft.openCall && followsCall(draft.openCall, input)) settleCalls(draft, take);
+    if (!waitsForCall(draft, input)) take(draft, input);
+    const bytes = draft.waiting ? draft.bytes + draft.waiting.bytes : draft.bytes;
+    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
   }
   const { events } = draft;
   return [stateOf(draft), events];
@@ -157,6 +162,7 @@ function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-del
 }
 
 function finishModelCall(draft: Draft, reason: FinishReason): void {
+  settleAll(draft, take, reason !== 'stop');
   const last = draft.output.size - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   requestApproval(draft, reason === 'stop');
@@ -165,13 +171,13 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
   addCallUsage(draft);
 }
 
-/** Closes open items in output order: a call closes the text that was being written before it, so calls come first. */
+/** Closes open items in output order: text does not wait for the end of a call before it. What waits is left out. */
 function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
-  parkNewest(draft);
-  const { calls, writing } = draft;
-  draft.calls = NOTHING;
-  // Iterates over a copy: closing a call modifies the list, and the state before this step shares it.
-  for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
+  const { openCall, writing } = draft;
+  draft.openCall = undefined;
+  draft.waiting = undefined;
+  draft.closedCalls = NOTHING;
+  if (openCall) closeCall(draft, openCall, status(openCall.index));
   failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));
   draft.nextPhase = undefined;
@@ -221,10 +227,8 @@ function end(draft: Draft, at: number): void {
 }
 
 /** Whether the model call has begun something that it has not finished. */
-function isOpen({ writing, newestCall: newest, calls, awaitingApproval, searches }: Draft): boolean {
-  return (
-    writing !== undefined || newest !== undefined || calls.size > 0 || awaitingApproval.size > 0 || searches.size > 0
-  );
+function isOpen({ writing, openCall, awaitingApproval, searches }: Draft): boolean {
+  return writing !== undefined || openCall !== undefined || awaitingApproval.size > 0 || searches.size > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {

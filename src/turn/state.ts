@@ -8,11 +8,13 @@ import {
   type ModelEvent,
   NO_USAGE,
   type TurnEvent,
+  type TurnInput,
   type UpstreamFacts,
   type Usage,
 } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
+import type { ObjectReading } from '../protocol/json/object-end.ts';
 import type { ToolForm } from '../protocol/tool-calls/kind.ts';
 import type { CitedFiles } from './cited-files.ts';
 import type { CitedPage } from './cited-pages.ts';
@@ -74,7 +76,7 @@ export interface Writing {
   part: OpenPart | undefined;
 }
 
-/** A call whose arguments are arriving; several may be open, since upstreams interleave them. */
+/** The call whose arguments are arriving: one at a time is shown, although upstreams interleave them. */
 export interface OpenToolCall {
   readonly toolCallIndex: number;
   readonly index: number;
@@ -92,8 +94,33 @@ export interface OpenToolCall {
   /** The free text of a custom tool, or the code, as far as it can be decoded, and the state of its parser. */
   input: string;
   reading: TextField;
+  /** How far the arguments have been searched for their end, and those after that; nothing is read before it matters. */
+  object?: ObjectReading;
+  unread?: string;
   /** The id of the approval request by which the user approved it. */
   readonly approvalRequestId?: string;
+}
+
+/** A call that began while another one was open: it is shown after that. */
+export interface WaitingCall {
+  readonly toolCallIndex: number;
+  readonly name: string;
+  readonly callId: string | undefined;
+  readonly arguments: string;
+  /** UTF-8 bytes of the arguments. */
+  readonly bytes: number;
+}
+
+/** What the model has written behind the open call since another call began, in the order in which it began. */
+export interface WaitingOutput {
+  /** Undefined where it has been shown. */
+  readonly entries: SharedList<WaitingCall | TurnInput | undefined>;
+  /** The position of the first entry. */
+  readonly first: number;
+  /** The positions of the calls, by the upstream's index. */
+  readonly places: SharedMap<number, number>;
+  /** A lower bound of the UTF-8 bytes of all entries, the shown ones included. */
+  readonly bytes: number;
 }
 
 /** A call that needs approval: it is shown only once it is complete. */
@@ -128,10 +155,11 @@ export interface TurnState {
   readonly writing: Readonly<Writing> | undefined;
   /** The phase of the message that the next text begins. */
   readonly nextPhase: string | undefined;
-  /** The call that was written last: most deltas belong to it, so it is kept separately from the others. */
-  readonly newestCall: Readonly<OpenToolCall> | undefined;
-  /** By the upstream's index. */
-  readonly calls: SharedMap<number, Readonly<OpenToolCall>>;
+  readonly openCall: Readonly<OpenToolCall> | undefined;
+  /** Undefined for nothing, and always without an open call. */
+  readonly waiting: WaitingOutput | undefined;
+  /** The calls of the current model call that have ended, by the upstream's index. */
+  readonly closedCalls: SharedMap<number, true>;
   readonly awaitingApproval: SharedMap<number, ToolCallAwaitingApproval>;
   /** By their index in the output. */
   readonly pending: SharedMap<number, PendingToolCall>;
@@ -164,9 +192,9 @@ export interface TurnState {
 }
 
 /** A copy of the state that one step may change, and the events that the step emits. */
-export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'newest'>]: TurnState[Key] } & {
+export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'openCall'>]: TurnState[Key] } & {
   writing: Writing | undefined;
-  newestCall: OpenToolCall | undefined;
+  openCall: OpenToolCall | undefined;
   events: TurnEvent[];
 };
 
@@ -185,8 +213,9 @@ export function startState(plan: TurnPlan): TurnState {
     output: EMPTY_LIST,
     writing: undefined,
     nextPhase: undefined,
-    newestCall: undefined,
-    calls: EMPTY_MAP,
+    openCall: undefined,
+    waiting: undefined,
+    closedCalls: EMPTY_MAP,
     awaitingApproval: EMPTY_MAP,
     pending: EMPTY_MAP,
     searches: EMPTY_MAP,
@@ -221,8 +250,9 @@ export function draftOf(state: TurnState): Draft {
     writing: writing && writingCopy(writing),
     nextPhase: state.nextPhase,
     // Once per step, not for each of its deltas.
-    newestCall: state.newestCall && { ...state.newestCall },
-    calls: state.calls,
+    openCall: state.openCall && { ...state.openCall },
+    waiting: state.waiting,
+    closedCalls: state.closedCalls,
     awaitingApproval: state.awaitingApproval,
     pending: state.pending,
     searches: state.searches,
@@ -264,27 +294,6 @@ function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>)
 export function stateOf(draft: Draft): TurnState {
   draft.events = NO_EVENTS;
   return draft;
-}
-
-/** The call with this number, as one that this step may change. */
-export function draftCall(draft: Draft, number: number): OpenToolCall | undefined {
-  if (draft.newestCall?.toolCallIndex === number) return draft.newestCall;
-  const toolCallIndex = draft.calls.get(number);
-  return toolCallIndex && makeNewest(draft, { ...toolCallIndex });
-}
-
-/** Makes it the current call. */
-export function makeNewest(draft: Draft, toolCallIndex: OpenToolCall): OpenToolCall {
-  parkNewest(draft);
-  draft.newestCall = toolCallIndex;
-  return toolCallIndex;
-}
-
-/** Moves the current call to the others. */
-export function parkNewest(draft: Draft): void {
-  const { newestCall } = draft;
-  if (newestCall) draft.calls = draft.calls.with(newestCall.toolCallIndex, newestCall);
-  draft.newestCall = undefined;
 }
 
 /** Replaces the events of a finished step, which belong to its caller. */

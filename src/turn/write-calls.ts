@@ -15,29 +15,44 @@ import { SharedMap } from './data/shared-list.ts';
 import { FIELD_START, readField } from './data/text-field.ts';
 import {
   type Draft,
-  draftCall,
   isCutOff,
-  makeNewest,
   type OpenToolCall,
   type PendingToolCall,
   type ToolCallAwaitingApproval,
+  type WaitingCall,
 } from './state.ts';
+import { growWaiting, waitingCall } from './waiting-output.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
-/** Adds arguments to the call and opens it if it is new; returns the call if it is allowed. */
-export function writeCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
+/**
+ * Adds arguments to the call, which begins if it is new; returns the call if it is allowed. One that begins while
+ * another one is open waits, and what comes for one that has ended is left out: its arguments were whole.
+ */
+export function writeCall(
+  draft: Draft,
+  delta: CallDelta,
+): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
+  const { openCall } = draft;
+  if (openCall?.toolCallIndex === delta.call) return writeOpen(draft, openCall, delta);
   const refused = draft.refused.get(delta.call);
   if (refused) return growRefused(draft, refused, delta);
-  const open = draftCall(draft, delta.call) ?? callAwaitingApproval(draft, delta) ?? openCall(draft, delta);
-  if (!open || !('index' in open) || delta.arguments === '') return open;
-  const bytes = Buffer.byteLength(delta.arguments);
+  if (draft.closedCalls.has(delta.call)) {
+    draft.bytes += Buffer.byteLength(delta.arguments);
+    return undefined;
+  }
+  return callAwaitingApproval(draft, delta) ?? growWaiting(draft, delta) ?? beginCall(draft, delta);
+}
+
+function writeOpen(draft: Draft, open: OpenToolCall, { arguments: text }: CallDelta): OpenToolCall {
+  if (text === '') return open;
+  const bytes = Buffer.byteLength(text);
   draft.bytes += bytes;
   open.bytes += bytes;
-  return writeArguments(draft, open, delta.arguments);
+  return writeArguments(draft, open, text);
 }
 
 /** The call awaiting approval with the delta's arguments. */
@@ -54,14 +69,16 @@ function callAwaitingApproval(
   return written;
 }
 
-function openCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
+function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
   const name = delta.name ?? '';
   const why = refusalOf(draft.plan, name, draft);
   if (why) return refuseCall(draft, delta, name, why);
   draft.hasCall = true;
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
-  return makeNewest(draft, showCall(draft, delta.call, name, delta.id));
+  if (draft.openCall) return waitingCall(draft, delta);
+  draft.openCall = showCall(draft, delta.call, name, delta.id);
+  return writeOpen(draft, draft.openCall, delta);
 }
 
 function holdCall(
@@ -78,7 +95,7 @@ function holdCall(
 }
 
 /** Announces the call. */
-function showCall(
+export function showCall(
   draft: Draft,
   number: number,
   name: string,
@@ -134,8 +151,10 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
   return callIdOf(draft.plan.seed, index);
 }
 
-function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
+/** Adds to the arguments of a shown call. */
+export function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
   call.arguments += text;
+  if (call.unread !== undefined) call.unread += text;
   const field = textFieldOf(draft, call);
   if (field) writeInput(draft, call, field, text);
   else emitArguments(draft, call, text);

@@ -112,7 +112,7 @@ describe('a call that has been approved', () => {
     expect(state.pending.values().map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
       ['send', '{"to":1}', `call_${SEED}000`],
     ]);
-    expect(state.calls.values()).toEqual([]);
+    expect(state.openCall).toBeUndefined();
     const { types, end } = turn([approved, result]);
     expect(types).toEqual(['item-start', 'call-state', 'arguments-delta', 'arguments-end', 'call-state', 'item-end']);
     expect(end.output).toEqual([

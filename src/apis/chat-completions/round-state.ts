@@ -9,6 +9,8 @@ import type { SeeEntry } from '../../protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { CallLine } from './call-line.ts';
+import { type CallEntry, entryText } from './completion/chunk.ts';
 import type { ChatCall, Completion } from './completion/completion.ts';
 import { fieldsOfCall, MessageFields } from './completion/message-fields.ts';
 
@@ -17,6 +19,8 @@ export interface HeldChunk {
   readonly data: string;
   readonly chunk: JsonObject;
   readonly events: readonly ModelEvent[];
+  /** The entries of calls in it. */
+  readonly entries: readonly CallEntry[];
 }
 
 /** A call that is being written. */
@@ -47,6 +51,10 @@ export interface Round {
   readonly rules: RoundRules;
   readonly decoder: ChatDecoder;
   readonly memo: ChunkMemo;
+  /** The entries of calls in the chunk that is read. */
+  entries: CallEntry[];
+  /** The order in which the client receives calls. */
+  readonly line: CallLine;
   readonly calls: WrittenCall[];
   readonly callNumbers: Map<number, WrittenCall>;
   readonly callIds: Set<string>;
@@ -81,23 +89,23 @@ export interface Round {
 /** Before the model's first output. */
 export function newRound(completion: Completion, rules: RoundRules, isForced = false): Round {
   const callFields = new Map<number, JsonObject>();
+  const keepsFields = rules.hidesCalls || rules.wantsWhole === true;
   const seeEntry: SeeEntry = ({ call }, entry) => {
-    const fields = fieldsOfCall(entry);
+    round.entries.push({ call, entry, ...entryText(entry) });
+    const fields = keepsFields ? fieldsOfCall(entry) : undefined;
     if (!fields) return;
     // Not by spreading, which takes quadratic time if a server adds them one by one.
     callFields.set(call, Object.assign(callFields.get(call) ?? {}, fields));
     // At once: a call may wait for its name or arguments for ever.
     completion.bytes += weightOf(fields) ?? 0;
   };
-  return {
+  const round: Round = {
     completion,
     rules,
-    decoder: chatDecoder({
-      think: false,
-      passes: true,
-      ...(rules.hidesCalls || rules.wantsWhole ? { seeEntry } : {}),
-    }),
+    decoder: chatDecoder({ think: false, passes: true, seeEntry }),
     memo: chunkMemo(),
+    entries: [],
+    line: new CallLine(),
     calls: [],
     callNumbers: new Map(),
     callIds: new Set(),
@@ -117,4 +125,5 @@ export function newRound(completion: Completion, rules: RoundRules, isForced = f
     done: false,
     whole: undefined,
   };
+  return round;
 }

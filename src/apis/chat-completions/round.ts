@@ -10,7 +10,15 @@ import { grow } from '../../protocol/grown-text.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
-import { callPieces, mayBeginCall } from './completion/chunk.ts';
+import {
+  type CallEntry,
+  type ChunkPart,
+  callPieces,
+  chunkParts,
+  hasOutput,
+  isOneEntry,
+  mayBeginCall,
+} from './completion/chunk.ts';
 import {
   begin,
   type ChatCall,
@@ -36,8 +44,20 @@ function passUnread(round: Round, data: string, delta: PlainDelta): string {
   const events: ModelEvent[] = [];
   round.decoder.takePlainDelta(delta, events);
   note(round, {}, events);
-  return eventOf(data);
+  const { line } = round;
+  const [entry] = takenEntries(round);
+  if (entry) return bounded(round, line.take(entry, eventOf(data)));
+  return line.isIdle() ? eventOf(data) : bounded(round, line.takeOther(eventOf(data)));
 }
+
+function takenEntries(round: Round): readonly CallEntry[] {
+  const { entries } = round;
+  if (entries.length === 0) return NO_ENTRIES;
+  round.entries = [];
+  return entries;
+}
+
+const NO_ENTRIES: readonly CallEntry[] = [];
 
 function takeChunk(round: Round, data: string): string {
   const chunk = parse(data);
@@ -46,7 +66,7 @@ function takeChunk(round: Round, data: string): string {
   round.memo.learn(data, chunk);
   begin(round.completion, chunk);
   note(round, chunk, events);
-  return release(round, { data, chunk, events });
+  return release(round, { data, chunk, events, entries: takenEntries(round) });
 }
 
 /**
@@ -72,7 +92,8 @@ export function endRound(round: Round): string {
   note(round, {}, events);
   const empty = emptyArguments(round);
   note(round, {}, empty);
-  return round.rewriting ? rewritten(round, { data: '', chunk: {}, events: [...events, ...empty] }) : flush(round);
+  const last = { data: '', chunk: {}, events: [...events, ...empty], entries: NO_ENTRIES };
+  return (round.rewriting ? rewritten(round, last) : flush(round)) + round.line.flush();
 }
 
 /** A call without arguments gets `{}`, which every JSON parser accepts. */
@@ -90,7 +111,7 @@ function parse(data: string): JsonObject {
 function release(round: Round, latest: HeldChunk): string {
   if (round.rewriting) return rewritten(round, latest);
   // Every call is the client's, and none will ever have to be sent in generated chunks.
-  if (!round.rules.hidesCalls) return passedFrame(round.completion, latest.data, latest.chunk);
+  if (!round.rules.hidesCalls) return passed(round, latest);
   hold(round, latest);
   round.undecided = isUndecided(round.undecided, latest);
   return round.undecided ? '' : flush(round);
@@ -100,7 +121,11 @@ function release(round: Round, latest: HeldChunk): string {
 function hold(round: Round, latest: HeldChunk): void {
   round.held.push(latest);
   round.heldSize += latest.data.length;
-  if (round.heldSize > round.rules.limits.outputBytes + round.rules.limits.eventBytes)
+  refuseEndless(round, round.heldSize);
+}
+
+function refuseEndless({ rules: { limits } }: Round, size: number): void {
+  if (size > limits.outputBytes + limits.eventBytes)
     throw new ApiError(
       'output_too_large',
       "The model server began a call and wrote more than this server's limit besides.",
@@ -125,7 +150,41 @@ function flush(round: Round): string {
   const unsent = round.calls.slice(round.passed).filter((call) => !completion.clientCalls.has(call));
   round.passed = round.calls.length;
   if (unsent.length > 0) notePassed(completion, unsent, held);
-  return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
+  return held.map((each) => passed(round, each)).join('');
+}
+
+/**
+ * The chunk as the model server wrote it, unless it holds more of a call than of the one before it: then its parts are
+ * sent one after another, some of them later.
+ */
+function passed(round: Round, { data, chunk, entries }: HeldChunk): string {
+  const { completion, line } = round;
+  const frame = passedFrame(completion, data, chunk);
+  const [entry] = entries;
+  if (!entry && line.isIdle()) return frame;
+  if (entry && isOneEntry(chunk, entries)) return bounded(round, line.take(entry, frame));
+  const parts = chunkParts(chunk, entries);
+  if (parts.length === 1) return bounded(round, passedPart(round, parts[0] as ChunkPart, frame));
+  let isInOrder = true;
+  const frames = parts.map((part) => {
+    const own = passedFrame(completion, JSON.stringify(part.chunk), part.chunk);
+    const sent = passedPart(round, part, own);
+    isInOrder &&= sent === own;
+    return sent;
+  });
+  return isInOrder ? frame : bounded(round, frames.join(''));
+}
+
+function passedPart({ line }: Round, { chunk, entry, isEnd }: ChunkPart, frame: string): string {
+  if (entry) return line.take(entry, frame);
+  if (isEnd) return line.flush() + frame;
+  return hasOutput(chunk) ? line.takeOther(frame) : frame;
+}
+
+/** What is sent now, if what waits is within its limit. */
+function bounded(round: Round, sent: string): string {
+  refuseEndless(round, round.line.waitingSize);
+  return sent;
 }
 
 function released(round: Round): readonly HeldChunk[] {
@@ -148,15 +207,19 @@ function notePassed(completion: Completion, calls: readonly ChatCall[], held: re
 /** Everything held and the latest, rewritten. */
 function rewritten(round: Round, latest: HeldChunk): string {
   const pending = [...released(round), latest];
-  return pending
-    .flatMap(({ events }) => events)
-    .map((event) => frameFor(round, event))
-    .join('');
+  const frames = pending.flatMap(({ events }) => events).map((event) => frameFor(round, event));
+  refuseEndless(round, round.line.waitingSize);
+  return frames.join('');
 }
 
 function frameFor(round: Round, event: ModelEvent): string {
-  const call = event.type === 'tool-call-delta' ? round.callNumbers.get(event.call) : undefined;
-  return eventFrame(round.completion, event, call);
+  const { completion, line } = round;
+  if (event.type !== 'tool-call-delta') {
+    const frame = eventFrame(completion, event, undefined);
+    return frame === '' ? '' : line.takeOther(frame);
+  }
+  const frame = eventFrame(completion, event, round.callNumbers.get(event.call));
+  return frame === '' ? '' : line.take({ call: event.call, text: event.arguments }, frame);
 }
 
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;

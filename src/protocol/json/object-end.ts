@@ -14,13 +14,43 @@ export function objectEnd(): ObjectEnd {
   return new BraceCounter();
 }
 
+/** How far a text has been read as one object. */
+export interface ObjectReading {
+  readonly phase: 'before' | 'inside' | 'after' | 'other';
+  readonly depth: number;
+  readonly inText: boolean;
+  readonly isEscaped: boolean;
+}
+
+/** Before the first character, for a state that is a value. */
+export const OBJECT_START: ObjectReading = { phase: 'before', depth: 0, inText: false, isEscaped: false };
+
+/** The reading after this piece of the text. */
+export function readObject(reading: ObjectReading, text: string): ObjectReading {
+  const counter = new BraceCounter(reading);
+  counter.take(text);
+  return counter.reading();
+}
+
 const BLANK = /\s/;
 
 class BraceCounter implements ObjectEnd {
-  private depth = 0;
-  private phase: 'before' | 'inside' | 'after' | 'other' = 'before';
-  private inText = false;
-  private isEscaped = false;
+  private depth: number;
+  private phase: ObjectReading['phase'];
+  private inText: boolean;
+  private isEscaped: boolean;
+
+  constructor({ phase, depth, inText, isEscaped }: ObjectReading = OBJECT_START) {
+    this.depth = depth;
+    this.phase = phase;
+    this.inText = inText;
+    this.isEscaped = isEscaped;
+  }
+
+  reading(): ObjectReading {
+    const { phase, depth, inText, isEscaped } = this;
+    return { phase, depth, inText, isEscaped };
+  }
 
   take(text: string): void {
     for (const character of text) this.read(character);

@@ -114,6 +114,33 @@ describe('what waits', () => {
   });
 });
 
+describe('calls that the model server interleaves', () => {
+  it('[V-31] wait for the one before them, and keep their own bytes', () => {
+    const [first, second, more, rest, text] = [
+      calls([0, 'theirs', '{']),
+      calls([1, 'others', '{}']),
+      calls([1, undefined, ' ']),
+      calls([0, undefined, '}']),
+      chunk({ content: 'Hi' }),
+    ];
+    expect(take(first, second, more, rest, text, END)).toEqual([
+      frame(first),
+      '',
+      '',
+      frame(rest),
+      frame(second) + frame(more) + frame(text),
+      frame(END),
+    ]);
+  });
+
+  it('[V-31] [S-11] wait within the limit of a response', () => {
+    round = newRound(completion, { ...RULES, limits: { ...RULES.limits, outputBytes: 1e6 }, hidesCalls: false });
+    take(calls([0, 'theirs', '{']), calls([1, 'others', '{']));
+    const behind = Array.from({ length: 10_000 }, () => chunk({ unheard: 'of', padding: 'x'.repeat(100) }));
+    expect(() => take(...behind)).toThrow("wrote more than this server's limit");
+  });
+});
+
 describe('what is written anew', () => {
   it('[A-28] is all but the calls of the server, once it has begun one', () => {
     const frames = take(TEXT, calls([0, 'ours', '{}']), chunk({ content: 'more' }), END);
