@@ -15,7 +15,7 @@ import {
   versionOf,
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { isId, quotedId } from '../protocol/ids.ts';
+import { isConversationId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
@@ -30,7 +30,7 @@ export function conversationsOf({ conversations, name }: ResponseStore): Convers
 /** The conversation. Throws `conversation_not_found`. */
 export async function findConversation(store: ResponseStore, key: ResponseKey): Promise<StoredConversation> {
   const conversations = conversationsOf(store);
-  const found = isId(key.id) ? await fromStore(() => conversations.get(key)) : undefined;
+  const found = isConversationId(key.id) ? await fromStore(() => conversations.get(key)) : undefined;
   if (!found) throw conversationNotFound(key.id);
   return found;
 }

@@ -58,6 +58,21 @@ export function chatRoundId(callId: string): string {
 
 const CHAT_ROUND = 'chat_';
 
+/** The store key of a chat completion that its client has wanted stored, by the id that the client has been shown. */
+export function storedChatId(completionId: string): string {
+  return `${STORED_CHAT}${completionId}`;
+}
+
+const STORED_CHAT = 'stored_chat_';
+
+/** The store key of the list of a tenant's stored chat completions, which is kept as a conversation. */
+export const CHAT_LIST_ID = 'list_of_stored_chats';
+
+/** Whether a client's conversation may have the id: the store also holds the list of stored chat completions. */
+export function isConversationId(id: string): boolean {
+  return isId(id) && id !== CHAT_LIST_ID;
+}
+
 /** The store key of a call that needs approval, by the item that requests it. */
 export function pendingCallId(approvalRequestId: string): string {
   return `${PENDING_CALL}${approvalRequestId}`;
@@ -67,7 +82,7 @@ const PENDING_CALL = 'approval_';
 
 /** Whether a response may be stored under this id, foreign ids included: the store also holds other records. */
 export function isResponseId(id: string): boolean {
-  return isId(id) && !id.startsWith(CHAT_ROUND) && !id.startsWith(PENDING_CALL);
+  return isId(id) && ![CHAT_ROUND, STORED_CHAT, PENDING_CALL].some((prefix) => id.startsWith(prefix));
 }
 
 /**
@@ -107,6 +122,23 @@ const OWN_FILE_ID = /^file-[0-9a-f]{32}$/;
 /** Whether an uploaded file may have the id: others reach no store. */
 export function isFileId(id: string): boolean {
   return OWN_FILE_ID.test(id);
+}
+
+/** The id of a new upload, and of a new part of one. */
+export function newUploadId(prefix: 'upload' | 'part'): string {
+  return `${prefix}_${randomSeed()}`;
+}
+
+/** The id under which a store of files keeps the upload or the part; undefined if the id was not generated here. */
+export function fileIdOfUpload(prefix: 'upload' | 'part', id: string): string | undefined {
+  const [head, seed] = [id.slice(0, prefix.length + 1), id.slice(prefix.length + 1)];
+  const fileId = `file-${seed}`;
+  return head === `${prefix}_` && isFileId(fileId) ? fileId : undefined;
+}
+
+/** The id of the file that the upload becomes: always the same, so that a client may complete it twice. */
+export function uploadedFileId(uploadId: string): string {
+  return `file-${hash('sha256', `file of ${uploadId}`).slice(0, 2 * SEED_BYTES)}`;
 }
 
 /** The id of a new vector store. */

@@ -20,7 +20,8 @@ export interface Note {
     | 'state_unreadable'
     | 'server_replaced'
     | 'taken_over'
-    | 'conversation_gone';
+    | 'conversation_gone'
+    | 'chat_unstored';
   /** What was left out, in one English sentence. */
   readonly message: string;
 }

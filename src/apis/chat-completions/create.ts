@@ -52,6 +52,8 @@ function redacted(error: unknown, { upstream }: ChatSettings, turn: ChatTurn | u
 
 async function wholeReply(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime): Promise<Reply> {
   const body = await chatAnswer(turn);
+  turn.record?.takeWhole(body);
+  await turn.record?.keep();
   notifyEnd('completed');
   life.leave();
   return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };

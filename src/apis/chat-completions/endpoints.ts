@@ -5,13 +5,18 @@ import { modelRoutes } from '../../ports/endpoints/models.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
+import { storedRoutes } from './stored-endpoints.ts';
 
 /** The routes over these settings. */
 export function chatRoutes(settings: ChatSettings): ApiRoutes {
   const turns = activity(settings.limits);
   const create = answered((request) => createChatCompletion(request, settings, turns), settings);
   return {
-    routes: [{ method: 'POST', path: '/chat/completions', endpoint: create }, ...modelRoutes(settings)],
+    routes: [
+      { method: 'POST', path: '/chat/completions', endpoint: create },
+      ...storedRoutes(settings),
+      ...modelRoutes(settings),
+    ],
     running: () => ({ inFlight: turns.running, background: 0, waiting: turns.waiting }),
     drain: (options) => turns.drain(options),
   };

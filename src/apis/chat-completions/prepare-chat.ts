@@ -23,6 +23,7 @@ import { hiddenTools } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { withFirstOutput } from '../../turn/first-output.ts';
 import { newCompletion } from './completion/completion.ts';
+import { completionRecord, wantsStored, withoutStoring } from './completion-record.ts';
 import { itemsOf } from './items.ts';
 import { keepResults } from './kept-results.ts';
 import { offeredOnly } from './next-body.ts';
@@ -60,9 +61,16 @@ export async function prepareChat(
 ): Promise<ChatTurn> {
   const { upstream, limits } = settings;
   const whose = { scope: given.scope, signal };
-  const checked = await readUploads(validateChat(given.body, bringLimits(given, limits)), whose, settings);
+  const valid = validateChat(given.body, bringLimits(given, limits));
+  const isStored = wantsStored(valid);
+  // The cast: both are optional.
+  const sent = isStored ? (withoutStoring(valid) as ChatBody) : valid;
+  const checked = await readUploads(sent, whose, settings);
   const guards = guardsOf({ ...given, signal }, settings);
   const allowed = guards ? await guardedMessages(checked, guards, given.context?.history?.loaded) : checked;
+  // Files stay named by their ids, unless guards have changed what the client sent.
+  const stored = guards ? allowed.messages : valid.messages;
+  const record = isStored ? completionRecord(given, valid, stored, settings) : undefined;
   const withTools = await withGuardedErrors(prepareChatTools({ ...given, body: allowed, signal }, settings), guards);
   const toolset = withTools.context?.tools?.toolset ?? new Map();
   const request = needsStore(checked, toolset) ? await prepareChatHistory(withTools, settings) : withTools;
@@ -107,6 +115,7 @@ export async function prepareChat(
         body,
         names.flatMap((name) => hidden(name)?.definition ?? []),
       ),
+    record,
     keepResults: (round) => keepResults(settings, request, round),
   };
 }

@@ -18,6 +18,7 @@ import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { addImage, type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
 import { addUsage } from './completion/usage.ts';
+import type { CompletionRecord } from './completion-record.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, offeredOnly, roundMessages } from './next-body.ts';
 import { chatToolNames } from './prepare-tools.ts';
@@ -39,6 +40,8 @@ export interface ChatTurn extends RoundRules {
   readonly withFound: (body: ChatBody, names: readonly string[]) => ChatBody;
   /** Stores what the client cannot send back, for the request in which it answers its own calls. */
   readonly keepResults: (round: ChatRound) => Promise<void>;
+  /** Stores the answer; undefined if the client does not want that. */
+  readonly record?: CompletionRecord | undefined;
 }
 
 /** The frames of a stream, as sources to be read one after another. They throw the upstream's errors. */
@@ -48,10 +51,14 @@ export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable
     const round = newRound(turn.completion, turn, isForcing(body));
     yield roundFrames(turn, body, round);
     const after: AfterRound = await afterRound(turn, body, round, rounds);
+    const closing = after.finishReason ? closingFrames(turn.completion, after.finishReason) : '';
+    turn.record?.takeFrames(after.images + closing);
     if (after.images !== '') yield only(after.images);
-    if (after.finishReason) yield only(closingFrames(turn.completion, after.finishReason));
+    if (closing !== '') yield only(closing);
     body = after.body;
   }
+  // Before the last frame, or a quick client would not find it.
+  await turn.record?.keep();
   yield only(DONE_FRAME);
 }
 
@@ -62,6 +69,7 @@ function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterabl
   return mapped(turn.chat(body, turn.call), {
     map(batch) {
       const taken = takeBatch(round, batch);
+      turn.record?.takeFrames(taken.frames);
       const hasOutput = taken.frames !== '' || (opens && !taken.failure);
       failure = taken.failure;
       opens = false;
@@ -71,7 +79,11 @@ function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterabl
       if (failure) throw failure;
       return true;
     },
-    end: () => endRound(round) || undefined,
+    end() {
+      const frames = endRound(round);
+      turn.record?.takeFrames(frames);
+      return frames || undefined;
+    },
   });
 }
 

@@ -21,7 +21,7 @@ import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
+import { isConversationId, isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
@@ -89,7 +89,8 @@ async function update(request: EndpointRequest, { store, limits }: Place): Promi
 
 async function remove(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
   const key = keyOf(request);
-  if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
+  const isDeleted = isConversationId(key.id) && (await fromStore(() => conversationsOf(store).delete(key)));
+  if (!isDeleted) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 

@@ -1,35 +1,28 @@
 /** The endpoints of the Files API as functions from a request to a reply, for any framework. */
-import { answered, type EndpointSettings, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
+import { answered, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { notForAnthropic } from '../../ports/endpoints/models.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
-import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
-import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { contentReply, wantedRange } from './content.ts';
-import type { FileLimits } from './limits.ts';
+import { fileResource } from './file-resource.ts';
 import { listQuery } from './list-query.ts';
-import { type FormParser, formType, mostBytes, tooLarge } from './multipart.ts';
+import { formType, mostBytes, tooLarge } from './multipart.ts';
+import type { FilesSettings } from './settings.ts';
 import { uploadDetails } from './upload-details.ts';
-import { type IncomingFile, receiveForm } from './upload-form.ts';
+import { uploadRoutes } from './upload-endpoints.ts';
+import { type IncomingFile, NO_BYTES, receiveForm } from './upload-form.ts';
 import { type UploadSlot, UploadSlots } from './upload-slots.ts';
-
-/** The host's options that the Files API needs. */
-interface FilesSettings extends EndpointSettings {
-  readonly files: FileStore;
-  readonly fileLimits: FileLimits;
-  readonly formParser: FormParser;
-  /** Removes a deleted file from what was made of it. */
-  readonly forgetFile: ((key: ResponseKey) => Promise<void>) | undefined;
-}
 
 /** The routes over these settings. */
 export function fileRoutes(settings: FilesSettings): readonly Route[] {
-  const endpoints = new FilesEndpoints(settings);
+  const slots = new UploadSlots(settings.fileLimits);
+  const endpoints = new FilesEndpoints(settings, slots);
   const on = (handler: Handler) => notForAnthropic(answered(handler, settings), settings);
   return [
     { method: 'POST', path: '/files', endpoint: on((request) => endpoints.create(request)), readsBytes: true },
@@ -37,6 +30,7 @@ export function fileRoutes(settings: FilesSettings): readonly Route[] {
     { method: 'GET', path: '/files/:id', endpoint: on((request) => endpoints.retrieve(request)) },
     { method: 'GET', path: '/files/:id/content', endpoint: on((request) => endpoints.content(request)) },
     { method: 'DELETE', path: '/files/:id', endpoint: on((request) => endpoints.remove(request)) },
+    ...uploadRoutes(settings, slots),
   ];
 }
 
@@ -44,9 +38,9 @@ class FilesEndpoints {
   private readonly settings: FilesSettings;
   private readonly slots: UploadSlots;
 
-  constructor(settings: FilesSettings) {
+  constructor(settings: FilesSettings, slots: UploadSlots) {
     this.settings = settings;
-    this.slots = new UploadSlots(settings.fileLimits);
+    this.slots = slots;
   }
 
   async create(request: EndpointRequest): Promise<JsonReply> {
@@ -118,9 +112,6 @@ class FilesEndpoints {
   }
 }
 
-const NO_BYTES: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => ({ next: async () => DONE }) };
-const DONE = { done: true, value: undefined } as const;
-
 /** Throws `file_not_found` for an id that no file of the tenant can have. */
 function keyOf({ scope, params }: EndpointRequest): ResponseKey {
   const id = String(params.id);
@@ -130,15 +121,4 @@ function keyOf({ scope, params }: EndpointRequest): ResponseKey {
 
 function fileNotFound(id: string, param = 'id'): ApiError {
   return new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param });
-}
-
-/** OpenAI's file object. */
-function fileResource({ id, bytes, createdAt, expiresAt, filename, purpose }: StoredFile): JsonObject {
-  const expiry = expiresAt === undefined ? {} : { expires_at: seconds(expiresAt) };
-  const times = { created_at: seconds(createdAt), ...expiry };
-  return { id, object: 'file', bytes, ...times, filename, purpose, status: 'processed', status_details: null };
-}
-
-function seconds(ms: number): number {
-  return Math.floor(ms / 1000);
 }

@@ -16,6 +16,9 @@ export interface IncomingFile {
   readonly fields: ReadonlyMap<string, string>;
 }
 
+/** The name of the part that holds the file. */
+type FilePart = 'file' | 'data';
+
 /** Stores the file. */
 type StoreFile<Result> = (file: IncomingFile) => Promise<Result>;
 
@@ -28,14 +31,20 @@ export function receiveForm<Result>(
   parser: Busboy,
   limits: FileLimits,
   store: StoreFile<Result>,
+  part: FilePart = 'file',
 ): Promise<Result> {
-  return new UploadForm(parser, limits, store).receive(bytes);
+  return new UploadForm(parser, limits, store, part).receive(bytes);
 }
+
+/** The body of a request that has none. */
+export const NO_BYTES: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => ({ next: async () => DONE }) };
+const DONE = { done: true, value: undefined } as const;
 
 class UploadForm<Result> {
   private readonly parser: Busboy;
   private readonly limits: FileLimits;
   private readonly store: StoreFile<Result>;
+  private readonly part: FilePart;
   private readonly fields = new Map<string, string>();
   private readonly idle: NodeJS.Timeout;
   private readonly parsed: Promise<void>;
@@ -50,8 +59,9 @@ class UploadForm<Result> {
   private stream: Readable | undefined;
   private storing: Promise<Result> | undefined;
 
-  constructor(parser: Busboy, limits: FileLimits, store: StoreFile<Result>) {
+  constructor(parser: Busboy, limits: FileLimits, store: StoreFile<Result>, part: FilePart) {
     this.parser = parser;
+    this.part = part;
     this.limits = limits;
     this.store = store;
     this.parsed = new Promise((resolve, reject) => {
@@ -66,7 +76,7 @@ class UploadForm<Result> {
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
-      if (!this.storing) throw missing();
+      if (!this.storing) throw missing(this.part);
       return await this.storing;
     } catch (error) {
       // Waits until the store has removed what it wrote.
@@ -93,8 +103,9 @@ class UploadForm<Result> {
     stream.on('error', () => {});
     this.stream = stream;
     if (this.hasFailed) return void stream.destroy();
-    if (name !== 'file') return this.fail(unknownFile(name));
-    if (!PLAIN_ENCODINGS.has(encoding)) return this.fail(malformed(`Its part 'file' is encoded, as few servers read.`));
+    if (name !== this.part) return this.fail(unknownFile(name, this.part));
+    if (!PLAIN_ENCODINGS.has(encoding))
+      return this.fail(malformed(`Its part '${this.part}' is encoded, as few servers read.`));
     const content = this.contentOf(stream);
     this.storing = this.store({ filename: filename ?? '', contentType: type, content, fields: this.fields });
     this.storing.catch((error) => this.fail(error));
@@ -103,7 +114,7 @@ class UploadForm<Result> {
   private onField(name: unknown, value: string, isCut: boolean): void {
     const field = String(name);
     if (isCut) return this.fail(longField(field, this.limits));
-    if (field === 'file') return this.fail(malformed("Its part 'file' has no file name, so it is not a file."));
+    if (field === this.part) return this.fail(malformed(`Its part '${field}' has no file name, so it is not a file.`));
     if (this.fields.has(field)) return this.fail(malformed(`Its field ${quotedId(field)} is there twice.`));
     this.fields.set(field, value);
   }
@@ -178,13 +189,13 @@ async function* aborting(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8A
   }
 }
 
-function missing(): ApiError {
-  return new ApiError('missing_required_parameter', "Missing required parameter: 'file'.", { param: 'file' });
+function missing(part: FilePart): ApiError {
+  return new ApiError('missing_required_parameter', `Missing required parameter: '${part}'.`, { param: part });
 }
 
-function unknownFile(name: unknown): ApiError {
-  return new ApiError('invalid_value', `The file must be in the part 'file', not in ${quotedId(name)}.`, {
-    param: 'file',
+function unknownFile(name: unknown, part: FilePart): ApiError {
+  return new ApiError('invalid_value', `The file must be in the part '${part}', not in ${quotedId(name)}.`, {
+    param: part,
   });
 }
 

@@ -1,0 +1,158 @@
+/** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+
+interface Fields {
+  [name: string]: unknown;
+}
+
+interface ShownChoice {
+  readonly fields: Fields;
+  readonly message: Fields;
+  readonly calls: Map<number, Fields>;
+}
+
+/** The fields of a delta whose texts are pieces of one text. */
+const GROWING: ReadonlySet<string> = new Set(['content', 'refusal', 'reasoning_content', 'reasoning']);
+/** The fields of a spoken answer whose texts are pieces. */
+const GROWING_AUDIO: ReadonlySet<string> = new Set(['data', 'transcript']);
+/** The most choices and calls of an answer; others are left out. */
+const MAX_PLACES = 1024;
+
+/** Reads the answer as the client reads it, from a stream's frames or as a whole. */
+export class ShownCompletion {
+  private readonly maxLength: number;
+  private length = 0;
+  private fields: Fields = {};
+  private readonly choices = new Map<number, ShownChoice>();
+  private isComplete = true;
+
+  /** `maxLength` is the most characters of text and JSON that are kept of the answer. */
+  constructor(maxLength: number) {
+    this.maxLength = maxLength;
+  }
+
+  /** Takes whole frames of the stream; comments are skipped. */
+  takeFrames(text: string): void {
+    for (const frame of text.split('\n\n')) {
+      const lines = frame.split('\n').filter((line) => line.startsWith('data: '));
+      const data = lines.map((line) => line.slice('data: '.length)).join('\n');
+      if (data !== '' && data.trim() !== '[DONE]') this.takeChunk(parsed(data));
+    }
+  }
+
+  /** Takes the whole answer. */
+  takeWhole(text: string): void {
+    const whole = parsed(text);
+    this.isComplete = isRecord(whole) && !isRecord(whole.error) && text.length <= this.maxLength;
+    if (this.isComplete && isRecord(whole)) this.fields = { ...whole };
+  }
+
+  /** The completion; undefined if it has no id, was an error, or is too long to be kept. */
+  resource(): JsonObject | undefined {
+    const { id } = this.fields;
+    if (!this.isComplete || typeof id !== 'string' || id === '') return undefined;
+    const ordered = [...this.choices].sort(([one], [other]) => one - other);
+    const choices = ordered.map(([index, { fields, message, calls }]) => ({
+      index,
+      message: { ...message, ...(calls.size > 0 ? { tool_calls: [...calls.values()] } : {}) },
+      logprobs: null,
+      finish_reason: null,
+      ...fields,
+    }));
+    return { ...this.fields, object: 'chat.completion', choices: choices.length > 0 ? choices : this.fields.choices };
+  }
+
+  private takeChunk(chunk: unknown): void {
+    if (!isRecord(chunk) || isRecord(chunk.error)) {
+      this.isComplete = false;
+      return;
+    }
+    const { choices, obfuscation: _, ...head } = chunk;
+    for (const [name, value] of Object.entries(head)) {
+      // Azure's very first chunk has an empty id, and most chunks have a usage of null.
+      if (value !== null && value !== '') this.fields[name] = value;
+    }
+    for (const choice of Array.isArray(choices) ? choices.filter(isRecord) : []) this.takeChoice(choice);
+  }
+
+  private takeChoice({ index = 0, delta, logprobs, ...rest }: JsonObject): void {
+    const choice = placeIn(this.choices, index, () => ({
+      fields: {},
+      message: { role: 'assistant', content: null },
+      calls: new Map(),
+    }));
+    if (!choice) return;
+    for (const [name, value] of Object.entries(rest)) if (value !== null) choice.fields[name] = value;
+    if (isRecord(logprobs)) choice.fields.logprobs = this.joined(choice.fields.logprobs, logprobs);
+    if (!isRecord(delta)) return;
+    const { tool_calls: calls, function_call: called, audio, ...fields } = delta;
+    this.add(choice.message, fields, GROWING);
+    if (isRecord(called)) this.addCalled(choice.message, 'function_call', called);
+    if (isRecord(audio)) this.add(recordIn(choice.message, 'audio'), audio, GROWING_AUDIO);
+    for (const call of Array.isArray(calls) ? calls.filter(isRecord) : []) {
+      const { index: at = 0, function: functionCall, ...others } = call;
+      const place = placeIn(choice.calls, at, () => ({}));
+      if (!place) continue;
+      this.add(place, others, NOTHING);
+      if (isRecord(functionCall)) this.addCalled(place, 'function', functionCall);
+    }
+  }
+
+  /** A call's name comes once, its arguments in pieces. */
+  private addCalled(fields: Fields, name: string, called: JsonObject): void {
+    this.add(recordIn(fields, name), called, ARGUMENTS);
+  }
+
+  private add(fields: Fields, added: JsonObject, growing: ReadonlySet<string>): void {
+    for (const [name, value] of Object.entries(added)) {
+      const before = fields[name];
+      if (typeof value === 'string' && growing.has(name)) {
+        if (this.takesRoom(value.length)) fields[name] = (typeof before === 'string' ? before : '') + value;
+      } else if (Array.isArray(value) && this.takesRoom(JSON.stringify(value).length)) {
+        if (Array.isArray(before)) for (const each of value) before.push(each);
+        else fields[name] = [...value];
+      } else if (value !== null && !Array.isArray(value)) fields[name] = value;
+    }
+  }
+
+  private joined(before: unknown, added: JsonObject): Fields {
+    const fields = isRecord(before) ? before : {};
+    this.add(fields, added, NOTHING);
+    return fields;
+  }
+
+  private takesRoom(length: number): boolean {
+    this.length += length;
+    if (this.length > this.maxLength) this.isComplete = false;
+    return this.isComplete;
+  }
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+const ARGUMENTS: ReadonlySet<string> = new Set(['arguments', 'input']);
+
+function placeIn<Value>(places: Map<number, Value>, index: unknown, create: () => Value): Value | undefined {
+  if (typeof index !== 'number') return undefined;
+  const found = places.get(index);
+  if (found || places.size >= MAX_PLACES) return found;
+  const made = create();
+  places.set(index, made);
+  return made;
+}
+
+/** The object in the field, which is created if there is none. */
+function recordIn(fields: Fields, name: string): Fields {
+  const found = fields[name];
+  if (isRecord(found)) return found;
+  const made: Fields = {};
+  fields[name] = made;
+  return made;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

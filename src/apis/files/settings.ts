@@ -1,0 +1,15 @@
+/** What the Files API needs of the host's options. */
+import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import type { FileLimits } from './limits.ts';
+import type { FormParser } from './multipart.ts';
+
+/** The host's options that the Files API needs. */
+export interface FilesSettings extends EndpointSettings {
+  readonly files: FileStore;
+  readonly fileLimits: FileLimits;
+  readonly formParser: FormParser;
+  /** Removes a deleted file from what was made of it. */
+  readonly forgetFile: ((key: ResponseKey) => Promise<void>) | undefined;
+}

@@ -1,0 +1,99 @@
+/** OpenAI's Uploads API: a long file sent in parts, each of which any process may receive. */
+import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { notForAnthropic } from '../../ports/endpoints/models.ts';
+import type { Route } from '../../ports/endpoints/routes.ts';
+import { fromFiles } from '../../ports/files/file-store.ts';
+import { needTenant } from '../../ports/scope.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { newUploadId, quotedId } from '../../protocol/ids.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { seconds } from './file-resource.ts';
+import type { FileLimits } from './limits.ts';
+import { formType, mostBytes, tooLarge } from './multipart.ts';
+import { PendingUploads, uploadResource } from './pending-uploads.ts';
+import type { FilesSettings } from './settings.ts';
+import { completeBody, uploadBody } from './upload-bodies.ts';
+import { NO_BYTES, receiveForm } from './upload-form.ts';
+import type { UploadSlots } from './upload-slots.ts';
+
+/** OpenAI's limit of a part. */
+const MAX_PART_BYTES = 64 * 1024 * 1024;
+
+/** The routes over these settings; `slots` are those of the other uploads. */
+export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): readonly Route[] {
+  const { fileLimits, formParser } = settings;
+  const partLimits: FileLimits = { ...fileLimits, fileBytes: Math.min(fileLimits.fileBytes, MAX_PART_BYTES) };
+  const uploads = new PendingUploads(settings.files, fileLimits);
+  /** Uploads that are being completed here. */
+  const completing = new Set<string>();
+  const on = (handler: Handler) => notForAnthropic(answered(handler, settings), settings);
+
+  async function create({ scope, body }: EndpointRequest): Promise<JsonReply> {
+    needTenant(scope, 'An upload', null);
+    return jsonReply(uploadResource(await uploads.create(scope, uploadBody(body, fileLimits)), 'pending'));
+  }
+
+  async function addPart(request: EndpointRequest): Promise<JsonReply> {
+    const { scope, headers, bytes = NO_BYTES } = request;
+    const type = formType(headers);
+    const upload = await uploads.find(scope, idIn(request));
+    if (Number(headers.get('content-length')) > mostBytes(partLimits)) throw tooLarge(partLimits);
+    const slot = slots.begin(scope);
+    const id = newUploadId('part');
+    try {
+      const part = await receiveForm(
+        bytes,
+        formParser(type),
+        partLimits,
+        ({ content }) => uploads.addPart(upload, id, content, slot),
+        'data',
+      );
+      const created_at = seconds(part.createdAt);
+      return jsonReply({ id, object: 'upload.part', created_at, upload_id: upload.id });
+    } finally {
+      slot.end();
+    }
+  }
+
+  async function complete(request: EndpointRequest): Promise<JsonReply> {
+    const { scope } = request;
+    const wanted = completeBody(request.body);
+    const upload = await uploads.find(scope, idIn(request));
+    const before = await uploads.fileOf(upload);
+    // A client that has not seen its answer asks again.
+    if (before) return jsonReply(uploadResource(upload, 'completed', before));
+    if (completing.has(upload.id)) {
+      throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is being completed.`, { param: 'upload_id' });
+    }
+    const slot = slots.begin(scope);
+    completing.add(upload.id);
+    try {
+      slot.count(upload.bytes, await fromFiles(() => settings.files.usage(scope)));
+      return jsonReply(uploadResource(upload, 'completed', await uploads.complete(upload, wanted)));
+    } finally {
+      completing.delete(upload.id);
+      slot.end();
+    }
+  }
+
+  async function cancel(request: EndpointRequest): Promise<JsonReply> {
+    const upload = await uploads.find(request.scope, idIn(request));
+    if (await uploads.fileOf(upload)) {
+      throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is completed.`, { param: 'upload_id' });
+    }
+    await uploads.remove(upload);
+    return jsonReply(uploadResource(upload, 'cancelled'));
+  }
+
+  return [
+    { method: 'POST', path: '/uploads', endpoint: on(create) },
+    { method: 'POST', path: '/uploads/:id/parts', endpoint: on(addPart), readsBytes: true },
+    { method: 'POST', path: '/uploads/:id/complete', endpoint: on(complete) },
+    { method: 'POST', path: '/uploads/:id/cancel', endpoint: on(cancel) },
+  ];
+}
+
+function idIn({ params }: EndpointRequest): string {
+  return String(params.id);
+}
