@@ -50,6 +50,7 @@ export type {
 } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';
+export type { Prompt, PromptQuery, PromptsOf } from './ports/prompts.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
 export {
   type AppendAnswer,
@@ -119,6 +120,7 @@ export type { JsonObject } from './protocol/record.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
+export type { Prompts } from './server/prompt-source.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export type { TokenOptions } from './tokens/settings.ts';

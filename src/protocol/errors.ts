@@ -39,6 +39,7 @@ const CODES = {
   conversation_not_found: [404, 'invalid_request_error'],
   item_not_found: [404, 'invalid_request_error'],
   model_not_found: [404, 'invalid_request_error'],
+  prompt_not_found: [404, 'invalid_request_error'],
   file_not_found: [404, 'invalid_request_error'],
   vector_store_not_found: [404, 'invalid_request_error'],
   file_batch_not_found: [404, 'invalid_request_error'],

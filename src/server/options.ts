@@ -28,6 +28,7 @@ import {
   withMethods,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
+import type { PromptsOf } from '../ports/prompts.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
@@ -41,6 +42,7 @@ import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 import { isFileStore, plainSettings } from './plain-api.ts';
+import { type Prompts, promptSource } from './prompt-source.ts';
 import type { HostRecorder } from './recorder.ts';
 import { watchedStore } from './vitals.ts';
 
@@ -137,6 +139,8 @@ export interface CoreOptions<Req = unknown> {
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. Default: those of `TokenOptions`. */
   readonly tokens?: TokenOptions | undefined;
+  /** The templates that requests name by `prompt`: by id, a folder, or a function. Default: none, and such requests are refused. */
+  readonly prompts?: Prompts<Req> | undefined;
   /** What each tenant may use: `tokenBudget()` makes one. Default: no bound. */
   readonly budget?: Budget | undefined;
   /** Functions that receive requests, responses, tool calls and errors. Default: none. */
@@ -177,6 +181,7 @@ export interface CoreSettings extends Presentation {
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly tokenCounting: TokenCounting;
+  readonly prompts: PromptsOf | undefined;
   readonly budget?: Budget | undefined;
   readonly hooks: Reports;
   readonly recorder: HostRecorder;
@@ -233,6 +238,8 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   durable: boolean,
   compaction: () => true,
   tokens: isObject,
+  prompts: (value) =>
+    ['string', 'function'].includes(typeof value) || isRecord(value) || 'an object of prompts, a folder or a function',
   // It is a function, too: the same object stands alone as a middleware.
   budget: (value) =>
     ['admit', 'resume'].every((method) => isFunction(Object(value)[method]) === true) || 'a tokenBudget()',
@@ -308,6 +315,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenCounting.upperCount,
     tokenCounting,
+    prompts: promptSource(owner, options.prompts),
     budget: options.budget,
     providers: typeof options.tools === 'function' ? undefined : providersOf(options.tools),
     dialectOf,

@@ -90,8 +90,8 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   user: { value: 'user-1' },
 };
 
-/** They continue something stored, and the tests that are cited for them show it. */
-const CONTINUATIONS: ReadonlySet<string> = new Set(['conversation', 'previous_response_id']);
+/** They name something of the store's or of the host's, and the tests that are cited for them show it. */
+const CONTINUATIONS: ReadonlySet<string> = new Set(['conversation', 'previous_response_id', 'prompt']);
 const CHECKED: ReadonlySet<string> = new Set(['passed on', 'echoed', 'noted', 'refused']);
 const ROWS = compatibilityRows('Request fields')
   .filter(({ name }) => !CONTINUATIONS.has(name))

@@ -35,6 +35,7 @@ const CITATIONS: Citations = {
     include: ['code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
     max_tool_calls: ['tools/approvals.slow.test.ts', 'counts to max_tool_calls as other calls do'],
     previous_response_id: ['http/openai-sdk.test.ts', 'continues with previous_response_id'],
+    prompt: ['http/prompts.test.ts', 'fill a request in, and are shown in the resource'],
     store: ['http/stored-responses.test.ts', 'neither retrieves nor continues a response with store: false'],
     stream: ['http/responses-stream.test.ts', 'emits a text in the strict order'],
     stream_options: ['apis/responses/unknown-fields.test.ts', 'unless they ask for nothing'],

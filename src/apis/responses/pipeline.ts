@@ -10,6 +10,7 @@ import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
+import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
 import { type ModelRequestSettings, toModelRequest } from './steps/to-model-request.ts';
@@ -21,7 +22,8 @@ interface PipelineSettings
     WindowSettings,
     ApplyApprovalsSettings,
     ModelRequestSettings,
-    GuardingSettings {}
+    GuardingSettings,
+    PromptSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for an invalid request. */
 export function prepareRequest(request: EndpointRequest, settings: PipelineSettings): MaybePromise<PreparedRequest> {
@@ -38,12 +40,15 @@ export function prepareRequest(request: EndpointRequest, settings: PipelineSetti
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
 export function prepareConversation(
   request: EndpointRequest,
-  settings: PrepareSettings & WindowSettings & GuardingSettings,
+  settings: PrepareSettings & WindowSettings & GuardingSettings & PromptSettings,
 ): MaybePromise<RequestInWindow> {
-  const checked = validate(request, settings);
-  refuseUnreadable(checked, settings);
-  const guards = guardsOf(checked.apiRequest, settings);
-  const allowed = guards ? guardInput(checked, guards, settings) : checked;
+  const whole = resolvePrompt(request, settings);
+  const allowed = andThen(whole, (given) => {
+    const checked = validate(given, settings);
+    refuseUnreadable(checked, settings);
+    const guards = guardsOf(checked.apiRequest, settings);
+    return guards ? guardInput(checked, guards, settings) : checked;
+  });
   const withHistory = andThen(allowed, (given) => resolveHistory(given, settings));
   return andThen(withHistory, (given) => selectWindow(given, settings));
 }

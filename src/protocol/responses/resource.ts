@@ -54,6 +54,7 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     usage: null,
     ...cacheEcho(body),
     ...(body.user ? { user: body.user } : {}),
+    ...(body.prompt ? { prompt: body.prompt } : {}),
     ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
     metadata: body.metadata ?? {},
   };

@@ -19,17 +19,12 @@ export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS, 
   const body = bodyFields(given, limits);
   const result = createSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  refuseUnsupported(result.data);
   const { previous_response_id: previousId, conversation } = result.data;
   if (previousId && conversation) throw twoPasts();
   if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
   checkInput(body.input, limits, hasUploads);
   checkTools(body.tools, limits);
   return result.data;
-}
-
-function refuseUnsupported({ prompt }: CreateBody): void {
-  if (prompt) throw unsupported('prompt', 'Prompt templates are not supported here; send the text itself.');
 }
 
 function unsupported(param: string, message: string): ApiError {

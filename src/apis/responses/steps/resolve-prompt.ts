@@ -1,0 +1,173 @@
+/** Puts the prompt that a request names into the request, with the client's variables. */
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import type { Prompt, PromptsOf } from '../../../ports/prompts.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { isId, printedId, quotedId } from '../../../protocol/ids.ts';
+import { lazily } from '../../../protocol/json/lazy-schema.ts';
+import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+
+/** What resolving prompts needs of the host's options. */
+export interface PromptSettings {
+  readonly limits: Limits;
+  /** Undefined if requests may name none. */
+  readonly prompts?: PromptsOf | undefined;
+}
+
+/** More variables than any template has. */
+const MAX_VARIABLES = 256;
+const VARIABLE = /\{\{([\w.-]{1,64})\}\}/g;
+
+type Variables = Readonly<Record<string, string | JsonObject>>;
+
+const promptSchema = lazily((z) =>
+  z.object({
+    id: z.string().min(1),
+    version: z.string().nullish(),
+    variables: z.record(z.string(), z.union([z.string(), z.looseObject({ type: z.string() })])).nullish(),
+  }),
+);
+
+/**
+ * The request with the prompt's fields, messages and instructions where it has none of its own. Throws `unsupported_parameter` if the host
+ * has no prompts, `prompt_not_found`, and `missing_required_parameter` or `invalid_value` for the variables.
+ */
+export function resolvePrompt(request: EndpointRequest, settings: PromptSettings): MaybePromise<EndpointRequest> {
+  const { body } = request;
+  if (!isRecord(body) || body.prompt === undefined || body.prompt === null) return request;
+  const { prompts, limits } = settings;
+  if (!prompts) throw unsupported();
+  const result = promptSchema().safeParse(body.prompt);
+  if (!result.success) {
+    const issues = result.error.issues.map((issue) => ({ ...issue, path: ['prompt', ...issue.path] }));
+    throw invalid(issues, body);
+  }
+  const { id, version, variables } = result.data;
+  const found = isId(id) ? prompts({ id, version: version ?? undefined }, request.request) : undefined;
+  return andThen(found, (prompt) => {
+    if (!prompt) throw notFound(id, version ?? undefined);
+    const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
+    const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
+    return { ...request, body: { ...withPrompt(body, filled), prompt: named } };
+  });
+}
+
+function withPrompt(
+  body: JsonObject,
+  { instructions, input: messages = [], settings: given = {} }: Prompt,
+): JsonObject {
+  // How the answer reaches its client was decided before the prompt was looked up.
+  const { stream: _, background: __, prompt: ___, ...settings } = given;
+  const own = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined && value !== null));
+  const asked = typeof own.input === 'string' ? [{ role: 'user', content: own.input }] : own.input;
+  // A value that is no list is refused where the body is checked.
+  const input = asked === undefined || Array.isArray(asked) ? [...messages, ...(asked ?? [])] : asked;
+  return {
+    ...settings,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...own,
+    ...(messages.length > 0 || asked === undefined ? { input } : {}),
+  };
+}
+
+/** Fills one prompt. A value is never searched for variables itself: it is the client's text. */
+class Filling {
+  private readonly variables: Variables;
+  private room: number;
+  private readonly missing = new Set<string>();
+  private readonly used = new Set<string>();
+
+  constructor(variables: Variables, maxLength: number) {
+    this.variables = variables;
+    this.room = maxLength;
+  }
+
+  fill(prompt: Prompt): Prompt {
+    if (Object.keys(this.variables).length > MAX_VARIABLES)
+      throw variableError(
+        'array_above_max_length',
+        `Invalid 'prompt.variables': at most ${MAX_VARIABLES} are allowed.`,
+      );
+    const { instructions, input } = prompt;
+    const filled = {
+      ...prompt,
+      ...(instructions === undefined ? {} : { instructions: this.text(instructions) }),
+      ...(input === undefined ? {} : { input: input.map((message) => this.message(message)) }),
+    };
+    const unused = Object.keys(this.variables).filter((name) => !this.used.has(name));
+    if (this.missing.size > 0) {
+      throw variableError('missing_required_parameter', `Missing prompt variables: ${[...this.missing].join(', ')}.`);
+    }
+    if (unused.length > 0) {
+      throw variableError('invalid_value', `Unknown prompt variables: ${printedId(unused.join(', '))}.`);
+    }
+    return filled;
+  }
+
+  private message(message: JsonObject): JsonObject {
+    const { content } = message;
+    if (typeof content === 'string') {
+      const part = this.part(content);
+      return { ...message, content: part ? [part] : this.text(content) };
+    }
+    if (!Array.isArray(content)) return message;
+    return {
+      ...message,
+      content: content.map((part) => {
+        if (!isRecord(part) || typeof part.text !== 'string') return part;
+        return this.part(part.text) ?? { ...part, text: this.text(part.text) };
+      }),
+    };
+  }
+
+  /** The image or the file that takes the place of the text; undefined if it is not one variable that holds one. */
+  private part(text: string): JsonObject | undefined {
+    const name = /^\{\{([\w.-]{1,64})\}\}$/.exec(text.trim())?.[1];
+    const value = name === undefined ? undefined : this.valueOf(name);
+    return isRecord(value) && value.type !== 'input_text' ? value : undefined;
+  }
+
+  private text(template: string): string {
+    return template.replace(VARIABLE, (_, name: string) => {
+      const value = this.valueOf(name);
+      if (value === undefined) this.missing.add(name);
+      const text = isRecord(value) ? value.text : (value ?? '');
+      if (typeof text !== 'string') {
+        throw variableError(
+          'invalid_value',
+          `Invalid 'prompt.variables': ${quotedId(name)} stands within a text, and is none.`,
+        );
+      }
+      this.room -= text.length;
+      if (this.room < 0)
+        throw new ApiError('request_too_large', 'The request with its prompt is larger than this server takes.');
+      return text;
+    });
+  }
+
+  private valueOf(name: string): string | JsonObject | undefined {
+    if (!Object.hasOwn(this.variables, name)) return undefined;
+    this.used.add(name);
+    return this.variables[name];
+  }
+}
+
+function unsupported(): ApiError {
+  return new ApiError('unsupported_parameter', 'Prompt templates are not supported here; send the text itself.', {
+    param: 'prompt',
+  });
+}
+
+function notFound(id: string, version: string | undefined): ApiError {
+  const which = version === undefined ? '' : ` and version ${quotedId(version)}`;
+  return new ApiError('prompt_not_found', `Prompt with id ${quotedId(id)}${which} not found.`, { param: 'prompt' });
+}
+
+function variableError(
+  code: 'missing_required_parameter' | 'invalid_value' | 'array_above_max_length',
+  message: string,
+): ApiError {
+  return new ApiError(code, message, { param: 'prompt.variables' });
+}
