@@ -84,6 +84,8 @@ export type {
   ModelAttempt,
   ModelServerStatus,
   OnAttempt,
+  PassedAnswer,
+  PassedRequest,
   Upstream,
   UpstreamCall,
   WireTap,
@@ -107,6 +109,7 @@ export type {
   WebAction,
   WebResult,
 } from './protocol/items.ts';
+export type { ModelFacts } from './protocol/model-facts.ts';
 export type {
   ModelRequest,
   Moderation,
@@ -144,7 +147,6 @@ export type {
   RefusableField,
   ToolChoiceForms,
 } from './upstreams/chat-completions/providers.ts';
-export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
 export type { ModelsOption } from './upstreams/http/model-table.ts';
-export type { ModelFacts } from './protocol/model-facts.ts';
+export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

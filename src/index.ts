@@ -15,6 +15,7 @@ export { type HeartbeatMiddlewareOptions, heartbeat } from './middleware/heartbe
 export { injectTools } from './middleware/inject-tools.ts';
 export { loadHistory } from './middleware/load-history.ts';
 export type { MiddlewareOptions } from './middleware/options.ts';
+export { PASSED_PATHS, type PassThroughOptions, passThroughRouter } from './middleware/pass-through.ts';
 export { recordTurn } from './middleware/record-turn.ts';
 export { type RunToolsOptions, runTools } from './middleware/run-tools.ts';
 export { type ValidateMessagesOptions, validateMessages } from './middleware/validate-messages.ts';

@@ -173,9 +173,7 @@ class ContainerShelf implements Shelf {
   private hasRoom(scope: string): boolean {
     const { max, maxPerScope } = this.limits;
     const share = shareOf(scope);
-    return (
-      this.hasRoomAmong(this.placesOf(share), maxPerScope) && this.hasRoomAmong(this.placesOf(undefined), max)
-    );
+    return this.hasRoomAmong(this.placesOf(share), maxPerScope) && this.hasRoomAmong(this.placesOf(undefined), max);
   }
 
   /** Those of a tenant, or all. */

@@ -73,6 +73,31 @@ export interface ChatBatch {
   readonly server?: string;
 }
 
+/** A request to any path of the model server, which is passed on as it is. */
+export interface PassedRequest {
+  /** Such as `POST`. */
+  readonly method: string;
+  /** Below the server's base URL, with its query, such as `/embeddings`. */
+  readonly path: string;
+  /** What the client says of its body and of the answer: `content-type`, `accept`, `content-length`. Names are lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Bytes that may be sent again, or a stream that may not; undefined for none. */
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined;
+  /** The model that the body names; empty if none is known. */
+  readonly model: string;
+  /** The bytes of the body with another name of the model; undefined if the name cannot be changed. */
+  readonly renamed?: ((model: string) => Uint8Array) | undefined;
+}
+
+/** The answer, whose body is read as fast as it is consumed. */
+export interface PassedAnswer {
+  /** A success: everything else is thrown. */
+  readonly status: number;
+  /** Names are lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /** The state of one of the servers behind an upstream, without any text of others. */
 export interface ModelServerStatus {
   /** The name that the host gave it; of a server behind another upstream, a path such as `eu/vllm-1`. */
@@ -112,6 +137,11 @@ export interface Upstream {
    * it where no tool of the server is on offer.
    */
   messages?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /**
+   * Sends any other request of the API, with the server's key, and resolves when the answer begins. Throws `ApiError` if the server refuses.
+   * `passThroughRouter` uses it.
+   */
+  pass?(request: PassedRequest, call: UpstreamCall): Promise<PassedAnswer>;
   /** Whether `messages` has this model, of an upstream that chooses among servers. Default: it has all of them. */
   speaksMessages?(model: string): boolean;
   /**

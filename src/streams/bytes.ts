@@ -66,6 +66,52 @@ export function readBytes(body: Bytes, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => body.readBy(new WholeReader(body, maxBytes, resolve, reject)));
 }
 
+/** Bytes that wait for their reader, above which the answer is paused. */
+const MAX_WAITING = 256 * 1024;
+
+/** The pieces of a body, no faster than they are read. `onBytes` is called for each that arrives. */
+export async function* piecesOf(body: Bytes, onBytes: () => void): AsyncGenerator<Uint8Array, void> {
+  const pieces: Buffer[] = [];
+  let waiting = 0;
+  let isOver = false;
+  let failure: { readonly error: unknown } | undefined;
+  let wake = () => {};
+  body.readBy({
+    bytes(chunk) {
+      onBytes();
+      pieces.push(chunk);
+      waiting += chunk.length;
+      if (waiting > MAX_WAITING) body.pause();
+      wake();
+    },
+    ended() {
+      isOver = true;
+      wake();
+    },
+    failed(error) {
+      failure = { error };
+      isOver = true;
+      wake();
+    },
+  });
+  try {
+    for (;;) {
+      const arrived = pieces.splice(0);
+      waiting = 0;
+      for (const piece of arrived) yield piece;
+      if (pieces.length > 0) continue;
+      if (failure) throw failure.error;
+      if (isOver) return;
+      body.resume();
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  } finally {
+    if (!isOver) body.close();
+  }
+}
+
 class WholeReader implements ByteReader {
   private readonly body: Bytes;
   private readonly maxBytes: number;

@@ -41,7 +41,9 @@ describe('containers', () => {
 
   it('[G-07] gives a place that becomes free to another tenant soon, however many runs of a greedy one wait for it', async () => {
     const { run, runtime } = setUp({ max: 1 });
-    const greedy = Array.from({ length: 20 }, (_, at) => run(`g${at}`, endless, { scope: 'greedy' }).catch(() => 'lost'));
+    const greedy = Array.from({ length: 20 }, (_, at) =>
+      run(`g${at}`, endless, { scope: 'greedy' }).catch(() => 'lost'),
+    );
     await begun(runtime, 0, endless);
     const modest = run('m', 'modest', { scope: 'modest' });
     let turns = 0;

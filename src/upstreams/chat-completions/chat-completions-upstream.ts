@@ -1,6 +1,6 @@
 /** The upstream for any Chat Completions server. */
 
-import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ChatBatch, PassedAnswer, PassedRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
@@ -19,6 +19,7 @@ import { exchange, fetchJson, parseJson, type SecondRequest } from '../http/exch
 import { httpClient, type Refusal } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
+import { passOn } from '../http/pass-on.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
@@ -129,6 +130,11 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     };
   }
 
+  function pass(request: PassedRequest, call: UpstreamCall): Promise<PassedAnswer> {
+    const headers = headersFor(call);
+    return passOn(client, { request, headers, scrubError: scrub.of(headers) }, call);
+  }
+
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
@@ -179,7 +185,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   }
 
   return {
-    ...{ name: 'chat-completions', stateOwner, origin, stream, chat, countTokens, redact, close },
+    ...{ name: 'chat-completions', stateOwner, origin, stream, chat, pass, countTokens, redact, close },
     facts: (model, call) => table.facts(model, call),
     models: (call) => table.list(call),
   };

@@ -1,5 +1,6 @@
 /** Requests to a model server: one keep-alive pool, and retries before the first byte. */
 
+import type { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
 import { codeNameOf } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
@@ -32,14 +33,15 @@ interface HttpOptions extends AdviceSettings {
   readonly connectTimeoutMs: number;
 }
 
-/** One request; `body` is JSON text. */
+/** One request. */
 interface HttpRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: string;
   readonly path: string;
   /** Whether the path stands beside that of the API's version, as `/tokenize` does beside `/v1`. */
   readonly isBeside?: boolean | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  /** Text or bytes; a stream is sent once. */
+  readonly body?: string | Uint8Array | Readable | undefined;
   readonly stop: Stop;
   /** The most attempts after the first. Default: as the client is set. */
   readonly retries?: number | undefined;
@@ -78,8 +80,13 @@ export function httpClient(options: HttpOptions): HttpClient {
   function attempt(request: HttpRequest): Promise<Answered> {
     const { method, headers, body = null, stop } = request;
     const place = request.isBeside ? prefix.replace(/\/v\d+$/, '') : prefix;
-    const path = `${place}${request.path}${baseURL.search}`;
-    return ask({ method, path, headers: { ...headers }, body }, stop);
+    const path = `${place}${request.path}`;
+    const target =
+      baseURL.search === '' || !path.includes('?', place.length)
+        ? `${path}${baseURL.search}`
+        : `${path}&${baseURL.search.slice(1)}`;
+    // The cast: undici takes any method.
+    return ask({ method: method as Dispatcher.HttpMethod, path: target, headers: { ...headers }, body }, stop);
   }
 
   return {

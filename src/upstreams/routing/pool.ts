@@ -3,6 +3,8 @@
 import {
   type ChatBatch,
   type ModelServerStatus,
+  type PassedAnswer,
+  type PassedRequest,
   speaksMessages,
   type Upstream,
   type UpstreamCall,
@@ -14,6 +16,7 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { type AnsweredCalls, type AttemptSettings, Attempts, type FailoverRule } from './attempts.ts';
 import { type Choose, stickyKeyOf, stickyKeyOfBody } from './choose.ts';
+import { routedPass } from './routed-pass.ts';
 import { CHAT, EVENTS, RoutedStream } from './routed-stream.ts';
 import type { Server } from './server.ts';
 import { forOwner, ROUTED_STATE } from './state-tags.ts';
@@ -59,6 +62,9 @@ export function poolUpstream(
           speaksMessages: (model) => pool.speaksMessages(model),
         }
       : {}),
+    ...(settings.servers().some(({ upstream }) => upstream.pass)
+      ? { pass: (request, call) => pool.pass(request, call) }
+      : {}),
     countTokens: (request, call) => pool.countTokens(request, call),
     facts: (model, call) => pool.facts(model, call),
     redact: (error, call) => pool.redact(error, call),
@@ -94,12 +100,20 @@ class Pool {
   /** Bodies and answers of an API that are passed on as they are. */
   passOn(api: PassedApi, body: JsonObject, call: UpstreamCall) {
     const { failsOver } = this.settings;
-    const needs = { stickyKey: () => stickyKeyOfBody(body), isChat: api === 'chat' };
+    const needs = { stickyKey: () => stickyKeyOfBody(body), ...(api === 'chat' ? { needs: hasChat } : {}) };
     return new RoutedStream<ChatBatch>({
       ...{ call, failsOver, reading: CHAT },
       attempts: () => this.attempts(String(body.model), call, needs),
       open: ({ lease, call: own, model }) => passing(api, lease.server.upstream)({ ...body, model }, own),
     });
+  }
+
+  /** Any other request of the API. */
+  async pass(request: PassedRequest, call: UpstreamCall): Promise<PassedAnswer> {
+    const { failsOver } = this.settings;
+    const { path, model } = request;
+    const needs = { stickyKey: () => `${model} ${path}`, needs: hasPass };
+    return routedPass(request, this.attempts(model, call, needs), failsOver, call);
   }
 
   /**
@@ -158,11 +172,11 @@ class Pool {
   private attempts(
     asked: string,
     call: UpstreamCall,
-    { stickyKey, isChat = false }: Pick<AttemptSettings, 'stickyKey'> & { readonly isChat?: boolean },
+    { stickyKey, needs }: Pick<AttemptSettings, 'stickyKey'> & { readonly needs?: (server: Server) => boolean },
   ): Attempts {
     const { choose, attempts: most, firstByteTimeoutMs, sharesState, select } = this.settings;
     const { servers: all, model } = select(asked);
-    const servers = isChat ? all.filter(hasChat) : all;
+    const servers = needs ? all.filter(needs) : all;
     if (servers.length === 0 && all.length > 0) throw noChat(asked);
     const ownerOf = (server: Server) => (sharesState ? undefined : tagOf(server.ownerFor(model)));
     const settings = { model, servers, choose, stickyKey, most, firstByteTimeoutMs, ownerOf };
@@ -183,6 +197,10 @@ function tagOf(owner: string): string | undefined {
 
 function hasChat({ upstream }: Server): boolean {
   return upstream.chat !== undefined;
+}
+
+function hasPass({ upstream }: Server): boolean {
+  return upstream.pass !== undefined;
 }
 
 type PassedApi = 'chat' | 'messages';

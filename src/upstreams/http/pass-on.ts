@@ -1,0 +1,58 @@
+/** Any request to a model server, passed on as it is: its answer is read as fast as the client reads it. */
+import { Readable } from 'node:stream';
+import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { piecesOf } from '../../streams/bytes.ts';
+import type { HttpClient } from './http.ts';
+import { watchdog } from './watchdog.ts';
+
+/** What is passed on, and with which of the host's headers. */
+interface PassedOn {
+  readonly request: PassedRequest;
+  /** The server's key and the host's headers, which stand above the client's. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Removes the server's secrets from an error. */
+  readonly scrubError: (error: unknown) => unknown;
+}
+
+/** Resolves when the answer begins. Throws `ApiError` if the server refuses, and the abort reason of the call. */
+export async function passOn(
+  client: HttpClient,
+  { request, headers, scrubError }: PassedOn,
+  call: UpstreamCall,
+): Promise<PassedAnswer> {
+  const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
+  const watch = watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
+  const { method, path, body } = request;
+  const isHeld = body === undefined || body instanceof Uint8Array;
+  const sent = isHeld ? body : Readable.from(body, { objectMode: false });
+  const shown = (error: unknown) => scrubError(watch.call.aborted ? watch.call.reason : broken(error));
+  // A stream has been read when it fails: it cannot be sent again.
+  const retries = isHeld ? call.retries : 0;
+  try {
+    const answer = await client.send({
+      ...{ method, path, body: sent, stop: watch.call, retries, onAttempt: call.onAttempt },
+      headers: { ...headers, ...request.headers },
+    });
+    async function* pieces(): AsyncGenerator<Uint8Array, void> {
+      try {
+        yield* piecesOf(answer.body, () => watch.reset());
+        watch.finish();
+      } catch (error) {
+        throw shown(error);
+      } finally {
+        watch.stop();
+      }
+    }
+    return { status: answer.status, headers: answer.headers, body: pieces() };
+  } catch (error) {
+    const failure = shown(error);
+    watch.stop();
+    throw failure;
+  }
+}
+
+function broken(error: unknown): unknown {
+  if (error instanceof ApiError) return error;
+  return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
+}

@@ -1,0 +1,63 @@
+/** A request that is passed on to the first of several servers that answers it. */
+import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { Attempt, Attempts, FailoverRule } from './attempts.ts';
+
+/** Throws `ApiError` as the servers do, and `invalid_value` for a stream whose model has another name at its server. */
+export async function routedPass(
+  request: PassedRequest,
+  attempts: Attempts,
+  failsOver: FailoverRule,
+  { signal }: UpstreamCall,
+): Promise<PassedAnswer> {
+  const isHeld = request.body === undefined || request.body instanceof Uint8Array;
+  for (let failure: unknown; ; ) {
+    signal.throwIfAborted();
+    const attempt = await attempts.next(failure);
+    if (!attempt) throw failure ?? attempts.unavailable();
+    const { lease } = attempt;
+    try {
+      const answer = await passed(request, attempt);
+      lease.answered();
+      return { ...answer, body: leased(answer.body, attempt, failsOver) };
+    } catch (error) {
+      const isFault = failsOver(error);
+      lease.end(signal.aborted ? 'left' : isFault ? 'failed' : 'done', error);
+      // A stream has been read by the first server.
+      if (!isFault || !isHeld || signal.aborted) throw error;
+      failure = error;
+    }
+  }
+}
+
+async function passed(request: PassedRequest, { lease, call, model }: Attempt): Promise<PassedAnswer> {
+  const { upstream } = lease.server;
+  // Servers without it are not asked.
+  if (!upstream.pass) throw new ApiError('not_found', 'The model server does not serve this path.');
+  if (model === request.model || request.model === '') return upstream.pass(request, call);
+  if (!request.renamed) {
+    const message = 'The model has another name at its server, which cannot be written into this body.';
+    throw new ApiError('invalid_value', message, { param: 'model' });
+  }
+  const { 'content-length': _, ...headers } = request.headers;
+  return upstream.pass({ ...request, headers, body: request.renamed(model), model }, call);
+}
+
+async function* leased(
+  body: AsyncIterable<Uint8Array>,
+  { lease }: Attempt,
+  failsOver: FailoverRule,
+): AsyncGenerator<Uint8Array, void> {
+  let outcome: 'left' | 'done' | 'failed' = 'left';
+  let failure: unknown;
+  try {
+    yield* body;
+    outcome = 'done';
+  } catch (error) {
+    failure = error;
+    outcome = failsOver(error) ? 'failed' : 'left';
+    throw error;
+  } finally {
+    lease.end(outcome, failure);
+  }
+}
