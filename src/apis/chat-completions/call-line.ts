@@ -3,7 +3,7 @@ import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { type ObjectEnd, objectEnd } from '../../protocol/json/object-end.ts';
 
 /** More of a call. */
-export interface LinePiece {
+interface LinePiece {
   /** The decoder's number for the call. */
   readonly call: number;
   /** Its arguments, or a part of them. */
