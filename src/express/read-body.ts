@@ -15,7 +15,7 @@ export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestH
     if (isUnparsed(body)) return parsed(req, limits, next);
     if (isRead(req)) return next();
     arrivedJson(req, limits, scope)
-      .then((value) => {
+      .then(({ value }) => {
         req.body = value;
       })
       .then(next, next);

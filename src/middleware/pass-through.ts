@@ -1,7 +1,7 @@
 /** Passes what this package does not serve itself on to the model server, with the host's key. */
 import type { ServerResponse } from 'node:http';
 import { discardRest } from '../node/discard-rest.ts';
-import { replaceBody } from '../node/node-body.ts';
+import { arrivedJson, replaceBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { passedHeaders } from '../ports/endpoints/endpoint.ts';
@@ -12,7 +12,7 @@ import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { PassedAnswer, PassedRequest, Upstream } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { bodyErrors, isJsonType, isUnparsed, parseBody } from '../server/json-body.ts';
+import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../server/json-body.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 import { type HostMiddleware, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { guard } from './guard.ts';
@@ -149,12 +149,6 @@ function inTurn(
   first(req, res, (error) => (error === undefined ? inTurn(rest, req, res, done) : done(error)));
 }
 
-/** A JSON body as it came, and as it was parsed for those who look into it. */
-interface HeldBody {
-  readonly bytes: Uint8Array;
-  readonly value: unknown;
-}
-
 /**
  * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Throws `ApiError`.
  */
@@ -162,7 +156,7 @@ async function heldBody(
   req: NodeRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
-): Promise<HeldBody | undefined> {
+): Promise<WholeJson | undefined> {
   if (settings.scope) {
     const { scope } = endpointRequestOfNode(req, res, settings.scope);
     keepContext(res, { ...contextOf(res), scope });
@@ -175,23 +169,13 @@ async function heldBody(
   const isCoded = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
   if (!isJsonType(headers['content-type'], headers.origin) || headers['content-type'] === undefined || isCoded)
     return undefined;
-  const { limits } = settings;
-  if (Number(headers['content-length']) > limits.bodyBytes) throw bodyErrors.tooLarge();
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of req.iterator({ destroyOnReturn: false })) {
-    length += piece.length;
-    if (length > limits.bodyBytes) throw bodyErrors.tooLarge();
-    pieces.push(piece);
-  }
-  const bytes = Buffer.concat(pieces);
-  const value = parseBody(bytes, limits);
-  replaceBody(req, value);
-  return { bytes, value };
+  const whole = await arrivedJson(req, settings.limits, settings.scope);
+  replaceBody(req, whole.value);
+  return whole;
 }
 
 interface Passing {
-  readonly held: HeldBody | undefined;
+  readonly held: WholeJson | undefined;
   readonly target: string;
   readonly upstream: Upstream;
   readonly settings: MiddlewareSettings;
@@ -225,7 +209,7 @@ async function passed(
 async function requestFor(
   req: NodeRequest,
   { body }: EndpointRequest,
-  held: HeldBody | undefined,
+  held: WholeJson | undefined,
   path: string,
 ): Promise<PassedRequest> {
   const method = req.method ?? 'GET';

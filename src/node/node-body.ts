@@ -1,6 +1,14 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
-import { ArrivingBody, type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
+import {
+  ArrivingBody,
+  type BodyLimits,
+  bodyErrors,
+  isJsonType,
+  isUtf8Type,
+  parseBody,
+  type WholeJson,
+} from '../server/json-body.ts';
 import { type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
 import { keepBodySize } from './unread-answer.ts';
 
@@ -61,7 +69,7 @@ async function readBody(
   limits: BodyLimits,
   scope: ScopeOf<NodeRequest> | undefined,
 ): Promise<unknown> {
-  const body = await arrivedJson(req, limits, scope);
+  const { value: body } = await arrivedJson(req, limits, scope);
   replaceBody(req, body);
   // The body is decoded now. Proxies that write the body again need its type.
   delete req.headers['content-encoding'];
@@ -69,19 +77,19 @@ async function readBody(
   return body;
 }
 
-/** The parsed body of an unread request, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */
+/** The body of an unread request, which is JSON by its type; the value of an empty one is `{}`. Throws `ApiError`. */
 export async function arrivedJson(
   req: NodeRequest,
   limits: BodyLimits,
   scope: ScopeOf<never> | undefined,
-): Promise<unknown> {
+): Promise<WholeJson> {
   const { headers } = req;
   const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
   const tenant = shareOfNode(req, scope);
   const body = new ArrivingBody({ get }, limits, tenant);
   try {
     await addAll(req, body);
-    return await body.parsed();
+    return await body.whole();
   } finally {
     keepBodySize(req, { tenant, bytes: body.size, most: body.most });
     body.close();

@@ -37,7 +37,7 @@ export async function readJson(
   const body = new ArrivingBody(headers, limits, tenant);
   try {
     await addAll(bytes, body);
-    return await body.parsed();
+    return (await body.whole()).value;
   } finally {
     body.close();
   }
@@ -73,6 +73,13 @@ const INFLATES: ReadonlyMap<string, MakeInflate | undefined> = new Map<string, M
 
 /** Short pieces are copied into blocks of this length: each would be an object, and keep alive what it was cut from. */
 const BLOCK_BYTES = 64 * 1024;
+
+/** A body that has been read. */
+export interface WholeJson {
+  readonly bytes: Uint8Array;
+  /** What they say; `{}` for none. */
+  readonly value: unknown;
+}
 
 /** A body while it arrives, which takes its share of the room for bodies from its announcement on. */
 export class ArrivingBody {
@@ -125,12 +132,13 @@ export class ArrivingBody {
     }
   }
 
-  /** The JSON, once everything has arrived. Throws `ApiError`. */
-  async parsed(): Promise<unknown> {
+  /** The inflated bytes, once everything has arrived, and their JSON. Throws `ApiError`. */
+  async whole(): Promise<WholeJson> {
     this.endBlock();
-    const bytes = this.pieces.length === 1 ? (this.pieces[0] as Uint8Array) : Buffer.concat(this.pieces);
+    const arrived = this.pieces.length === 1 ? (this.pieces[0] as Uint8Array) : Buffer.concat(this.pieces);
     this.pieces = [];
-    return parseBody(this.makeInflate ? await this.inflated(bytes, this.makeInflate()) : bytes, this.limits);
+    const bytes = this.makeInflate ? await this.inflated(arrived, this.makeInflate()) : arrived;
+    return { bytes, value: parseBody(bytes, this.limits) };
   }
 
   /** Gives its room back. May be called twice. */
