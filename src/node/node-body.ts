@@ -85,7 +85,7 @@ export async function arrivedJson(
 ): Promise<WholeJson> {
   const { headers } = req;
   const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
-  const tenant = shareOfNode(req, scope);
+  const tenant = () => shareOfNode(req, scope);
   const body = new ArrivingBody({ get }, limits, tenant);
   try {
     await addAll(req, body);

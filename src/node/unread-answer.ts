@@ -15,6 +15,6 @@ export function keepBodySize(req: NodeRequest, size: BodySize): void {
 export function unreadAnswer(res: ServerResponse): UnreadAnswer {
   const { req } = res;
   const bytes = Number(req.headers['content-length']) || 0;
-  const size = sizes.get(req) ?? { tenant: shareOfNode(req), bytes, most: DEFAULT_LIMITS.bodiesBytes };
+  const size = sizes.get(req) ?? { tenant: () => shareOfNode(req), bytes, most: DEFAULT_LIMITS.bodiesBytes };
   return new UnreadAnswer(size, () => res.destroy());
 }

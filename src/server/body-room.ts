@@ -5,8 +5,8 @@ import { ApiError } from '../protocol/errors.ts';
 /** One for the process, as its memory is. */
 const bodies = new SharedBytes();
 
-/** The room for one body of the tenant; empty until it grows. */
-export function roomForBody(tenant: string): ByteShare {
+/** The room for one body, empty until it grows; `tenant` is called where there is little room. */
+export function roomForBody(tenant: () => string): ByteShare {
   return bodies.share(tenant);
 }
 
@@ -18,7 +18,7 @@ export function tooManyBodies(): ApiError {
 
 /** What a request took of the room while it was read. */
 export interface BodySize {
-  readonly tenant: string;
+  readonly tenant: () => string;
   readonly bytes: number;
   /** What all bodies may take together. */
   readonly most: number;
@@ -29,14 +29,17 @@ const CONNECTION_BYTES = 64 * 1024;
 
 /** An answer whose client does not read now: it is held as long as nobody else needs the room. */
 export class UnreadAnswer {
-  readonly scope: string;
   private readonly size: BodySize;
   private readonly cutOff: () => void;
 
   constructor(size: BodySize, cutOff: () => void) {
-    this.scope = size.tenant;
     this.size = size;
     this.cutOff = cutOff;
+  }
+
+  /** The tenant. */
+  get scope(): string {
+    return this.size.tenant();
   }
 
   /** So much of the answer waits for the client. */

@@ -27,12 +27,12 @@ export function isJsonType(type: string | null | undefined, origin: string | nul
 /** The limits of a body before it is parsed. */
 export type BodyLimits = Pick<Limits, 'bodyBytes' | 'bodyValues'> & Partial<Pick<Limits, 'bodiesBytes'>>;
 
-/** The parsed body, which is JSON by its type; an empty one is `{}`. `tenant` is whose share it takes. Throws `ApiError`. */
+/** The parsed body, which is JSON by its type; an empty one is `{}`. `tenant` is whose share it takes, asked for where there is little room. Throws `ApiError`. */
 export async function readJson(
   bytes: AsyncIterable<Uint8Array>,
   headers: Pick<Headers, 'get'>,
   limits: BodyLimits,
-  tenant: string,
+  tenant: () => string,
 ): Promise<unknown> {
   const body = new ArrivingBody(headers, limits, tenant);
   try {
@@ -94,7 +94,7 @@ export class ArrivingBody {
   private length = 0;
 
   /** Throws `ApiError` for a body that may not arrive, before anything of it is read. */
-  constructor(headers: Pick<Headers, 'get'>, limits: BodyLimits, tenant: string) {
+  constructor(headers: Pick<Headers, 'get'>, limits: BodyLimits, tenant: () => string) {
     const encoding = headers.get('content-encoding') ?? 'identity';
     if (!INFLATES.has(encoding.toLowerCase()))
       throw new ApiError('unsupported_media_type', `unsupported content encoding "${encoding}"`);

@@ -116,7 +116,10 @@ async function readRest(request: ApiRequest, { headers, scope }: EndpointRequest
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   if (isUnparsed(body)) return { params, body: parseRead(body, limits) };
-  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits, shareOf(scope)) : body };
+  return {
+    params,
+    body: body === undefined && bytes ? await readJson(bytes, headers, limits, () => shareOf(scope)) : body,
+  };
 }
 
 function decodedAll(raw: RawParams): RawParams {

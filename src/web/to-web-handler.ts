@@ -82,7 +82,7 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
 
 /** What the request takes of the room for bodies while its client does not read. */
 function sizeOf({ headers }: Request, scope: string | undefined, most: number): BodySize {
-  return { tenant: tenantIn(headers, scope), bytes: Number(headers.get('content-length')) || 0, most };
+  return { tenant: () => tenantIn(headers, scope), bytes: Number(headers.get('content-length')) || 0, most };
 }
 
 /** Requests that are refused for their credentials share one. */

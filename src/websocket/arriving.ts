@@ -5,7 +5,7 @@ import { roomForBody } from '../server/body-room.ts';
 
 /** Whose room it is, and what all bodies may take together. */
 interface ArrivalLimits {
-  readonly tenant: string;
+  readonly tenant: () => string;
   readonly most: number;
 }
 

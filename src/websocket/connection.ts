@@ -88,7 +88,7 @@ class ServedConnection implements Connection {
     const { onStoreError } = core;
     const memory = connectionMemory(core.store, { ...MEMORY, onStoreError, room, scope: caller.scope });
     const steering = new Steering(core.limits.bodyBytes);
-    const tenant = shareOf(caller.scope);
+    const tenant = () => shareOf(caller.scope);
     const most = core.limits.bodiesBytes;
     const unread = new UnreadAnswer({ tenant, bytes: 0, most }, () => this.terminate());
     const here = {
@@ -151,7 +151,7 @@ class ServedConnection implements Connection {
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
-    const room = roomForBody(shareOf(this.client.scope));
+    const room = roomForBody(() => shareOf(this.client.scope));
     const job: Job = { lane, bytes, run: () => this.run(message, bytes, room) };
     this.waiting.add(room);
     const hasRoom = room.growTo(bytes, this.client.core.limits.bodiesBytes);

@@ -272,7 +272,7 @@ describe('a body while it arrives', () => {
   const json = Buffer.from(JSON.stringify('x'.repeat(400_000)));
 
   it('[G-14] takes its share as it grows, where it is not announced', () => {
-    const body = () => new ArrivingBody(headers({}), bounds, 'greedy');
+    const body = () => new ArrivingBody(headers({}), bounds, () => 'greedy');
     const [one, two, three] = [body(), body(), body()];
     one.add(json);
     expect(() => two.add(json)).toThrow(expect.objectContaining({ code: 'too_many_bodies' }));
@@ -283,7 +283,7 @@ describe('a body while it arrives', () => {
 
   it('[G-14] takes its share as it inflates', async () => {
     const small = gzipSync(json);
-    const gzip = () => new ArrivingBody(headers({ 'content-encoding': 'gzip' }), bounds, 'greedy');
+    const gzip = () => new ArrivingBody(headers({ 'content-encoding': 'gzip' }), bounds, () => 'greedy');
     const [one, two] = [gzip(), gzip()];
     one.add(small);
     two.add(small);
@@ -295,7 +295,7 @@ describe('a body while it arrives', () => {
   it('[G-14] is whole in whatever pieces it comes, and keeps no object for each', async () => {
     const bytes = Buffer.from(JSON.stringify('Grüße, '.repeat(20_000)));
     for (const length of [1, 7, 1000, 64 * 1024, 65 * 1024, bytes.length]) {
-      const body = new ArrivingBody(headers({}), bounds, 'a');
+      const body = new ArrivingBody(headers({}), bounds, () => 'a');
       for (let at = 0; at < bytes.length; at += length) body.add(bytes.subarray(at, at + length));
       expect(body.pieceCount).toBeLessThan(10);
       expect((await body.whole()).value).toBe('Grüße, '.repeat(20_000));
@@ -304,7 +304,8 @@ describe('a body while it arrives', () => {
   });
 
   it('[G-14] that is longer than all together may be is too large', () => {
-    const long = () => new ArrivingBody(headers({ 'content-length': '3000' }), { ...bounds, bodiesBytes: 2000 }, 'a');
+    const long = () =>
+      new ArrivingBody(headers({ 'content-length': '3000' }), { ...bounds, bodiesBytes: 2000 }, () => 'a');
     expect(long).toThrow(expect.objectContaining({ code: 'request_too_large' }));
   });
 });

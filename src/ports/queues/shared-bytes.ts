@@ -3,12 +3,14 @@ import { Room, type RoomMember } from './room.ts';
 
 /** What is held: bytes that somebody still needs, and bytes that are let go where those need room. */
 export class SharedBytes {
+  /** Of the shares whose tenant had to be known. */
   private readonly tenants = new Map<string, number>();
+  private readonly others = new Set<ByteShare>();
   private readonly spare = new Room(Number.POSITIVE_INFINITY);
   private bytes = 0;
 
-  /** A part of the memory for one piece of work of the tenant; empty until it grows. */
-  share(tenant: string): ByteShare {
+  /** A part of the memory for one piece of work, empty until it grows. `tenant` is called where there is little room, at most once. */
+  share(tenant: () => string): ByteShare {
     return new ByteShare(this, tenant);
   }
 
@@ -16,20 +18,21 @@ export class SharedBytes {
    * Counts further bytes of a share; false if they do not fit. Beside its other work a tenant may have as much as it
    * leaves free, so that a newcomer finds room; for one alone there is the whole.
    */
-  grow(tenant: string, share: number, bytes: number, most: number): boolean {
-    const held = this.tenants.get(tenant) ?? 0;
-    if (this.bytes + bytes + held - share > most) return false;
-    this.bytes += bytes;
-    this.tenants.set(tenant, held + bytes);
+  grow(share: ByteShare, more: number, most: number): boolean {
+    const after = this.bytes + more;
+    const isCrowded = after + this.bytes - share.size > most;
+    if (isCrowded && after + this.heldBy(share.tenant) - share.size > most) return false;
+    this.bytes = after;
+    if (share.isCounted) this.count(share.tenant, more);
+    else this.others.add(share);
     this.spare.makeRoom(most - this.bytes);
     return true;
   }
 
-  free(tenant: string, bytes: number): void {
-    this.bytes -= bytes;
-    const held = (this.tenants.get(tenant) ?? 0) - bytes;
-    if (held > 0) this.tenants.set(tenant, held);
-    else this.tenants.delete(tenant);
+  free(share: ByteShare): void {
+    this.bytes -= share.size;
+    if (share.isCounted) this.count(share.tenant, -share.size);
+    else this.others.delete(share);
   }
 
   /** Counts bytes that may be let go; 0 for no longer any. */
@@ -37,35 +40,59 @@ export class SharedBytes {
     this.spare.hold(member, bytes);
     this.spare.makeRoom(most - this.bytes);
   }
+
+  private heldBy(tenant: string): number {
+    for (const share of this.others) {
+      share.isCounted = true;
+      this.count(share.tenant, share.size);
+    }
+    this.others.clear();
+    return this.tenants.get(tenant) ?? 0;
+  }
+
+  private count(tenant: string, more: number): void {
+    const held = (this.tenants.get(tenant) ?? 0) + more;
+    if (held > 0) this.tenants.set(tenant, held);
+    else this.tenants.delete(tenant);
+  }
 }
 
 /** What one piece of work holds. */
 export class ByteShare {
+  /** Whether it is among the bytes of its tenant. */
+  isCounted = false;
   private readonly all: SharedBytes;
-  private readonly tenant: string;
+  private readonly tenantOf: () => string;
+  private known: string | undefined = undefined;
   private bytes = 0;
 
-  constructor(all: SharedBytes, tenant: string) {
+  constructor(all: SharedBytes, tenant: () => string) {
     this.all = all;
-    this.tenant = tenant;
+    this.tenantOf = tenant;
   }
 
   get size(): number {
     return this.bytes;
   }
 
+  get tenant(): string {
+    this.known ??= this.tenantOf();
+    return this.known;
+  }
+
   /** Makes it at least so many bytes; false if they do not fit into `most`, beside all others. */
   growTo(bytes: number, most: number): boolean {
     const more = bytes - this.bytes;
     if (more <= 0) return true;
-    if (!this.all.grow(this.tenant, this.bytes, more, most)) return false;
+    if (!this.all.grow(this, more, most)) return false;
     this.bytes = bytes;
     return true;
   }
 
   /** Gives everything back. May be called twice. */
   end(): void {
-    if (this.bytes > 0) this.all.free(this.tenant, this.bytes);
+    if (this.bytes > 0) this.all.free(this);
     this.bytes = 0;
+    this.isCounted = false;
   }
 }
