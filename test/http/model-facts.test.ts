@@ -324,7 +324,7 @@ describe('what follows', () => {
     const api = await apiOver(VLLM);
     await api.get('/v1/models');
     const management = [{ type: 'compaction', compact_threshold: 100_000 }];
-    const answer = await api.post({ model: 'm', input: LONG.slice(-17), context_management: management });
+    const answer = await api.post({ model: 'm', input: LONG.slice(-21), context_management: management });
     await api.close();
     // The cast: a response has items.
     expect((answer.output as Json[]).map(({ type }) => type)).toContain('compaction');

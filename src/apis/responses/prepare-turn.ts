@@ -3,6 +3,7 @@
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { reportApproval } from '../../approvals/report-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
+import { weightOf } from '../../compaction/truncate.ts';
 import { truncatingUpstream, weightThatFits } from '../../compaction/truncating-upstream.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { withdrawTurn } from '../../history/conversation.ts';
@@ -252,6 +253,9 @@ function shortening(
   return truncatingUpstream(upstream, (item) => item === summary, weight);
 }
 
+/** Characters that every model reads: a shorter conversation is sent without asking how long it may be. */
+const ANY_CONTEXT = 8192;
+
 /** The tokens of the model's context, where the request asks for something that depends on them, and they are known. */
 function contextOf(
   { body, request }: PreparedRequest,
@@ -259,6 +263,7 @@ function contextOf(
   { upstream }: ResponsesApiSettings,
 ): number | undefined {
   if (body.truncation !== 'auto' && !body.context_management?.length) return undefined;
+  if (weightOf(request) < ANY_CONTEXT) return undefined;
   return upstream.facts?.(request.model, call).contextLength;
 }
 

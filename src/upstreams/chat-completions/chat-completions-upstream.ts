@@ -7,7 +7,6 @@ import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
-import type { ModelFacts } from '../../protocol/model-facts.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -93,7 +92,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { model } = request;
     const reasoningField = seen.get(model) ?? settings.reasoningField;
-    const usual = withModelFacts({ ...settings, reasoningField }, factsFor(request, call), options);
+    const usual = withModelFacts({ ...settings, reasoningField }, table.now(model), options);
     const known = withLesson(usual, learned.get(model) ?? {});
     if (request.tools.some(({ outputSchema }) => outputSchema)) noteOnce(call, NO_OUTPUT_SCHEMA);
     const body = toChatBody(request, known, reportsTo(call));
@@ -151,11 +150,6 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     isOneForAll: (entries) => asked.isOneForAll(entries),
   });
 
-  /** A server is asked only where its answer may matter to this request. */
-  function factsFor({ model, maxOutputTokens = 0 }: ModelRequest, call: UpstreamCall): ModelFacts {
-    return maxOutputTokens > MIN_ASKED_TOKENS ? table.facts(model, call) : table.now(model);
-  }
-
   const counts = new TokenCounts(client, settings.serverKind, listed);
   async function countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
     const headers = headersFor(call);
@@ -190,9 +184,6 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     models: (call) => table.list(call),
   };
 }
-
-/** Nearly every model writes as many; the limits of others are learnt from their refusals. */
-const MIN_ASKED_TOKENS = 4096;
 
 /** The names of tools as they were sent last. */
 interface SentNames {
