@@ -9,7 +9,7 @@ import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
 import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { jsonIn } from '../protocol/json/json-text.ts';
+import { markedIn } from '../protocol/json/whole-numbers.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
@@ -121,8 +121,8 @@ function approvedCall(
 function sameAs({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
   let meant: { readonly value: unknown } | undefined;
   const isMeant = (given: unknown): boolean => {
-    const value = jsonIn(String(given));
-    meant ??= { value: jsonIn(text) };
+    const value = markedIn(String(given));
+    meant ??= { value: markedIn(text) };
     return isRecord(value) && isDeepStrictEqual(value, meant.value);
   };
   return (item) =>

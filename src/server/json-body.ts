@@ -3,6 +3,7 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Limits } from '../ports/limits.ts';
 import type { ByteShare } from '../ports/queues/shared-bytes.ts';
+import { rememberInputs } from '../protocol/anthropic/tool-inputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
 import { roomForBody, tooManyBodies } from './body-room.ts';
@@ -215,7 +216,10 @@ export function parseBody(bytes: Uint8Array, limits: BodyLimits): unknown {
   if (bytes.byteLength === 0) return {};
   refuseManyValues(bytes, limits);
   try {
-    return JSON.parse(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    const body: unknown = JSON.parse(text);
+    rememberInputs(body, text);
+    return body;
   } catch (cause) {
     throw bodyErrors.malformed(cause);
   }

@@ -5,7 +5,7 @@ import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../ports/
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
-import { objectIn } from '../protocol/json/json-text.ts';
+import { exactObjectIn } from '../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { IMAGE_GENERATION, imageResult } from '../protocol/tool-calls/image-generation-call.ts';
 import {
@@ -40,7 +40,7 @@ export async function runCall(
   context: CallContext,
 ): Promise<ToolCallResult> {
   if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
-  const args = objectIn(text);
+  const args = exactObjectIn(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
   const wrong = findWrong(args, text, entry);
   if (wrong) return badInput(wrong);

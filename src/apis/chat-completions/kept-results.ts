@@ -6,6 +6,7 @@ import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
+import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { ChatCall } from './completion/completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
@@ -133,11 +134,8 @@ function isSame(kept: readonly JsonObject[], clients: readonly JsonObject[]): bo
 
 /** Without the blanks in the arguments, which clients may reformat. */
 function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): JsonObject {
-  try {
-    return { id, name, arguments: JSON.parse(String(text)) };
-  } catch {
-    return { id, name, arguments: text };
-  }
+  const value = markedIn(String(text));
+  return { id, name, arguments: value === undefined ? text : value };
 }
 
 function restored(

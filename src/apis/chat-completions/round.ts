@@ -2,7 +2,7 @@
 import { bytesOfItem } from '../../ports/limits.ts';
 import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
-import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
+import { customOf, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
@@ -104,6 +104,7 @@ function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
 
 function parse(data: string): JsonObject {
   const chunk = objectIn(data);
+  if (chunk) rememberArguments(chunk, data);
   if (chunk) return chunk;
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }

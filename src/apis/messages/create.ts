@@ -7,9 +7,11 @@ import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
 import { speaksMessages } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { seedOf } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
@@ -75,7 +77,7 @@ async function answer(
   const beatsLater = !facts.showsThoughts;
   const silence = { openAfterMs, intervalMs: beatsLater ? undefined : intervalMs };
   const batches = runTurn({ ...turn, takeRequest, silence });
-  if (!info.stream) return jsonReply(wholeMessage(await lastEvent(batches), facts));
+  if (!info.stream) return messageReply(wholeMessage(await lastEvent(batches), facts));
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.
     return anthropicError(errorOf(error), request.requestId) as { readonly type: string };
@@ -83,6 +85,12 @@ async function answer(
   const events = withFirst(await batches.next(), batches);
   const frames = mapped(events, { map: (batch) => encoder.frames(batch) || undefined });
   return streamReply(beatsLater ? withPings(frames, intervalMs) : frames);
+}
+
+/** Numbers in the inputs of tools keep all their digits. */
+function messageReply(message: JsonObject): Reply {
+  const { status, headers } = jsonReply(message);
+  return { status, headers, body: textWithInputs(message) };
 }
 
 /** A ping for every idle interval, in milliseconds; undefined for none. */

@@ -2,6 +2,7 @@
 
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
+import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import { citation, emptyMessage, hiddenBlock, type MessageFacts, messageEnd, messageUsage } from './message.ts';
@@ -157,7 +158,7 @@ export class MessagesEncoder {
   private whole(block: Block): void {
     const isUse = block.type === 'server_tool_use' || block.type === 'mcp_tool_use';
     this.start(isUse ? { ...block, input: {} } : block);
-    if (isUse) this.delta({ type: 'input_json_delta', partial_json: JSON.stringify(block.input) });
+    if (isUse) this.delta({ type: 'input_json_delta', partial_json: exactText(block.input) });
     this.stop();
   }
 

@@ -1,5 +1,6 @@
 /** Reads the messages of a request as items. */
 
+import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { idOfWord } from '../../protocol/tool-calls/names/call-ids.ts';
@@ -127,7 +128,7 @@ class AssistantReader {
           ...(id === undefined ? {} : { id }),
           call_id: idOfWord(block.id),
           name: block.name,
-          arguments: JSON.stringify(block.input),
+          arguments: exactText(block.input),
         });
       case 'server_tool_use':
       case 'mcp_tool_use':

@@ -2,7 +2,7 @@
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
+import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
@@ -124,7 +124,9 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
     case 'reasoning':
       return thinkingBlocks(item, facts);
     case 'function_call':
-      return [{ type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: objectIn(item.arguments) ?? {} }];
+      return [
+        { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: exactObjectIn(item.arguments) ?? {} },
+      ];
     default:
       return serverBlocks(item);
   }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { answerStreams } from './answer-streams.ts';
 import { HttpStatusError } from './client/faults.ts';
 import type { Fetch, McpSdk, Transport } from './client/mcp-client.ts';
+import { exactPipes, withExactNumbers } from './exact-messages.ts';
 import { type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
@@ -72,6 +73,7 @@ function stdioLink(server: StdioServer, { sdk }: LinkOptions): Link {
   const exit = new Promise<void>((resolve) => {
     transport.onclose = resolve;
   });
+  exactPipes(transport, MESSAGE_BYTES);
   sendInTurn(transport);
   const log = lastLines();
   transport.stderr?.on('data', log.add);
@@ -113,7 +115,7 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
 
 function streamableLink({ url, headers, authProvider }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
-  const fetch = answerStreams(withEventLines(withHeaders(pool.fetch, url, headers)), onBroken);
+  const fetch = answerStreams(withExactNumbers(withEventLines(withHeaders(pool.fetch, url, headers))), onBroken);
   const transport = sdk.streamableTransport(url, { authProvider, fetch });
   return {
     transport,
@@ -130,7 +132,7 @@ function streamableLink({ url, headers, authProvider }: HttpServer, { sdk, openP
 
 function sseLink({ url, headers, authProvider }: HttpServer, { sdk, openPool }: LinkOptions): Link {
   const pool = openPool();
-  const plain = withEventLines(withHeaders(pool.fetch, url, headers));
+  const plain = withExactNumbers(withEventLines(withHeaders(pool.fetch, url, headers)));
   // With OAuth, the SDK deals with refusals.
   const fetch = statusFetch(plain, authProvider ? REFUSALS : new Set());
   const transport = sdk.sseTransport(url, { authProvider, fetch });

@@ -2,6 +2,7 @@
 
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { plainlyWrongIn, wrongIn } from '../../protocol/json/check-value.ts';
+import { hasDigits, markedValue } from '../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
@@ -226,5 +227,8 @@ class CachedTools implements ServerTools {
 
 function requestFor({ tool: { name, parameters: inputSchema }, isResource }: CalledTool, args: JsonObject): McpRequest {
   if (isResource) return resourceRequest(name, args);
-  return { method: 'tools/call', params: { name, arguments: args }, inputSchema };
+  // A mark must not become a header.
+  const sent =
+    hasDigits(args) && !JSON.stringify(inputSchema ?? {}).includes('x-mcp-header') ? markedValue(args) : args;
+  return { method: 'tools/call', params: { name, arguments: sent }, inputSchema };
 }

@@ -6,6 +6,7 @@ import type { ModelEvent } from '../events.ts';
 import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { objectIn } from '../json/json-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
+import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
 
@@ -225,7 +226,8 @@ const OBJECT = /^\s*\{/;
 
 /** Whether the text is the same object as the arguments so far. */
 function repeats(call: Call, text: string): boolean {
-  return isDeepStrictEqual(objectIn(wholeText(call.text)), objectIn(text)) && objectIn(text) !== undefined;
+  const value = markedIn(text);
+  return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(call.text)), value);
 }
 
 function emit(call: Call, text: string, events: ModelEvent[]): void {
@@ -274,8 +276,15 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Remembers the digits of arguments that the chunk, which was parsed from the text, holds as objects. */
+export function rememberArguments(chunk: unknown, text: string): void {
+  if (text.includes('"arguments":{') || text.includes('"arguments": {')) rememberDigits(chunk, text, ARGUMENTS);
+}
+
+const ARGUMENTS = ['arguments'];
+
 /** Some upstreams send the arguments as the object itself. */
 function argumentsText(value: unknown): string {
   if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : exactText(value);
 }

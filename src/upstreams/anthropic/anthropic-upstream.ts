@@ -1,6 +1,7 @@
 /** The upstream for Anthropic's Messages API. */
 
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { rememberInputs, textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -72,7 +73,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     const headers = { ...betaOf(call), ...headersFor(call) };
     const scrubError = scrub.of(headers);
     scrubs.set(call, scrubError);
-    const request = { path: '/messages', headers, body: JSON.stringify(withServerTools(body, settings)), isLast };
+    const request = { path: '/messages', headers, body: textWithInputs(withServerTools(body, settings)), isLast };
     return exchange(client, { ...request, scrubError }, call);
   }
 
@@ -182,7 +183,7 @@ class Turn {
     const decoder = messagesDecoder(cleanNote(note, this.server.scrub.textOf(this.headers)), limits.outputBytes);
     let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
-      yield* this.message(decoder, JSON.stringify(next));
+      yield* this.message(decoder, textWithInputs(next));
       const { pause } = decoder;
       if (!pause) return;
       next = pauses < limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
@@ -229,7 +230,10 @@ function isEnd(event: unknown): boolean {
 function decodeBatch(batch: readonly string[], decoder: MessagesDecoder, events: ModelEvent[]): unknown {
   try {
     for (const data of batch) {
-      if (data !== '' && data.trim() !== '[DONE]') decoder.take(parseJson(data), events);
+      if (data === '' || data.trim() === '[DONE]') continue;
+      const event = parseJson(data);
+      rememberInputs(event, data);
+      decoder.take(event, events);
     }
   } catch (error) {
     return error;

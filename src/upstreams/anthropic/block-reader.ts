@@ -3,6 +3,7 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
 import type { Annotation, UrlCitation } from '../../protocol/items.ts';
+import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -197,7 +198,7 @@ function callBlock({ id, name, input }: JsonObject, seen: Seen, events: ModelEve
     },
     stop(into) {
       if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
-      into.push({ type: 'tool-call-delta', call, arguments: JSON.stringify(input) });
+      into.push({ type: 'tool-call-delta', call, arguments: exactText(input) });
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Keeps the content of a message in the form the API needs back, for a turn that pauses and continues. */
 
 import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
+import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
@@ -89,15 +90,7 @@ function blocksOfKept({ start, signature, citations, ...grown }: KeptBlock): rea
   const [text, json] = [wholeText(grown.text), wholeText(grown.json)];
   const type = String(start.type);
   if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
-  if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: inputFrom(json) }];
+  if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: exactObjectIn(json) ?? {} }];
   if (text.trim() === '') return [];
   return [citations.length > 0 ? { type, text, citations } : { type, text }];
-}
-
-function inputFrom(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return {};
-  }
 }

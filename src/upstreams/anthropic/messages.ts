@@ -3,7 +3,7 @@
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
+import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { plainTextOf } from '../../protocol/record.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
@@ -77,7 +77,7 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   if (beginsAnew(draft, modelCall)) giveResults(draft);
   const id = draft.ids(String(call.id ?? item.id));
   // The API accepts only an object; the error about any other arguments is in the call's output.
-  const input = objectIn(plainTextOf(call.arguments)) ?? {};
+  const input = exactObjectIn(plainTextOf(call.arguments)) ?? {};
   add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
   draft.results.push(resultBlock(id, call));
   draft.modelCall = modelCall;

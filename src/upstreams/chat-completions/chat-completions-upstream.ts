@@ -4,6 +4,7 @@ import type { ChatBatch, PassedAnswer, PassedRequest, Upstream, UpstreamCall } f
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -290,6 +291,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private takeChunk(data: string, events: ModelEvent[]): void {
     if (!this.decoder.answered) this.first ||= data.slice(0, LONGEST_FIRST);
     const chunk = parseJson(data);
+    rememberArguments(chunk, data);
     this.decoder.take(chunk, events);
     // The slice references everything that was read with it.
     if (this.decoder.answered) this.first = '';

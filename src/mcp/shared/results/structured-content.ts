@@ -1,16 +1,16 @@
 /** The structured content of a result, which servers repeat as text for older clients. */
 import { isDeepStrictEqual } from 'node:util';
-import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { markedIn, unmarked } from '../../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { sizeText } from '../../../protocol/tool-calls/results/output-text.ts';
 
-/** As JSON, for the model; undefined if there is none, or if the blocks have the same content. */
+/** As JSON, for the model, with all digits of marked numbers; undefined if there is none, or if the blocks have the same content. */
 export function contentNotInText(structured: unknown, blocks: readonly JsonObject[]): string | undefined {
   if (structured === undefined) return undefined;
   const contents = blocks.map(contentOf);
   try {
     if (isContained(structured, contents) || isContained(soleValue(structured), contents)) return undefined;
-    return JSON.stringify(structured, withoutBytes(blocks));
+    return unmarked(JSON.stringify(structured, withoutBytes(blocks)));
   } catch {
     // Nested deeper than the stack: no model reads that.
     return '[structured content, nested too deeply]';
@@ -26,7 +26,7 @@ interface BlockContent {
 
 function contentOf({ text, data }: JsonObject): BlockContent {
   if (typeof data === 'string') return { data };
-  return typeof text === 'string' ? { text, value: jsonIn(text) } : {};
+  return typeof text === 'string' ? { text, value: markedIn(text) } : {};
 }
 
 /** Servers put values that are not objects under a name (`result` in Python, `content`, …), and the bare value into the text. */

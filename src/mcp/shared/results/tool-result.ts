@@ -1,6 +1,7 @@
 /** Converts a tool's result to the parts of a `function_call_output`: those that a model can read, and placeholders. */
 
 import type { ToolResult } from '../../../ports/tool-provider.ts';
+import { roundedValue } from '../../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { assertOutputSize } from '../../../protocol/tool-calls/results/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
@@ -54,7 +55,8 @@ function faultOf(structured: unknown, { schema, check }: PromisedOutput): string
 
 function wrongWith(structured: unknown, schema: JsonObject, check: PromisedOutput['check']): string | undefined {
   try {
-    return check(structured, JSON.stringify(structured), schema);
+    const value = roundedValue(structured);
+    return check(value, JSON.stringify(value), schema);
   } catch {
     return 'the value is nested too deeply';
   }
