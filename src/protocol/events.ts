@@ -153,6 +153,8 @@ export type ModelEvent =
       readonly serviceTier?: string;
       /** The host's name for the server, if the upstream chose among several. */
       readonly server?: string;
+      /** What its content filters found, in Azure's form; undefined for nothing. */
+      readonly contentFilters?: readonly Readonly<Record<string, unknown>>[];
     }
   /** The end of the answer. */
   | {
@@ -231,6 +233,7 @@ export interface UpstreamFacts {
   readonly server?: string;
   readonly stopSequence?: string;
   readonly isContextFull?: true;
+  readonly contentFilters?: readonly Readonly<Record<string, unknown>>[];
   /** Unchanged. */
   readonly usage?: Readonly<Record<string, unknown>>;
   /** Of all answers that reported a cost, in dollars. */

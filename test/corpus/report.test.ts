@@ -32,11 +32,13 @@ const READ: Readonly<Record<string, Fate>> = {
   ...each('envelope', 'choices[].index choices[].delta choices[].message choices[].obfuscation'),
   ...each('shown', 'choices[].finish_reason choices[].logprobs choices[].usage'),
   ...each('shown', 'message.content message.refusal message.tool_calls message.function_call message.annotations'),
-  ...each('shown', 'message.images message.audio message.reasoning message.reasoning_content'),
+  ...each('shown', 'message.images message.audio message.reasoning message.reasoning_content message.executed_tools'),
   ...each('carried', 'message.reasoning_details message.extra_content'),
   ...each('envelope', 'message.role'),
   ...each('fact', 'provider timings time_info prompt_filter_results metadata usage_breakdown request_id'),
   ...each('fact', 'choices[].native_finish_reason choices[].content_filter_results choices[].content_filter_offsets'),
+  ...each('fact', 'generationId latency_checkpoint cost venice_parameters seed temperature top_p stream_options'),
+  ...each('fact', 'choices[].seed choices[].finish_details message.token_id message.provider_metadata message.name'),
 };
 
 function each(fate: Fate, names: string): Readonly<Record<string, Fate>> {
@@ -211,7 +213,23 @@ const say = (text: string) => process.env.REPORT === '1' && writeSync(1, `${text
 
 if (!hasShared) say('The recordings are not on this machine: there is nothing to report on.');
 
+/** Content that no item holds, in all recordings: everything else of an answer is read, or a fact about its server. */
+const NOTED = [
+  'choices[].text',
+  'message.annotations',
+  'message.audio',
+  'message.copilot_annotations',
+  'message.thought_signature',
+  'model',
+  'moderation',
+];
+
 describeShared('the recorded answers', () => {
+  it('[V-42] give notes for content alone', () => {
+    const noted = [...reportChat()].filter(([, fates]) => fates.has('noted')).map(([name]) => name);
+    expect(noted.sort()).toEqual(NOTED);
+  });
+
   it.each([
     ['Chat Completions, by fields with something in them', reportChat, 50],
     ['Responses, by items and annotations', reportResponses, 5],

@@ -9,7 +9,9 @@ import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
+import { ContentFilters } from './content-filters.ts';
 import { isOthers, type PlainDelta } from './delta.ts';
+import { ExecutedTools } from './executed-tools.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
 import { isPicture, takePicture, takeSpeech } from './media.ts';
@@ -57,6 +59,9 @@ class Decoder implements ChatDecoder {
   private readonly note: ((note: Note) => void) | undefined;
   private readonly unread = new UnreadFields();
   private readonly citations = new Citations();
+  /** Few servers run tools or filters of their own. */
+  private executed: ExecutedTools | undefined = undefined;
+  private filters: ContentFilters | undefined = undefined;
   /** Most models call nothing. */
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
@@ -99,6 +104,10 @@ class Decoder implements ChatDecoder {
     const delta = !choice || this.spoke ? choice?.delta : firstDelta(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');
+    if (chunk.prompt_filter_results || choice?.content_filter_results) {
+      this.filters ??= new ContentFilters();
+      this.filters.take(chunk, choice);
+    }
     if (!choice) return;
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.spoke = true;
@@ -125,6 +134,8 @@ class Decoder implements ChatDecoder {
     this.refuseNothing(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
     this.emitInfo(events);
+    const contentFilters = this.filters?.found();
+    if (contentFilters) events.push({ type: 'model-info', contentFilters });
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
     const { stopSequence } = this;
@@ -216,6 +227,7 @@ class Decoder implements ChatDecoder {
   private takeDelta(delta: JsonObject, choice: JsonObject, events: ModelEvent[]): void {
     if (!this.passes && isOthers(delta.role)) return this.leaveOut(delta.role);
     this.takeState(delta, delta === choice.message);
+    if (delta.executed_tools && !this.passes) this.takeExecuted(delta.executed_tools, events);
     const before = events.length;
     this.takeReasoning(delta, events);
     takeContent(delta.content, choice.logprobs, this.tags, events);
@@ -225,6 +237,17 @@ class Decoder implements ChatDecoder {
     if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
     else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
     this.takeAnnotations(delta.annotations, events);
+  }
+
+  private takeExecuted(tools: unknown, events: ModelEvent[]): void {
+    const before = events.length;
+    this.executed ??= new ExecutedTools();
+    if (!this.executed.take(tools, events)) this.unread.add('message.executed_tools');
+    if (events.length === before) return;
+    this.hasOutput = true;
+    this.settleBefore(events, before);
+    this.beginAnswer(events, before);
+    this.hasText = false;
   }
 
   /** For example what a server's own tools answer to the model. */

@@ -11,14 +11,18 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   // Facts about the server: who answered, how fast, and what its filters found or did with its cache.
   ...['provider', 'timings', 'time_info', 'prompt_filter_results', 'prompt_cache_options', 'kv_transfer_params'],
   ...['prompt_token_ids', 'prompt_logprobs', 'metadata', 'nvext', 'usage_breakdown', 'perf_metrics', 'request_id'],
+  ...['generationId', 'latency_checkpoint', 'cost', 'venice_parameters'],
+  // Echoes of the request.
+  ...['seed', 'temperature', 'top_p', 'stream_options'],
 ]);
 const CHOICE_FIELDS: ReadonlySet<string> = new Set([
   ...['index', 'delta', 'message', 'finish_reason', 'stop_reason', 'logprobs', 'usage', 'obfuscation'],
-  ...['native_finish_reason', 'content_filter_results', 'content_filter_offsets', 'matched_stop', 'token_ids'],
+  ...['native_finish_reason', 'content_filter_results', 'content_filter_offsets', 'matched_stop', 'token_ids', 'seed', 'finish_details'],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],
-  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content', 'executed_tools'],
+  ...['token_id', 'provider_metadata', 'name'],
 ]);
 
 const MOST_NAMES = 20;

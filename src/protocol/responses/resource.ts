@@ -76,11 +76,12 @@ export function endedResource(
 
 /** The same without its `output`, if the started one has none. */
 export function endedFields(started: JsonObject, end: TurnEnd): JsonObject {
-  const { model, serviceTier } = end.upstream ?? {};
+  const { model, serviceTier, contentFilters } = end.upstream ?? {};
   return {
     ...started,
     ...(model === undefined ? {} : { model }),
     ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
+    ...(contentFilters === undefined ? {} : { content_filters: contentFilters }),
     completed_at: end.completedAt,
     status: end.status,
     error: end.error && responseError(end.error),
