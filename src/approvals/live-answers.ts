@@ -1,5 +1,5 @@
 /** Separates the user's new answers from those that are history. */
-import { modelCallOfItem } from '../protocol/ids.ts';
+import { modelCallOfItem, originOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 
@@ -32,8 +32,9 @@ function isNew({ approval_request_id: request }: Answer, later: ReadonlySet<stri
   return later.size === 0 || (later.size === 1 && modelCall !== undefined && later.has(modelCall));
 }
 
+/** What the model's own server asked for, it is told itself. */
 function isAnswer(item: Item): item is Answer {
-  return item.type === 'mcp_approval_response';
+  return item.type === 'mcp_approval_response' && originOfItem(item.approval_request_id) === undefined;
 }
 
 /** The model's other output besides messages and tool calls. */

@@ -22,9 +22,12 @@ export interface Seal {
   open(sealed: unknown, scope: string): Compacted | undefined;
 }
 
+/** The beginning of everything that this server seals so. */
+export const SEALED_COMPACTION = 'cmp1.';
+
 /** A seal with a key derived from the given one, which may serve other purposes too. */
 export function sealWith(secret: string | Uint8Array): Seal {
-  const { seal, open } = sealer(secret, { name: 'compaction', prefix: 'cmp1.' });
+  const { seal, open } = sealer(secret, { name: 'compaction', prefix: SEALED_COMPACTION });
   return {
     close: (compacted, scope) => seal(compacted, [scope]),
     // The cast: sealed content was written by `close`.

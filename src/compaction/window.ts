@@ -12,11 +12,18 @@ export interface ContextWindow {
   readonly summary: Item | undefined;
 }
 
-/** Leaves out the items that the newest compaction item replaces. `open` reads it, and throws if it cannot. */
-export function contextWindow(conversation: readonly Item[], open: (item: Item) => Compacted): ContextWindow {
+/**
+ * Leaves out the items that the newest compaction item replaces. `open` reads it, and throws if it cannot. Those for which
+ * `isNative` is true are items like any other: the model's own server reads them.
+ */
+export function contextWindow(
+  conversation: readonly Item[],
+  open: (item: Item) => Compacted,
+  isNative: (item: Item) => boolean = () => false,
+): ContextWindow {
   if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
   const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
-  const place = items.findLastIndex(({ type }) => type === 'compaction');
+  const place = items.findLastIndex((item) => item.type === 'compaction' && !isNative(item));
   const newest = items[place];
   if (!newest) return { items, summary: undefined };
   const { summary: text, retained, kept } = open(newest);

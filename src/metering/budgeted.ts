@@ -125,7 +125,7 @@ class CountedTurns implements Pick<BudgetedTurn, 'count'> {
 }
 
 function metered(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
-  const { chat, messages, speaksMessages: has, facts, redact } = upstream;
+  const { chat, messages, speaksMessages: has, facts, nativeTypes, redact } = upstream;
   const meterOf = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
   return {
     name: upstream.name,
@@ -140,6 +140,7 @@ function metered(upstream: Upstream, turns: CountedTurns, countTokens: TokenCoun
     ...(messages ? { messages: countedBatches(messages.bind(upstream), meterOf, turns) } : {}),
     ...(has ? { speaksMessages: (model) => has.call(upstream, model) } : {}),
     ...(facts ? { facts: (model, call) => facts.call(upstream, model, call) } : {}),
+    ...(nativeTypes ? { nativeTypes: (model) => nativeTypes.call(upstream, model) } : {}),
     ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
   };
 }

@@ -18,7 +18,7 @@ export interface GuardSubject<Req = unknown> {
   readonly direction: GuardDirection;
   /**
    * The place: a path of the request such as `input[0].content`; in an answer `text`, `refusal`, `reasoning`,
-   * `arguments`, `citation` or `search`; of a tool, the name that the model calls it by.
+   * `arguments`, `citation`, `search` or `item`; of a tool, the name that the model calls it by.
    */
   readonly place: string;
   /** The request's tenant; see the `scope` option. */

@@ -10,6 +10,8 @@ export interface InjectedTools {
   readonly toolset: Toolset;
   /** The tools that the client brought, or inherits; undefined if its request has no tools field. */
   readonly client: readonly JsonObject[] | undefined;
+  /** The types of the request's tools that the host serves, on whatever terms. */
+  readonly served?: ReadonlySet<unknown> | undefined;
   /** The names of the host's tools that the request's own terms leave out: no call of them is made or shown. */
   readonly denied?: ReadonlySet<string> | undefined;
 }

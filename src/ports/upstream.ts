@@ -159,6 +159,11 @@ export interface Upstream {
    * failure is nobody's. It must not throw.
    */
   facts?(model: string, call: UpstreamCall): ModelFacts;
+  /**
+   * Of a model whose server speaks the Responses API: whether it takes tools of this type as clients send them, and runs or
+   * calls them itself. Undefined for other models, whose servers are offered functions only.
+   */
+  nativeTypes?(model: string): ((type: string) => boolean) | undefined;
   /** The available models, in OpenAI's list shape, with what is known of each. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** The servers behind this upstream, of one that chooses among several. */

@@ -3,6 +3,7 @@ import type { ErrorBody } from './errors.ts';
 import type {
   Annotation,
   ImageDetails,
+  Item,
   ListedTool,
   LogProb,
   OutputItem,
@@ -97,6 +98,8 @@ export type ModelEvent =
       readonly name?: string;
       /** The JSON text to append; empty for none. */
       readonly arguments: string;
+      /** Further fields of a client's call, as the model server shows them; the first delta of a call has them. */
+      readonly fields?: Readonly<Record<string, unknown>>;
     }
   /** A citation in the text so far. */
   | {
@@ -133,6 +136,30 @@ export type ModelEvent =
       readonly sources: readonly UrlSource[];
       /** The opaque state that its upstream needs back with it, as JSON. */
       readonly state?: unknown;
+    }
+  /** The model's own server begins an item of a type that is shown to clients of the Responses API as it is. */
+  | {
+      readonly type: 'native-start';
+      /** The number of the item among those of this model call, from 0. */
+      readonly native: number;
+      /** The item so far. */
+      readonly item: Item;
+    }
+  /** More of such an item, in an event of its own type. */
+  | {
+      readonly type: 'native-progress';
+      /** The number of its `native-start`. */
+      readonly native: number;
+      /** The event, without the place of the item. */
+      readonly event: WireEvent;
+    }
+  /** Such an item is complete. */
+  | {
+      readonly type: 'native-end';
+      /** The number of its `native-start`. */
+      readonly native: number;
+      /** The whole item. */
+      readonly item: Item;
     }
   /** The tokens of this model call. */
   | {
@@ -305,6 +332,8 @@ export type TurnEvent =
   /** `kind` is the type of the call's item, and `state` its progress. */
   | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
   | ({ readonly type: 'partial-image'; readonly kind: OutputItem['type']; readonly image: PartialImage } & InItem)
+  /** An event of the model's own server about an item of its own, in its fields besides the item's place. */
+  | ({ readonly type: 'native-progress'; readonly event: WireEvent } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }

@@ -99,11 +99,32 @@ export function inputItemId(prefix: string, seed: string, index: number): string
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
 
-const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})(i?)[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?$/;
+const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})(i?)[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?(\.[\w.-]*)?$/;
 
 /** On millions of digits the pattern would overflow the stack. */
 function partsOfItemId(itemId: string): readonly (string | undefined)[] | null {
   return isId(itemId) ? OWN_ITEM_ID.exec(itemId) : null;
+}
+
+/** Ids of model servers that an item's id can carry. */
+const CARRIED_ID = /^[\w.-]{1,200}$/;
+const PREFIX = /^[a-z]{1,16}(?=_)/;
+
+/**
+ * The id of an output item that the model's own server made: one of this server's, by which the item is found, and after
+ * its dot the id that its server knows it by. An id that cannot be carried is left out. `prefix` is for items without one.
+ */
+export function nativeItemId(origin: unknown, prefix: string, seed: string, index: number, round: number): string {
+  const carried = typeof origin === 'string' && CARRIED_ID.test(origin) ? origin : '';
+  return `${outputItemId(PREFIX.exec(carried)?.[0] ?? prefix, seed, index, round)}.${carried}`;
+}
+
+/**
+ * The id that the model's own server gave the item, empty if it gave none that can be carried; undefined for an item that it did
+ * not make.
+ */
+export function originOfItem(itemId: unknown): string | undefined {
+  return typeof itemId === 'string' ? partsOfItemId(itemId)?.[4]?.slice(1) : undefined;
 }
 
 /** The response that holds the item, or undefined if the id was not generated here. */

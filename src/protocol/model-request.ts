@@ -41,6 +41,26 @@ export type TextFormat =
       readonly strict?: boolean;
     };
 
+/** A tool of the client's, as it sent it. */
+export interface NativeTool {
+  readonly tool: Readonly<Record<string, unknown>>;
+  /** The names of the functions that stand for it at servers that take only functions; empty for a tool that a server runs. */
+  readonly names: readonly string[];
+}
+
+/** What a server that speaks the Responses API receives as the client sent it. */
+export interface NativeRequest {
+  readonly tools: readonly NativeTool[];
+  /** The names of functions that the conversation itself offers, since the client has found them. */
+  readonly found: ReadonlySet<string>;
+  /** What the client's choice of tools says of those that the model's server runs. */
+  readonly choice: readonly Readonly<Record<string, unknown>>[];
+  /** The fields that the client wants to be shown of that server's items. */
+  readonly include: readonly string[];
+  /** The types of tools, and the labels of MCP servers, that this server serves itself. */
+  readonly served: { readonly types: ReadonlySet<unknown>; readonly labels: ReadonlySet<unknown> };
+}
+
 /** The settings of a model server's cache. */
 export interface PromptCacheOptions {
   /** `implicit` lets the model server divide the prompt, `explicit` does not. */
@@ -67,6 +87,8 @@ export interface ModelRequest {
   readonly items: readonly Item[];
   /** The functions that the model may call; empty for none. */
   readonly tools: readonly ToolDefinition[];
+  /** What a server that speaks the Responses API receives in their place; undefined if the model may be asked elsewhere. */
+  readonly native?: NativeRequest | undefined;
   /** Whether the model must call one of them. */
   readonly toolChoice?: ToolChoice;
   /**

@@ -251,29 +251,33 @@ export function serversNamed(toolset: Toolset): ReadonlySet<string> {
 }
 
 const NO_FORMS: ReadonlyMap<string, ToolForm> = new Map();
+const NEVER = () => false;
 
 /**
  * The conversation as the model receives it: the calls of server-run tools under their current names, those of the client
- * with the namespaces that `forms` has, and without
- * unanswered ones, since the client cannot answer them.
+ * with the namespaces that `forms` has, and without unanswered ones, since the client cannot answer them. Items that the
+ * model's server receives as they are stay so.
  */
 export function forModel(
   items: readonly Item[],
   toolset: Toolset,
   forms: ReadonlyMap<string, ToolForm> = NO_FORMS,
+  isNative: (item: Item) => boolean = NEVER,
 ): readonly Item[] {
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
-  return answered.some(isReadable) ? withModelNames(withDenials(answered), toolset, forms) : answered;
+  return answered.some(isReadable)
+    ? withModelNames(withDenials(answered, isNative), toolset, forms, isNative)
+    : answered;
 }
 
 /** A call that the user denied counts as failed; other approval items are kept, or carry no content. */
-function withDenials(items: readonly Item[]): readonly Item[] {
+function withDenials(items: readonly Item[], isNative: (item: Item) => boolean): readonly Item[] {
   const denials = items.filter(({ type, approve }) => type === 'mcp_approval_response' && approve === false);
   const open = new Map(denials.map((denial) => [denial.approval_request_id, denial]));
   if (open.size === 0) return items;
   return items.map((item) => {
-    const denial = item.type === 'mcp_approval_request' ? open.get(item.id) : undefined;
+    const denial = item.type === 'mcp_approval_request' && !isNative(item) ? open.get(item.id) : undefined;
     // Clients may send the request again that is in the history.
     open.delete(item.id);
     return denial ? { ...item, type: 'mcp_call', output: null, error: denialText(denial) } : item;
@@ -298,6 +302,7 @@ function withModelNames(
   items: readonly Item[],
   toolset: Toolset,
   forms: ReadonlyMap<string, ToolForm>,
+  isNative: (item: Item) => boolean,
 ): readonly Item[] {
   const namespaces = new Set([...forms.values()].map(({ namespace }) => namespace));
   const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
@@ -308,6 +313,7 @@ function withModelNames(
     serving: (type) => serving.get(type),
   };
   return items.map((item) => {
+    if (isNative(item)) return item;
     const { namespace, name } = item;
     if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
     if (typeof namespace === 'string') {

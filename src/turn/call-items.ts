@@ -1,5 +1,6 @@
 /** The output items that show tool calls, from their start to their result. */
 
+import { originOfItem } from '../protocol/ids.ts';
 import type { ItemStatus, OutputItem, ToolCallResult } from '../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
 import { kindOf, kindOfClient, toolCallKind } from '../protocol/tool-calls/kinds.ts';
@@ -21,6 +22,7 @@ function shownInstead(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): 
 
 /** Whether this server ran the call. The model's own server makes items of some of the same types. */
 export function ranHere({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
+  if (originOfItem(item.id) !== undefined) return false;
   const kind = toolCallKind(item);
   if (kind?.runBy !== 'server' || !kind.mayRunUpstream) return kind?.runBy === 'server';
   return [...owners.values()].some(({ shownAs: type }) => type === kind.type);
@@ -38,7 +40,7 @@ export function finishedItem(plan: TurnPlan, call: PendingToolCall, result: Tool
 }
 
 function shownCall(call: OpenToolCall): ShownCall {
-  const { id, callId, name, input, owner, approvalRequestId = null } = call;
+  const { id, callId, name, input, owner, approvalRequestId = null, fields } = call;
   return {
     id,
     callId,
@@ -47,6 +49,7 @@ function shownCall(call: OpenToolCall): ShownCall {
     input,
     owner: owner ?? { server: '', name },
     approvalRequestId,
+    ...(fields === undefined ? {} : { fields }),
   };
 }
 

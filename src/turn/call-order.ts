@@ -51,8 +51,8 @@ function isWhole(call: OpenToolCall): boolean {
   return call.object.phase === 'after';
 }
 
-function shownCall(draft: Draft, { toolCallIndex, name, callId, arguments: text, bytes }: WaitingCall): OpenToolCall {
-  const call = showCall(draft, toolCallIndex, name, callId);
+function shownCall(draft: Draft, { toolCallIndex, name, head, arguments: text, bytes }: WaitingCall): OpenToolCall {
+  const call = showCall(draft, toolCallIndex, name, head);
   draft.bytes += bytes;
   call.bytes += bytes;
   return text === '' ? call : writeArguments(draft, call, text);

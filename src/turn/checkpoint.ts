@@ -4,6 +4,7 @@ import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { RefusedCall } from '../ports/turn/call-permission.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
+import { originOfItem } from '../protocol/ids.ts';
 import type { FilePassage, Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { isOpenUpstreamSearch } from '../protocol/tool-calls/web-search-call.ts';
@@ -12,6 +13,7 @@ import { withPages } from './cited-pages.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
 import { FIELD_START } from './data/text-field.ts';
 import {
+  type OpenNativeItem,
   type OpenPart,
   type PendingToolCall,
   startState,
@@ -102,6 +104,7 @@ export function restoredState(
     pending: mapOf(calls, (call) => call.index),
     refused: numbered(refused),
     searches: mapOf(written.searches(), ({ search }) => search),
+    natives: mapOf(written.natives(), ({ native }) => native),
     found: mapOf(found, (name) => name),
     pages: withPages(new SharedMap(), written.results()),
     files: withFiles(start.files, written.passages()),
@@ -118,15 +121,18 @@ function restoredCall(plan: TurnPlan, record: PendingRecord): PendingToolCall {
 class WrittenSoFar {
   readonly output: OutputItem[] = [];
   writing: Writing | undefined;
+  private readonly open = new Set<number>();
 
   take(event: TurnEvent): void {
     switch (event.type) {
       case 'item-start':
         this.output[event.index] = event.item;
+        this.open.add(event.index);
         this.begin(event.index, event.item);
         return;
       case 'item-end':
         this.output[event.index] = event.item;
+        this.open.delete(event.index);
         if (this.writing?.index === event.index) this.writing = undefined;
         return;
       case 'part-start':
@@ -152,6 +158,15 @@ class WrittenSoFar {
   /** The searches of the model's own server that have not ended. */
   searches() {
     return this.output.flatMap((item, index) => (isOpenUpstreamSearch(item) ? [{ search: item.id, index, item }] : []));
+  }
+
+  /** Its other items that have not ended, under numbers that no further item has. */
+  natives(): readonly OpenNativeItem[] {
+    return this.output.flatMap((item, index) =>
+      this.open.has(index) && originOfItem(item.id) !== undefined
+        ? [{ native: -1 - index, index, item, bytes: 0 }]
+        : [],
+    );
   }
 
   /** What the model has received from this server's searches. */

@@ -18,6 +18,7 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
+import { closeNative, endNatives, openNative, writeNativeProgress } from './write-native-items.ts';
 import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
 import {
   beginCompaction,
@@ -58,6 +59,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'annotation',
   'image',
   'search-start',
+  'native-start',
   'finish',
   'tools-listed',
   'compacting',
@@ -86,6 +88,12 @@ function take(draft: Draft, input: TurnInput): void {
       return openSearch(draft, input);
     case 'search-end':
       return closeSearch(draft, input);
+    case 'native-start':
+      return openNative(draft, input);
+    case 'native-progress':
+      return writeNativeProgress(draft, input);
+    case 'native-end':
+      return closeNative(draft, input);
     case 'usage':
       draft.callUsage = input;
       return;
@@ -179,6 +187,7 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   draft.closedCalls = NOTHING;
   if (openCall) closeCall(draft, openCall, status(openCall.index));
   failSearches(draft);
+  endNatives(draft, status);
   if (writing) closeWriting(draft, status(writing.index));
   draft.nextPhase = undefined;
 }
@@ -227,8 +236,9 @@ function end(draft: Draft, at: number): void {
 }
 
 /** Whether the model call has begun something that it has not finished. */
-function isOpen({ writing, openCall, awaitingApproval, searches }: Draft): boolean {
-  return writing !== undefined || openCall !== undefined || awaitingApproval.size > 0 || searches.size > 0;
+function isOpen({ writing, openCall, awaitingApproval, searches, natives }: Draft): boolean {
+  if (writing !== undefined || openCall !== undefined) return true;
+  return awaitingApproval.size > 0 || searches.size > 0 || natives.size > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {

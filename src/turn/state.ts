@@ -99,13 +99,16 @@ export interface OpenToolCall {
   unread?: string;
   /** The id of the approval request by which the user approved it. */
   readonly approvalRequestId?: string;
+  /** Further fields of a client's call, as the model server shows them. */
+  readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /** A call that began while another one was open: it is shown after that. */
 export interface WaitingCall {
   readonly toolCallIndex: number;
   readonly name: string;
-  readonly callId: string | undefined;
+  /** The model's id of the call, and the fields of a type that the model's own server knows. */
+  readonly head: Pick<Extract<ModelEvent, { type: 'tool-call-delta' }>, 'id' | 'fields'>;
   readonly arguments: string;
   /** UTF-8 bytes of the arguments. */
   readonly bytes: number;
@@ -141,6 +144,16 @@ interface OpenSearch {
   readonly item: WebSearchCallItem;
 }
 
+/** An item of the model's own server that has not ended. */
+export interface OpenNativeItem {
+  /** The upstream's number for it. */
+  readonly native: number;
+  readonly index: number;
+  readonly item: OutputItem;
+  /** UTF-8 bytes of it that are counted. */
+  readonly bytes: number;
+}
+
 /** The whole state of a turn between two steps. Treat it as a value: `step` never changes the one it was given. */
 export interface TurnState {
   readonly plan: TurnPlan;
@@ -165,6 +178,8 @@ export interface TurnState {
   readonly pending: SharedMap<number, PendingToolCall>;
   /** By the upstream's id for it. */
   readonly searches: SharedMap<string, OpenSearch>;
+  /** By the upstream's number for it. */
+  readonly natives: SharedMap<number, OpenNativeItem>;
   /** The calls of the current model call that it may not make, by the upstream's index. */
   readonly refused: SharedMap<number, RefusedCall>;
   /** Whether the model must call the plan's forced tool. */
@@ -219,6 +234,7 @@ export function startState(plan: TurnPlan): TurnState {
     awaitingApproval: EMPTY_MAP,
     pending: EMPTY_MAP,
     searches: EMPTY_MAP,
+    natives: EMPTY_MAP,
     refused: EMPTY_MAP,
     isForced: plan.forcedTool !== undefined,
     hasCall: false,
@@ -256,6 +272,7 @@ export function draftOf(state: TurnState): Draft {
     awaitingApproval: state.awaitingApproval,
     pending: state.pending,
     searches: state.searches,
+    natives: state.natives,
     refused: state.refused,
     isForced: state.isForced,
     hasCall: state.hasCall,

@@ -11,7 +11,7 @@ import {
 import type { ToolRounds } from '../ports/turn/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
-import { outputItemId } from '../protocol/ids.ts';
+import { originOfItem, outputItemId } from '../protocol/ids.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
@@ -111,7 +111,10 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
     yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
     const { pending, refused, finish, hasCall } = current();
-    if (isDemanding(request) && finish === 'stop' && !hasCall && refused.size === 0)
+    const hasNative = current()
+      .output.from(before)
+      .some(({ id }) => originOfItem(id) !== undefined);
+    if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative && refused.size === 0)
       loop.call.note?.(lacksCallNote(loop.plan));
     if (isCutOff(current()) || (pending.size === 0 && !goesOnUnrun(current(), before, loop.plan))) return;
     const told = toldOfRefusals(request, loop.plan, current());

@@ -21,6 +21,9 @@ const ORDERED: ReadonlySet<TurnInput['type']> = new Set([
   'image',
   'search-start',
   'search-end',
+  'native-start',
+  'native-progress',
+  'native-end',
   'tools-listed',
 ] as const);
 
@@ -37,12 +40,13 @@ export function waitsForCall(draft: Draft, input: TurnInput): boolean {
 }
 
 /** Takes the beginning of a call that is shown after the open one. */
-export function waitingCall(draft: Draft, { call, id, name = '', arguments: text }: CallDelta): WaitingCall {
+export function waitingCall(draft: Draft, head: CallDelta): WaitingCall {
+  const { call, id = '', name = '', arguments: text, fields } = head;
   const waiting = draft.waiting ?? NOTHING;
   const bytes = Buffer.byteLength(text);
-  const entry: WaitingCall = { toolCallIndex: call, name, callId: id, arguments: text, bytes };
+  const entry: WaitingCall = { toolCallIndex: call, name, head, arguments: text, bytes };
   const places = waiting.places.with(call, waiting.entries.size);
-  add(draft, { ...waiting, places }, entry, bytes + name.length + (id ?? '').length);
+  add(draft, { ...waiting, places }, entry, bytes + name.length + id.length + leastBytes(fields ?? {}));
   return entry;
 }
 

@@ -77,7 +77,7 @@ function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall |
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
   if (draft.openCall) return waitingCall(draft, delta);
-  draft.openCall = showCall(draft, delta.call, name, delta.id);
+  draft.openCall = showCall(draft, delta.call, name, delta);
   return writeOpen(draft, draft.openCall, delta);
 }
 
@@ -99,7 +99,7 @@ export function showCall(
   draft: Draft,
   number: number,
   name: string,
-  given?: string,
+  { id: given, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
   approvalRequestId?: string,
 ): OpenToolCall {
   closeWriting(draft, 'completed');
@@ -110,11 +110,14 @@ export function showCall(
   const id = nextItemId(draft, shownAs(draft.plan, { owner, form }).idPrefix);
   const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
-  const call: OpenToolCall = { toolCallIndex: number, index, id, callId, name, owner, form, ...nothing, ...approved };
+  const further = fields === undefined ? {} : { fields };
+  const about = { ...approved, ...further };
+  const call: OpenToolCall = { toolCallIndex: number, index, id, callId, name, owner, form, ...nothing, ...about };
   draft.callIds = draft.callIds.with(callId, true);
   announce(draft, callItem(draft.plan, call, 'in_progress'));
   emitState(draft, call, 'opened');
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
+  if (fields) draft.bytes += Buffer.byteLength(JSON.stringify(fields));
   return call;
 }
 
@@ -128,7 +131,7 @@ function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
 const LAST_CALL_ID = 0xfff;
 
 /** A call that the request does not allow is never shown, whatever the model does; the loop tells the model of it. */
-function refuseCall(draft: Draft, delta: CallDelta, name: string, why: CallRefusal): undefined {
+export function refuseCall(draft: Draft, delta: CallDelta, name: string, why: CallRefusal): undefined {
   const id = unusedCallId(draft, delta.id, LAST_CALL_ID - draft.refused.size);
   draft.callIds = draft.callIds.with(id, true);
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id);

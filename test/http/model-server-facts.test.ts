@@ -46,7 +46,10 @@ it('[V-42] shows what Azure’s filters found', async () => {
     body: [
       chatChunk({}, { id: '', choices: [], prompt_filter_results }),
       chatChunk({ content: 'So' }),
-      chatChunk({}, { choices: [{ index: 0, delta: {}, finish_reason: 'content_filter', content_filter_results: results }] }),
+      chatChunk(
+        {},
+        { choices: [{ index: 0, delta: {}, finish_reason: 'content_filter', content_filter_results: results }] },
+      ),
       'data: [DONE]\n\n',
     ].join(''),
   });

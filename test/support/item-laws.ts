@@ -14,6 +14,7 @@ import type {
 import { logProbsIn } from '../../src/protocol/json/log-probs.ts';
 import { unreachable } from '../../src/protocol/record.ts';
 import { broken, law, same } from './law.ts';
+import { isNativeId } from './native-items.ts';
 
 type EventOf<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
@@ -80,6 +81,9 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return addPartialImage(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
+    case 'native-progress':
+      openItem(items, event);
+      return;
     case 'turn-start':
     case 'turn-queued':
     case 'turn-progress':
@@ -97,9 +101,9 @@ function replay(items: SeenItem[], event: TurnEvent): void {
 function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
   const { item, index } = event;
   law(index === items.length, `a new item takes the next index (expected ${items.length})`, event);
-  same(item, emptied(item), 'an item starts in progress and empty');
+  if (!isNativeId(item.id)) same(item, emptied(item), 'an item starts in progress and empty');
   law(item.id !== '' && !items.some(({ start }) => start.id === item.id), 'an item id is new', event);
-  if (hasCallId(item)) expectCallId(items, item, event);
+  if (hasCallId(item) && !isNativeId(item.id)) expectCallId(items, item, event);
   items.push({
     start: item,
     parts: [],
@@ -314,6 +318,10 @@ function addPartialImage(item: SeenItem, event: EventOf<'partial-image'>): void 
 
 function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
   const item = openItem(items, { ...event, itemId: event.item.id });
+  if (isNativeId(event.item.id)) {
+    item.end = event.item;
+    return;
+  }
   law(!item.part, 'a part ends before its item', event);
   law(!isCall(item.start) || item.argumentsEnded, 'arguments end before their call', event);
   law(statusOf(event.item) !== 'in_progress', 'an item that ends is no longer in progress', event);

@@ -3,6 +3,7 @@
 import { inspect } from 'node:util';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { isNativeEvent, withoutNatives } from './native-items.ts';
 import { hasShared, readShared } from './shared.ts';
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
@@ -25,6 +26,7 @@ export function expectValidCompaction(compaction: unknown): void {
 export function expectValidEvent(given: { readonly type: string }): void {
   const event = withoutFiles(given);
   const { response, item } = event as { readonly response?: JsonObject; readonly item?: { readonly type: string } };
+  if (isNativeEvent(event)) return;
   if (!schema || BEYOND_THE_SPEC.test(event.type) || (item && BEYOND_THE_SPEC.test(item.type))) return;
   schema(event.type, response === undefined ? event : { ...event, response: conforming(response) });
 }
@@ -85,7 +87,7 @@ function conforming(response: JsonObject): JsonObject {
   return {
     ...response,
     ...(text?.format && 'schema' in text.format ? { text: { ...text, format: { ...text.format, schema: null } } } : {}),
-    ...(output ? { output: output.filter(({ type }) => !BEYOND_THE_SPEC.test(type)) } : {}),
+    ...(output ? { output: withoutNatives(output).filter(({ type }) => !BEYOND_THE_SPEC.test(type)) } : {}),
     ...(tools ? { tools: tools.filter(({ type }) => type === 'function') } : {}),
     // OpenAI's own kinds of tools may be chosen too.
     ...(/code_interpreter|"type":"tool_search"/.test(String(JSON.stringify(choice))) ? { tool_choice: 'auto' } : {}),

@@ -1,6 +1,8 @@
 /** The wire format of the Responses API as zod schemas: every key of everything that this package sends, and no other. */
 import { inspect } from 'node:util';
 import { z } from 'zod';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { isNativeEvent, withoutNatives } from './native-items.ts';
 
 const text = z.string();
 const name = z.string().min(1);
@@ -77,6 +79,7 @@ const item = z.discriminatedUnion('type', [
     call_id: name,
     name,
     namespace: name.optional(),
+    caller: z.looseObject({ type: name }).optional(),
     arguments: text,
   }),
   z.strictObject({
@@ -428,6 +431,9 @@ const wireEvent = z.discriminatedUnion('type', [
   event('ping', {}),
 ]);
 
+/** An event of an item that the model's own server made. */
+const nativeEvent = z.looseObject({ type: name, sequence_number: count, output_index: count });
+
 const wireResponse = resource(...STATUSES);
 const wireError = z.strictObject({ error: z.strictObject(errorBody) });
 
@@ -445,12 +451,22 @@ export type WireError = z.infer<typeof wireError>;
 
 /** The event, whose type is now known; throws if a key is missing, wrong or unknown. */
 export function expectWire(event: unknown): WireEvent {
-  return parsed(wireEvent, event, 'an event');
+  // The cast: its place in the stream is all that is known of it.
+  if (isNativeEvent(event as JsonObject)) return parsed(nativeEvent, event, 'an event') as unknown as WireEvent;
+  const { response } = event as { readonly response?: JsonObject };
+  if (response === undefined) return parsed(wireEvent, event, 'an event');
+  const own = parsed(wireEvent, { ...(event as object), response: withoutNativeOutput(response) }, 'an event');
+  return { ...own, response } as unknown as WireEvent;
 }
 
 /** The resource, whose type is now known; throws if one of its 31 keys is missing or anything is wrong. */
 export function expectWireResponse(response: unknown): WireResponse {
-  return parsed(wireResponse, response, 'a response');
+  const own = parsed(wireResponse, withoutNativeOutput(response as JsonObject), 'a response');
+  return { ...own, output: (response as WireResponse).output };
+}
+
+function withoutNativeOutput(response: JsonObject): JsonObject {
+  return Array.isArray(response.output) ? { ...response, output: withoutNatives(response.output) } : response;
 }
 
 /** The error envelope, whose type is now known; throws if it is anything else. */

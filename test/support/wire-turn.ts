@@ -4,6 +4,7 @@ import type { OutputItem, Part, PartType, ToolCallType } from '../../src/protoco
 import { logProbsText } from '../../src/protocol/json/log-probs.ts';
 import { unreachable } from '../../src/protocol/record.ts';
 import { broken } from './law.ts';
+import { isNativeEvent, isNativeId } from './native-items.ts';
 import type { WireEvent, WireItem, WireResponse } from './wire-schemas.ts';
 
 type InPart = Extract<
@@ -15,10 +16,26 @@ type InItem = Extract<WireEvent, { item_id: string }>;
 /** The turn's events, one for each of the stream's. Throws if an event reports something that no turn does. */
 export function turnEventsOf(events: readonly WireEvent[]): readonly TurnEvent[] {
   const names = new Map<string, string>();
+  const natives = new Map<number, string>();
   return events.map((event) => {
+    if (isNativeEvent(event)) return nativeEvent(event, natives);
     if (event.type === 'response.output_item.added') names.set(event.item.id, nameOf(event.item));
     return turnEvent(event, names);
   });
+}
+
+/** Only those of a start and of an end are read. */
+function nativeEvent(event: WireEvent, ids: Map<number, string>): TurnEvent {
+  if (event.type === 'response.output_item.added') ids.set(event.output_index, event.item.id);
+  if (event.type === 'response.output_item.added' || event.type === 'response.output_item.done')
+    return turnEvent(event, new Map());
+  // The cast: it has a place in the output.
+  const {
+    sequence_number: sequence,
+    output_index: index,
+    item_id: id,
+  } = event as InItem & { readonly item_id?: string };
+  return { type: 'native-progress', sequence, index, itemId: id ?? ids.get(index) ?? '', event };
 }
 
 /** Not every event that ends arguments names the tool, though all events of a turn do. */
@@ -154,6 +171,7 @@ function turnError(error: WireResponse['error']): TurnEnd['error'] {
 
 function outputItem(item: WireItem): OutputItem {
   // Without `include`, a response does not show the outputs of code that ran.
+  if (isNativeId(item.id)) return item as OutputItem;
   if (item.type === 'code_interpreter_call' && (item.status === 'completed' || item.status === 'failed')) {
     return { ...item, outputs: item.outputs ?? [] };
   }

@@ -112,6 +112,8 @@ export function line(event: TurnEvent): string {
     case 'list-progress':
     case 'list-end':
       return `${event.type} ${event.index}`;
+    case 'native-progress':
+      return `${event.event.type} ${event.index}`;
     case 'partial-image':
       return `partial-image ${event.index} ${event.image.number}`;
     case 'call-state':

@@ -349,7 +349,7 @@ describe('the answer of another server', () => {
     expect(() => decoded(responseEnd('failed', { error: null }))).toThrow('ended the response as failed');
   });
 
-  it('[X-07] [B-41] reports what the server looked for in the web, and notes what has no item here', () => {
+  it('[X-07] [B-41] [V-41] reports what the server looked for in the web, and passes on other items as they are', () => {
     const search = {
       id: 'ws_1',
       type: 'web_search_call',
@@ -360,6 +360,7 @@ describe('the answer of another server', () => {
     const { events, notes } = decoded(
       responsesStream([item(0, search, {}), item(1, page, {}), item(2, { id: 'x', type: 'shell_call' }, {})]),
     );
+    const shell = { id: 'x', type: 'shell_call' };
     expect(events.slice(0, -2)).toEqual([
       { type: 'search-start', search: 'ws_1', action: { type: 'search', query: 'q', queries: ['q'] } },
       {
@@ -371,8 +372,10 @@ describe('the answer of another server', () => {
       },
       { type: 'search-start', search: 'ws_2', action: { type: 'open_page', url: 'p' } },
       { type: 'search-end', search: 'ws_2', failed: false, sources: [], state: withoutStatus(page) },
+      { type: 'native-start', native: 0, item: shell },
+      { type: 'native-end', native: 0, item: shell },
     ]);
-    expect(notes).toBe(1);
+    expect(notes).toBe(0);
   });
 });
 

@@ -37,7 +37,8 @@ export async function withTools(
   const body = checkMessages(given.body, bringLimits(given, limits), needsMaxTokens);
   // A middleware in front may have added tools to the body.
   const tools = given.context?.tools?.client ?? requestedTools(body, settings.remoteMcp !== undefined);
-  const asked = { ...given, body: { model: body.model, input: [], tools } };
+  const asSent = { api: 'messages', body } as const;
+  const asked = { ...given, asSent, body: { model: body.model, input: [], tools } };
   const offered = withoutApprovals(await settings.pipeline.injectTools(asked, settings), settings);
   const request = withToolset(offered, (toolset) => onOwnTerms(toolset, tools));
   return { body, request, tools, toolset: request.context?.tools?.toolset ?? NO_TOOLS };

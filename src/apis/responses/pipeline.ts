@@ -2,7 +2,7 @@
 import { withGuardedErrors } from '../../inspection/answers/guarded-error.ts';
 import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { PrepareSettings, ServerOfModels } from '../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { andThen, isPromise } from '../../protocol/record.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
@@ -40,7 +40,7 @@ export function prepareRequest(request: EndpointRequest, settings: PipelineSetti
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
 export function prepareConversation(
   request: EndpointRequest,
-  settings: PrepareSettings & WindowSettings & GuardingSettings & PromptSettings,
+  settings: PrepareSettings & WindowSettings & GuardingSettings & PromptSettings & ServerOfModels,
 ): MaybePromise<RequestInWindow> {
   const whole = resolvePrompt(request, settings);
   const allowed = andThen(whole, (given) => {

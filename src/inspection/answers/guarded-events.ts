@@ -4,8 +4,8 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Annotation } from '../../protocol/items.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
-import { PIECE } from '../texts/positions.ts';
-import { mapTexts } from '../texts/walk.ts';
+import { BODY, PIECE } from '../texts/positions.ts';
+import { holdsTexts, mapTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
 import { guardedError } from './guarded-error.ts';
 
@@ -13,6 +13,7 @@ type Delta = Extract<ModelEvent, { type: 'text-delta' | 'refusal-delta' | 'reaso
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
 
+const NO_NAMES: ReadonlySet<string> = new Set();
 const PLACES = { 'text-delta': 'text', 'refusal-delta': 'refusal', 'reasoning-delta': 'reasoning' } as const;
 
 /** The text that is being written, and the citations that wait for it. */
@@ -69,6 +70,14 @@ export class GuardedEvents {
       case 'search-end':
         await this.endText(event.type === 'search-start');
         return this.pass(await this.guardedSearch(event));
+      case 'native-start':
+      case 'native-end':
+        await this.endText(true);
+        return this.pass({ ...event, item: await this.guarded(event.item, 'item') });
+      case 'native-progress':
+        // Its texts come whole with the end of the item.
+        if (this.guards.onlyObserves || !holdsTexts(event.event, BODY, NO_NAMES)) this.pass(event);
+        return;
       case 'finish':
         await this.endText(true);
         await this.endCalls();

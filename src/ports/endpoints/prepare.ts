@@ -10,6 +10,7 @@ import { timed } from '../step.ts';
 import type { MaybePromise, ResponseStore } from '../store.ts';
 import type { ApprovalPolicy, ToolsOf } from '../tool-provider.ts';
 import type { WantedHeartbeat } from '../turn-context.ts';
+import type { Upstream } from '../upstream.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
 
 /** The dependencies of a preparation. */
@@ -27,6 +28,11 @@ export interface PrepareSettings {
   readonly files?: FileStore | undefined;
   /** What reads documents for models; undefined if they receive them as they are. */
   readonly documents?: TextReader | undefined;
+}
+
+/** The model server, where it is known. */
+export interface ServerOfModels {
+  readonly upstream?: Pick<Upstream, 'nativeTypes'> | undefined;
 }
 
 /**
@@ -48,6 +54,19 @@ export function reportingHistory(
         return items > 0 ? { name: 'history loaded', requestId: request.requestId, items, ms } : undefined;
       },
     );
+}
+
+/**
+ * Whether the model's server takes tools of a type as the client sends them; undefined if it takes functions only, or the
+ * client does not speak the Responses API.
+ */
+export function nativeTypesOf(
+  { asSent }: EndpointRequest,
+  { upstream }: ServerOfModels,
+  model: unknown,
+): ((type: string) => boolean) | undefined {
+  if (asSent?.api === 'messages' || typeof model !== 'string') return undefined;
+  return upstream?.nativeTypes?.(model);
 }
 
 /** The heartbeat settings: a middleware in front knows the request better than the router's options do. */

@@ -1,4 +1,5 @@
 /** Opaque provider state, which a model server needs back, and thoughts: sealed on the way to the client, opened on return, and carried by the item. */
+import { originOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -80,7 +81,9 @@ interface OpenedThought {
   readonly state?: unknown;
 }
 
-function isSealed({ type, encrypted_content: sealed, providerState }: Item): boolean {
+function isSealed({ type, id, encrypted_content: sealed, providerState }: Item): boolean {
+  // An item of the model's own server is as that server sent it.
+  if (type !== 'reasoning' && originOfItem(id) !== undefined) return false;
   return type !== 'compaction' && (isGiven(sealed) || providerState !== undefined);
 }
 

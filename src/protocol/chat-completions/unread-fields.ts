@@ -17,7 +17,15 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
 ]);
 const CHOICE_FIELDS: ReadonlySet<string> = new Set([
   ...['index', 'delta', 'message', 'finish_reason', 'stop_reason', 'logprobs', 'usage', 'obfuscation'],
-  ...['native_finish_reason', 'content_filter_results', 'content_filter_offsets', 'matched_stop', 'token_ids', 'seed', 'finish_details'],
+  ...[
+    'native_finish_reason',
+    'content_filter_results',
+    'content_filter_offsets',
+    'matched_stop',
+    'token_ids',
+    'seed',
+    'finish_details',
+  ],
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],

@@ -78,14 +78,14 @@ function isToolList(item: unknown): item is ToolList {
   return item.type === 'additional_tools' || (item.type === 'tool_search_output' && item.execution === 'client');
 }
 
-/** Marks a tool that the client's search has found outside of any namespace, within this server. */
+/** Marks a tool, or a namespace of tools, that the client's search has found, within this server. */
 export const FOUND = 'found_by_search';
 
 /** A tool that was found is offered from then on. */
 function toolIn({ type }: ToolList, tool: JsonObject): JsonObject {
   if (type !== 'tool_search_output') return tool;
   if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return { ...withoutDeferral(tool), [FOUND]: true };
-  return withoutDeferral({ ...tool, tools: tool.tools.filter(isRecord).map(withoutDeferral) });
+  return { ...withoutDeferral({ ...tool, tools: tool.tools.filter(isRecord).map(withoutDeferral) }), [FOUND]: true };
 }
 
 function withoutDeferral(tool: JsonObject): JsonObject {

@@ -45,6 +45,6 @@ export function clientsTool({ name, namespace }: Item): CalledTool {
 }
 
 /** The common fields of items of calls that the client runs, after their id and type. */
-export function clientsHead<Status>({ callId, clientTool }: ShownCall, status: Status) {
-  return { status, call_id: callId, ...clientTool };
+export function clientsHead<Status>({ callId, clientTool, fields }: ShownCall, status: Status) {
+  return { status, call_id: callId, ...clientTool, ...fields };
 }

@@ -17,6 +17,8 @@ export interface ShownCall {
   /** The tool's owner, if the server runs it. */
   readonly owner: { readonly server: string; readonly name: string; readonly container?: string };
   readonly approvalRequestId: string | null;
+  /** Further fields of a client's call, as the model server shows them. */
+  readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /** A call with its answer, as a model receives it. */

@@ -1,7 +1,8 @@
 /** All types of tool calls: a new one is a file in this folder, and a line here. */
 import type { z } from 'zod';
+import { originOfItem } from '../ids.ts';
 import type { Item, ToolCallType } from '../items.ts';
-import type { JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -10,8 +11,9 @@ import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, ToolForm, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
+import { modelSafe } from './names/tool-names.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
-import { clientToolSearchCall, toolSearchCall } from './tool-search-call.ts';
+import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
 const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
@@ -126,6 +128,20 @@ export function isCall(item: TypedItem): boolean {
   return writtenKind(item)?.answeredBy !== undefined;
 }
 
+/** Whether the client itself runs the call: a shell may also be one of a container of the model's own server. */
+export function isClientsCall(item: TypedItem & JsonObject): boolean {
+  if (item.type === 'computer_call') return true;
+  const isElsewhere = isRecord(item.environment) && item.environment.type !== 'local';
+  return writtenKind(item)?.runBy === 'client' && !isElsewhere;
+}
+
+/** The model's name for the tool of such a call. */
+export function toolOfCall(item: TypedItem & JsonObject): string {
+  const kind = writtenKind(item);
+  if (kind === clientToolSearchCall) return TOOL_SEARCH;
+  return kind?.tool ?? modelSafe(plainTextOf(item.name ?? item.type));
+}
+
 /** Whether the item answers such a call. */
 export function isCallOutput({ type }: Pick<Item, 'type'>): boolean {
   return ANSWERS.has(type);
@@ -149,6 +165,8 @@ export type PresentItem = (item: Item) => Item;
 export function itemPresenter(include: unknown, isPage = false): PresentItem {
   const included = new Set([include].flat());
   return (item) => {
+    // What the model's own server shows, it shows as the client asked.
+    if (originOfItem(item.id) !== undefined) return item;
     const has = (field: string) => included.has(`${item.type}.${field}`);
     return toolCallKind(item)?.shown?.(item, { has, isPage }) ?? item;
   };

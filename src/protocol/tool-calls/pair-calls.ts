@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { answeredId, isCall, isCallOutput, toolCallKind } from './kinds.ts';
+import { answeredId, isCall, isCallOutput, isClientsCall } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 export function isCutOff({ status }: JsonObject): boolean {
@@ -13,16 +13,23 @@ export function isCutOff({ status }: JsonObject): boolean {
 /**
  * Each call's output, wherever it follows its call; a second output of one call is left out. An output that names its
  * tool but has no call brings its call along: the returned items hold it. A truncated call without an output is left
- * out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ * out. Items that are alone need no partner. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
-export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
+export function pairCalls(
+  items: readonly Item[],
+  isAlone: (item: Item) => boolean = () => false,
+): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   if (!items.some((item) => isCall(item) || isCallOutput(item) || isSearch(item))) return { items, outputs: new Map() };
-  const searches = pairSearches(items);
+  const searches = pairSearches(items.filter((item) => !isAlone(item)));
   const open = new WaitingCalls<Item>();
   const outputs = new Map(searches.pairs);
   const answered = new Set<unknown>();
   const paired: Item[] = [];
   for (const item of items) {
+    if (isAlone(item)) {
+      paired.push(item);
+      continue;
+    }
     if (isSearch(item) && !searches.has(item)) continue;
     const call = isCallOutput(item) && !searches.answers(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
@@ -157,10 +164,10 @@ function callNotFound(output: Item): ApiError {
  * that the server ran have their output beside them.
  */
 export function owedByClient(output: readonly Item[]): readonly Item[] {
-  const answered = new Set(output.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  const answered = new Set(output.filter(isCallOutput).map((item) => item.call_id));
   return output.filter((item) => {
     if (item.type === 'mcp_approval_request') return true;
-    return toolCallKind(item)?.runBy === 'client' && !answered.has(item.call_id);
+    return isClientsCall(item) && !answered.has(item.call_id);
   });
 }
 

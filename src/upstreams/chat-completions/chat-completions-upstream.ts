@@ -37,7 +37,8 @@ import { ServerFacts } from './server-kind.ts';
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
 /** An upstream that has every optional method of a single server of its API, for upstreams of a host's own that choose among several. */
-export interface ChatCompletionsUpstream extends Required<Omit<Upstream, 'messages' | 'speaksMessages' | 'servers'>> {
+export interface ChatCompletionsUpstream
+  extends Required<Omit<Upstream, 'messages' | 'speaksMessages' | 'nativeTypes' | 'servers'>> {
   readonly stateOwner: string;
 }
 

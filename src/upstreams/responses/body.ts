@@ -1,12 +1,14 @@
 /** Writes a model request as the body of `POST /responses` of another server. */
 
 import type { Item } from '../../protocol/items.ts';
-import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { ModelRequest, NativeTool, ToolDefinition } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { requestedType } from '../../protocol/tool-calls/kinds.ts';
 import { passedOn } from '../http/passed-on.ts';
 import { functionTool } from '../responses-input/count-body.ts';
 import { toInput } from '../responses-input/input.ts';
-import type { ResponsesSettings } from './options.ts';
+import { inNamespace } from '../responses-input/native-input.ts';
+import type { HostedTool, ResponsesSettings } from './options.ts';
 
 /** How the body is written. */
 type BodySettings = Pick<
@@ -19,17 +21,20 @@ export function toResponsesBody(
   request: ModelRequest,
   settings: BodySettings,
   skipped: (item: Item) => void,
+  isNative = true,
 ): JsonObject {
-  const tools = [...serverTools(request, settings), ...request.tools.map(functionTool)];
+  const own = serverTools(request, settings);
+  const native = isNative ? nativeTools(request, own, settings) : [];
+  const tools = [...own, ...native.map(({ tool }) => tool), ...functions(request, native).map(functionTool)];
   return {
     model: request.model,
     instructions: request.instructions,
-    input: toInput(request, skipped),
+    input: toInput(request, skipped, isNative),
     stream: true,
     store: false,
-    include: includes(request, settings),
+    include: includes(request, settings, [...own, ...native.map(({ tool }) => tool)]),
     ...(tools.length > 0
-      ? { tools, tool_choice: choiceOf(request, settings), parallel_tool_calls: request.parallelToolCalls }
+      ? { tools, tool_choice: choiceOf(request, settings, native), parallel_tool_calls: request.parallelToolCalls }
       : {}),
     max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, LEAST_TOKENS),
     temperature: request.temperature,
@@ -50,22 +55,79 @@ export function toResponsesBody(
 /** The API refuses a lower limit. */
 const LEAST_TOKENS = 16;
 
-function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettings): readonly string[] | undefined {
+/** Of the client's wishes those about items of tools that the server runs. */
+function includes(
+  { topLogprobs, native }: ModelRequest,
+  { reasoningReplay }: BodySettings,
+  tools: readonly JsonObject[],
+): readonly string[] | undefined {
+  const prefixes = [...new Set(tools.map(({ type }) => `${requestedType(type)}_call`))];
+  const wishes = native?.include.filter((field) => prefixes.some((prefix) => field.startsWith(prefix))) ?? [];
   const include = [
     ...(reasoningReplay ? ['reasoning.encrypted_content'] : []),
     ...(topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
+    ...new Set(wishes),
   ];
   return include.length > 0 ? include : undefined;
 }
 
+/** The client's own tools that go as they are, but for those that the model may not be offered any more. */
+function nativeTools(
+  { native, tools }: ModelRequest,
+  own: readonly HostedTool[],
+  settings: BodySettings,
+): readonly NativeTool[] {
+  if (!native || native.tools.length === 0) return [];
+  const offered = new Set(tools.map(({ name }) => name));
+  const hosted = new Set(own.map(({ type }) => requestedType(type)));
+  return native.tools.filter(({ tool, names }) => {
+    if (names.length > 0) return names.some((name) => offered.has(name));
+    if (mayReachWeb(tool, settings)) return false;
+    // The host's own settings of a tool come first.
+    return tool.type === 'mcp' || !hosted.has(requestedType(tool.type));
+  });
+}
+
+/** Whether the tool may search the live web, which its client forbids: only OpenAI itself is known to obey. */
+export function mayReachWeb(
+  { external_web_access: access }: JsonObject,
+  { knowsAllowedTools: isOpenAI }: Pick<BodySettings, 'knowsAllowedTools'>,
+): boolean {
+  return access === false && !isOpenAI;
+}
+
+/** The functions that neither such a tool nor the conversation stands for. */
+function functions({ tools, native }: ModelRequest, sent: readonly NativeTool[]): readonly ToolDefinition[] {
+  if (sent.length === 0) return tools;
+  const covered = new Set([...sent.flatMap(({ names }) => names), ...(native?.found ?? [])]);
+  return tools.filter(({ name }) => !covered.has(name));
+}
+
 function choiceOf(
-  { toolChoice: choice, allowedTools: allowed }: ModelRequest,
+  { toolChoice: choice, allowedTools: allowed, native }: ModelRequest,
   { knowsAllowedTools }: BodySettings,
+  sent: readonly NativeTool[],
 ): unknown {
-  if (typeof choice === 'object') return { type: 'function', name: choice.name };
-  if (allowed?.length === 0) return 'none';
-  if (!allowed || choice === 'none' || !knowsAllowedTools) return choice;
-  return { type: 'allowed_tools', mode: choice ?? 'auto', tools: allowed.map((name) => ({ type: 'function', name })) };
+  const hosted = sent.length > 0 ? (native?.choice ?? []) : [];
+  if (typeof choice === 'object') return namedTool(choice.name, sent);
+  if (allowed && allowed.length + hosted.length === 0) return 'none';
+  if (!allowed || choice === 'none') return choice;
+  if (allowed.length === 0 && hosted.length === 1 && choice === 'required') return hosted[0];
+  if (!knowsAllowedTools) return choice;
+  return {
+    type: 'allowed_tools',
+    mode: choice ?? 'auto',
+    tools: [...allowed.map((name) => namedTool(name, sent)), ...hosted],
+  };
+}
+
+/** The tool as the server knows it. */
+function namedTool(name: string, sent: readonly NativeTool[]): JsonObject {
+  const { tool } = sent.find(({ names }) => names.includes(name)) ?? {};
+  if (tool === undefined) return { type: 'function', name };
+  if (tool.type === 'function' || tool.type === 'custom') return { type: tool.type, name: tool.name };
+  if (tool.type !== 'namespace') return { type: tool.type };
+  return { type: 'function', ...inNamespace(tool, name) };
 }
 
 /** Without those that the request does not allow. */

@@ -3,14 +3,17 @@
 import { readAnnotation } from '../../protocol/annotations.ts';
 import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
+import type { FinishReason, ModelEvent, WireEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
+import type { Item } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { secondAnswer } from '../http/unexpected-answer.ts';
-import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
+import { type Hold, holding } from '../http/without-output.ts';
 import { stateOf } from '../responses-input/input.ts';
 import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
 
@@ -22,15 +25,22 @@ export interface ResponsesDecoder {
   take(event: unknown, events: ModelEvent[]): void;
 }
 
-/** The state of one model call. `note` receives the omitted items. */
-export function responsesDecoder(note: (note: Note) => void): ResponsesDecoder {
-  return new Decoder(note);
+/** The tools of a request, by which the calls of its answer are named. */
+type OfferedTools = Pick<ModelRequest, 'tools' | 'native'>;
+
+/** The state of one model call, which offered these tools. `note` receives what cannot be shown. */
+export function responsesDecoder(note: (note: Note) => void, offered: OfferedTools = { tools: [] }): ResponsesDecoder {
+  return new Decoder(note, offered);
 }
 
 /** The data already emitted of one item of the other server's output. */
 interface OpenItem extends StreamedItem {
   /** The index of the tool call, if it is one. */
   readonly call: number | undefined;
+  /** Whether the call takes free text, which is its one argument here. */
+  readonly isCustom: boolean;
+  /** The number of the item, if it is shown as it is. */
+  readonly native: number | undefined;
   /** Whether its reasoning is emitted raw or as a summary; if both arrive, only one is emitted. */
   reasoning: string | undefined;
 }
@@ -38,16 +48,21 @@ interface OpenItem extends StreamedItem {
 class Decoder implements ResponsesDecoder {
   done = false;
   private readonly note: (note: Note) => void;
-  private readonly skip: (type: unknown) => void;
+  /** The model's names for its tools, and those among them that take free text. */
+  private readonly names: ReadonlySet<string>;
+  private readonly customs: ReadonlySet<string>;
   private readonly hold: Hold = holding();
   private readonly items = new Map<unknown, OpenItem>();
   private calls = 0;
+  private natives = 0;
   /** The response that is being read, and whether it has begun again. */
   private response: { readonly id: unknown; readonly again: boolean } | undefined = undefined;
 
-  constructor(note: (note: Note) => void) {
+  constructor(note: (note: Note) => void, { tools, native }: OfferedTools) {
     this.note = note;
-    this.skip = skippedOnce(note, (type) => `Items of type '${type}' that the model server wrote cannot be passed on.`);
+    this.names = new Set(tools.map(({ name }) => name));
+    const customs = native?.tools.filter(({ tool }) => tool.type === 'custom') ?? [];
+    this.customs = new Set(customs.flatMap(({ names }) => names));
   }
 
   take(event: unknown, events: ModelEvent[]): void {
@@ -60,6 +75,8 @@ class Decoder implements ResponsesDecoder {
     if (type === 'response.output_item.added') return this.begin(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
     if (ENDS.has(type)) return this.endStream(event.response, events);
+    const { native, closed } = this.items.get(index) ?? {};
+    if (native !== undefined && isItemsEvent(type)) return closed ? undefined : progress(native, event, events);
     if (String(type).endsWith('.delta')) return this.delta(event, events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
     if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
@@ -90,12 +107,14 @@ class Decoder implements ResponsesDecoder {
   private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
     const known = this.items.get(index);
     if (known) return known;
-    // A call without a name can be neither run nor answered.
-    const isCall = isRecord(item) && item.type === 'function_call' && lengthOf(item.name) > 0;
+    const isCall = isRecord(item) && this.isCall(item);
+    const isNative = isRecord(item) && !isCall && typeof item.type === 'string' && !READ.has(item.type);
     const opened: OpenItem = {
       type: isRecord(item) ? wordIn(item.type) : undefined,
       key: isRecord(item) ? wordIn(keyOf(item)) : undefined,
       call: isCall ? this.calls++ : undefined,
+      isCustom: isCall && item.type === CUSTOM,
+      native: isNative ? this.natives++ : undefined,
       emitted: { text: '', tail: '' },
       spoke: false,
       reasoning: undefined,
@@ -104,39 +123,59 @@ class Decoder implements ResponsesDecoder {
     this.hold(lengthOf(opened.type) + lengthOf(opened.key));
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
+    // The casts, here and below: it has a type.
+    else if (isNative)
+      events.push({ type: 'native-start', native: opened.native as number, item: item as unknown as Item });
     else if (isRecord(item) && item.type === 'message') events.push(messageStart(item));
     return opened;
   }
 
-  private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: JsonObject, events: ModelEvent[]): void {
+  /** A call without a name can be neither run nor answered; one of a tool that nobody offered is shown as it is. */
+  private isCall(item: JsonObject): boolean {
+    if (item.type === CUSTOM) return this.customs.has(this.modelName(item));
+    return item.type === 'function_call' && lengthOf(item.name) > 0;
+  }
+
+  private modelName({ type, name, namespace }: JsonObject): string {
+    const own = wordIn(name) ?? '';
+    const plain = type === CUSTOM ? modelSafe(own) : own;
+    const whole = lengthOf(namespace) > 0 ? namespacedName(String(namespace), own) : plain;
+    return this.names.has(whole) ? whole : plain;
+  }
+
+  private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
+    const { call_id: id, arguments: json, input } = call;
+    const text = item.isCustom ? input : json;
     const given = typeof text === 'string' ? text : '';
+    const fields = furtherFields(call);
     item.spoke ||= given !== '';
     grow(item.emitted, given);
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
-      name: wordIn(name) ?? '',
-      arguments: given,
+      name: this.modelName(call),
+      arguments: item.isCustom ? BEFORE_INPUT + inJson(given) : given,
+      ...(fields ? { fields } : {}),
     });
   }
 
   private delta(event: JsonObject, events: ModelEvent[]): void {
     const { type, delta: text } = event;
-    if (typeof text !== 'string') return;
+    if (typeof text !== 'string' || !DELTAS.has(type)) return;
     const item = this.open(indexIn(event), undefined, events);
+    if (REASONING.has(type)) return this.reason(item, String(type), text, events);
     if (type === 'response.output_text.delta') addWords(item, text, events, textDelta(text, event.logprobs));
     else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
-    else if (type === 'response.function_call_arguments.delta') this.addArguments(item, text, events);
-    else if (REASONING.has(type)) return this.reason(item, String(type), text, events);
-    else return;
+    else this.addArguments(item, text, events);
     item.spoke = true;
   }
 
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
     grow(item.emitted, text);
-    events.push({ type: 'tool-call-delta', call: item.call, arguments: text });
+    const more = item.isCustom ? inJson(text) : text;
+    events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
   }
 
   private reason(item: OpenItem, type: string, text: string, events: ModelEvent[]): void {
@@ -157,18 +196,19 @@ class Decoder implements ResponsesDecoder {
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
+    if (opened.native !== undefined) return endNative(opened, item, events);
     opened.type ??= wordIn(item.type);
     opened.closed = true;
-    if (item.type === 'message') takeMessage(item, opened, events);
+    if (opened.call !== undefined) this.closeCall(item, opened, events);
+    else if (item.type === 'message') takeMessage(item, opened, events);
     else if (item.type === 'reasoning') takeReasoning(item, opened, events);
-    else if (item.type === 'function_call') this.closeCall(item, opened, events);
     else if (item.type === 'web_search_call') takeSearch(item, events);
-    else if (item.type === 'image_generation_call' && item.result) takeImage(item, events);
-    else this.skip(item.type);
   }
 
-  private closeCall({ arguments: text }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
-    if (!item.spoke && typeof text === 'string') this.addArguments(item, text, events);
+  private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
+    const text = item.isCustom ? input : json;
+    if (!item.spoke && typeof text === 'string' && text !== '') this.addArguments(item, text, events);
+    if (item.isCustom) events.push({ type: 'tool-call-delta', call: item.call as number, arguments: AFTER_INPUT });
   }
 
   private takeWhole(response: JsonObject, events: ModelEvent[]): void {
@@ -202,6 +242,11 @@ class Decoder implements ResponsesDecoder {
 
   /** A call stays open until the end, because more of its arguments may arrive. */
   private settleShown(item: JsonObject, streamed: OpenItem, events: ModelEvent[]): boolean {
+    if (streamed.native !== undefined) {
+      if (streamed.closed) return false;
+      endNative(streamed, item, events);
+      return true;
+    }
     const emitted = wholeText(streamed.emitted);
     const text = textOf(item) ?? emitted;
     if (text === emitted) return false;
@@ -243,6 +288,13 @@ const RUNNING: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
 /** OpenAI's two types, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
+/** The deltas that are read. */
+const DELTAS: ReadonlySet<unknown> = new Set([
+  ...REASONING,
+  ...['output_text', 'refusal', 'function_call_arguments', 'custom_tool_call_input'].map(
+    (name) => `response.${name}.delta`,
+  ),
+]);
 
 function failure(response: JsonObject): ApiError {
   const { error: details } = response;
@@ -274,8 +326,49 @@ function addWords(item: OpenItem, text: string, events: ModelEvent[], event: Mod
 }
 
 /** Whether clients have already received it. */
-function isShown({ spoke, closed, call }: OpenItem): boolean {
-  return spoke || closed || call !== undefined;
+function isShown({ spoke, closed, call, native }: OpenItem): boolean {
+  return spoke || closed || call !== undefined || native !== undefined;
+}
+
+/** Whether the event is one of an item's content or progress, and not of the response. */
+function isItemsEvent(type: unknown): boolean {
+  return typeof type === 'string' && type.startsWith('response.') && type.split('.', 4).length === 3;
+}
+
+/** Without the item's place, which this server says, and without padding. */
+function progress(
+  native: number,
+  { sequence_number: _, output_index: __, obfuscation: ___, ...event }: JsonObject,
+  events: ModelEvent[],
+): void {
+  // The cast: it has a type.
+  events.push({ type: 'native-progress', native, event: event as WireEvent });
+}
+
+function endNative(opened: OpenItem, item: JsonObject, events: ModelEvent[]): void {
+  if (opened.closed) return;
+  opened.closed = true;
+  const whole = { ...item, type: String(opened.type) } as Item;
+  events.push({ type: 'native-end', native: opened.native as number, item: whole });
+}
+
+const CUSTOM = 'custom_tool_call';
+/** The types of which the events and items are read, and written anew. */
+const READ: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'web_search_call']);
+
+/** Free text, as the one argument of a function. */
+const BEFORE_INPUT = '{"input":"';
+const AFTER_INPUT = '"}';
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Its own name and namespace, where it has one, and who called it if the model's own program did; undefined for none. */
+function furtherFields({ name, namespace, caller }: JsonObject): JsonObject | undefined {
+  const isCalled = isRecord(caller);
+  if (typeof namespace !== 'string') return isCalled ? { caller } : undefined;
+  return isCalled ? { name, namespace, caller } : { name, namespace };
 }
 
 function partsOf(parts: unknown): readonly JsonObject[] {
@@ -316,13 +409,6 @@ function takeSearch(item: JsonObject, events: ModelEvent[]): void {
   events.push({ type: 'search-start', search, action: looked });
   events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
 }
-
-function takeImage({ result, ...item }: JsonObject, events: ModelEvent[]): void {
-  const details = IMAGE_DETAILS.flatMap((name) => (typeof item[name] === 'string' ? [[name, item[name]]] : []));
-  if (typeof result === 'string') events.push({ type: 'image', result, details: Object.fromEntries(details) });
-}
-
-const IMAGE_DETAILS = ['output_format', 'background', 'quality', 'size', 'revised_prompt'] as const;
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
   const read = isRecord(annotation) && ANNOTATIONS.has(annotation.type) ? readAnnotation(annotation) : undefined;

@@ -79,8 +79,9 @@ export function hasOutput(item: JsonObject): boolean {
 }
 
 /** The text of a message or the arguments of a call; undefined for items that are not compared. */
-export function textOf({ type, content, arguments: json }: JsonObject): string | undefined {
+export function textOf({ type, content, arguments: json, input }: JsonObject): string | undefined {
   if (type === 'function_call') return typeof json === 'string' ? json : '';
+  if (type === 'custom_tool_call') return typeof input === 'string' ? input : '';
   if (type !== 'message') return undefined;
   const parts = Array.isArray(content) ? content.filter(isRecord) : [];
   return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');

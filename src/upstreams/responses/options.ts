@@ -24,7 +24,15 @@ export interface ResponsesOptions extends ServerOptions {
   readonly reasoningReplay?: boolean | undefined;
   /** Tools that the model server runs itself, sent unchanged with every request, such as `{ type: 'web_search' }`. Default: none. */
   readonly serverTools?: readonly HostedTool[] | undefined;
+  /**
+   * Which tools of clients the model server receives as they are, if this server does not run them itself: of all types, of these,
+   * or none. For a server that takes functions only, set it to false. Default: true.
+   */
+  readonly nativeTools?: NativeToolsOption | undefined;
 }
+
+/** Types of tools, or all, or none. */
+type NativeToolsOption = boolean | readonly string[];
 
 /** A tool that the model server runs; further fields are the API's. */
 export interface HostedTool {
@@ -40,6 +48,7 @@ export interface ResponsesSettings extends ServerSettings {
   readonly reasoningSummary: ResponsesOptions['reasoningSummary'];
   readonly reasoningReplay: boolean;
   readonly serverTools: readonly HostedTool[];
+  readonly nativeTools: NativeToolsOption;
   /** Whether the server obeys `allowed_tools`. */
   readonly knowsAllowedTools: boolean;
 }
@@ -50,6 +59,11 @@ const OTHERS: readonly unknown[] = ['function', 'custom', 'namespace'];
 
 const toolsOption: OptionCheck = (value) =>
   (Array.isArray(value) && value.every(isHosted)) || 'a list of tools of a type that the model server runs';
+
+const nativeOption: OptionCheck = (value) =>
+  typeof value === 'boolean' ||
+  (Array.isArray(value) && value.every((type) => typeof type === 'string' && type !== '')) ||
+  'true, false or a list of types of tools';
 
 function isHosted(tool: unknown): boolean {
   return isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !OTHERS.includes(tool.type);
@@ -62,6 +76,7 @@ export function responsesSettings(options: ResponsesOptions): ResponsesSettings 
     reasoningSummary: (value) => SUMMARIES.includes(value) || "one of 'auto', 'concise', 'detailed'",
     reasoningReplay: boolean,
     serverTools: toolsOption,
+    nativeTools: nativeOption,
   });
   const server = openaiServer(NAME, options);
   return {
@@ -72,5 +87,6 @@ export function responsesSettings(options: ResponsesOptions): ResponsesSettings 
     reasoningSummary: options.reasoningSummary,
     reasoningReplay: options.reasoningReplay ?? true,
     serverTools: options.serverTools ?? [],
+    nativeTools: options.nativeTools ?? true,
   };
 }

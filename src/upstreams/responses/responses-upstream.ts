@@ -20,7 +20,7 @@ import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
-import { toResponsesBody } from './body.ts';
+import { mayReachWeb, toResponsesBody } from './body.ts';
 import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
 import { type ResponsesOptions, responsesSettings } from './options.ts';
 
@@ -46,7 +46,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('responsesUpstream', settings, bearer(settings), headers);
 
-  function answer(fields: JsonObject, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
+  function answer(fields: JsonObject, offered: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const headers = headersFor(call);
     const scrubError = scrub.of(headers);
     const httpRequest = {
@@ -57,30 +57,42 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
       scrubError,
     };
     const note = cleanNote(call.note, scrub.textOf(headers));
-    return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note), scrubError));
+    return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note, offered), scrubError));
   }
 
   const noteOnce = noteOncePerCall();
+  /** The models whose server takes functions only. */
+  const functionModels = new Set<string>();
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
     if (request.topK !== undefined) noteOnce(call, notSent('top_k'));
     if (request.stopSequences) noteOnce(call, notSent('stop_sequences'));
+    for (const { tool } of request.native?.tools ?? [])
+      if (mayReachWeb(tool, settings)) noteOnce(call, mayNotObey(tool));
     const { maxOutputTokens } = table.now(request.model);
     const { request: fitting, note } = withAnswerLimit(request, maxOutputTokens);
     if (note) noteOnce(call, note);
-    const fields = toResponsesBody(fitting, settings, skipped);
-    const first = answer(fields, call);
-    if (!holdsThoughts(fields)) return first;
+    const isNative = !functionModels.has(request.model);
+    const fields = toResponsesBody(fitting, settings, skipped, isNative);
+    const first = answer(fields, isNative ? fitting : asFunctions(fitting), call);
+    const mayRefuseTypes = isNative && fitting.native !== undefined && fitting.native.tools.length > 0;
+    if (!holdsThoughts(fields) && !mayRefuseTypes) return first;
     return secondTry(first, (error) => {
+      if (mayRefuseTypes && refusesTypes(error) && fitting.native?.choice.length === 0) {
+        if (functionModels.size < MAX_MODELS) functionModels.add(request.model);
+        call.note(FUNCTIONS_ONLY);
+        return answer(toResponsesBody(fitting, settings, skipped, false), asFunctions(fitting), call);
+      }
       if (!isStateRejected(error)) return undefined;
       call.note(STATE_REJECTED);
-      return answer(
-        toResponsesBody(withoutThoughts(fitting), settings, () => {}),
-        call,
-      );
+      const body = toResponsesBody(withoutThoughts(fitting), settings, () => {}, isNative);
+      return answer(body, fitting, call);
     });
   }
+
+  const { nativeTools } = settings;
+  const takes = (type: string) => (typeof nativeTools === 'boolean' ? nativeTools : nativeTools.includes(type));
 
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
@@ -99,6 +111,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     stateOwner: ownerOf('responses', settings.baseURL),
     origin: settings.baseURL.origin,
     stream,
+    nativeTypes: () => takes,
     redact: scrub.of(fixedHeaders(settings, bearer(settings))),
     facts: (model, call) => table.facts(model, call),
     models: (call) => table.list(call),
@@ -111,6 +124,31 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
 function notSent(setting: string): Note {
   return { code: 'setting_dropped', message: `The Responses API has no '${setting}'; it is left out.` };
+}
+
+/** The most models that are remembered. */
+const MAX_MODELS = 1000;
+
+const FUNCTIONS_ONLY: Note = {
+  code: 'tool_dropped',
+  message:
+    "The model server takes functions only: the client's other tools are offered as functions, without those that a server runs. Set `nativeTools` to false.",
+};
+
+function mayNotObey({ type }: JsonObject): Note {
+  const message = `'external_web_access' is false, and the model server is not known to obey; the tool '${type}' is left out.`;
+  return { code: 'tool_dropped', message };
+}
+
+function asFunctions({ native: _, ...request }: ModelRequest): ModelRequest {
+  return request;
+}
+
+/** Whether the server knows no tools of such types, and so cannot run them for any client. */
+function refusesTypes(error: unknown): boolean {
+  if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) return false;
+  const text = error.message.toLowerCase();
+  return /\btools?\b/.test(`${text} ${error.body.param ?? ''}`) && /\btype\b/.test(text) && /\bfunction\b/.test(text);
 }
 
 function holdsThoughts({ input }: JsonObject): boolean {

@@ -65,6 +65,7 @@ export function poolUpstream(
     ...(settings.servers().some(({ upstream }) => upstream.pass)
       ? { pass: (request, call) => pool.pass(request, call) }
       : {}),
+    nativeTypes: (model) => pool.nativeTypes(model),
     countTokens: (request, call) => pool.countTokens(request, call),
     facts: (model, call) => pool.facts(model, call),
     redact: (error, call) => pool.redact(error, call),
@@ -114,6 +115,14 @@ class Pool {
     const { path, model } = request;
     const needs = { stickyKey: () => `${model} ${path}`, needs: hasPass };
     return routedPass(request, this.attempts(model, call, needs), failsOver, call);
+  }
+
+  /** Only what every server of the model takes as it is: any of them may answer. Undefined for a model that there is not. */
+  nativeTypes(asked: string): ((type: string) => boolean) | undefined {
+    const { servers, model } = this.selected(asked);
+    const all = servers.map((server) => server.upstream.nativeTypes?.(server.modelFor(model)));
+    if (all.length === 0 || all.includes(undefined)) return undefined;
+    return (type) => all.every((takes) => takes?.(type));
   }
 
   /**

@@ -52,6 +52,8 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return stateEvent(`${event.kind}.${event.state}`, event);
     case 'partial-image':
       return partialImage(event);
+    case 'native-progress':
+      return nativeEvent(event);
     case 'list-progress':
       return stateEvent('mcp_list_tools.in_progress', event);
     case 'list-end':
@@ -142,6 +144,12 @@ function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
   const { argumentsEvent, field, namesTool } = kindOf(call);
   const named = namesTool ? { name } : {};
   return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: text };
+}
+
+/** Some events name no item, as that of a shell command. */
+function nativeEvent({ event: { type, item_id: named, ...fields }, ...place }: Of<'native-progress'>): WireEvent {
+  const { item_id, output_index } = itemPlace(place);
+  return { type, ...(named === undefined ? {} : { item_id }), output_index, ...fields };
 }
 
 /** Only its position and status: with an error in it, every SDK takes the whole stream for failed. */

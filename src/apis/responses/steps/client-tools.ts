@@ -18,10 +18,10 @@ export interface ClientTool {
   readonly namespaceDescription?: string;
 }
 
-/** The tools by the model's name for them, and the types of those that this server cannot run. */
+/** The tools by the model's name for them, and those that the client cannot run. */
 interface ClientTools {
   readonly known: ReadonlyMap<string, ClientTool>;
-  readonly unknown: readonly string[];
+  readonly unknown: readonly JsonObject[];
   /** The names that several tools would have; the first one has it. */
   readonly repeated: readonly string[];
   /** The names of tools that the model may not call itself. */
@@ -34,13 +34,13 @@ const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [], ind
 export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   if (tools.length === 0) return NO_TOOLS;
   const known = new Map<string, ClientTool>();
-  const unknown: string[] = [];
+  const unknown: JsonObject[] = [];
   const repeated: string[] = [];
   const indirect: string[] = [];
   for (const each of tools.flatMap(unpacked)) {
     const tool = clientTool(each);
     const name = tool?.definition.name ?? '';
-    if (!tool) unknown.push(printed(each.type));
+    if (!tool) unknown.push(each);
     else if (!isCalledByModels(each)) indirect.push(name);
     else if (known.has(name) && !isFound(known.get(name), tool)) repeated.push(name);
     else known.set(name, tool);
@@ -60,11 +60,6 @@ function unpacked(tool: JsonObject): readonly JsonObject[] {
   if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
   const about = plainTextOf(tool.description);
   return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name, [ABOUT_NAMESPACE]: about }));
-}
-
-/** The type as a note quotes it; tools in the input have not been validated. */
-function printed(type: unknown): string {
-  return typeof type === 'string' ? type.slice(0, 100) : typeof type;
 }
 
 function clientTool(tool: JsonObject): ClientTool | undefined {

@@ -1,7 +1,7 @@
 /** Adds the server-run tools to a Responses body. */
 
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
@@ -28,7 +28,10 @@ import { withNamedServers } from './server-tools.ts';
  * Adds the tools after the client's own, with those of the servers that the request names; a client's tool of the same
  * name wins. Throws `ApiError` for a server that is unavailable.
  */
-export function injectServerTools(request: EndpointRequest, settings: PrepareSettings): MaybePromise<EndpointRequest> {
+export function injectServerTools(
+  request: EndpointRequest,
+  settings: PrepareSettings & ServerOfModels,
+): MaybePromise<EndpointRequest> {
   const { body, context = {} } = request;
   if (context.tools || !isRecord(body)) return request;
   const client = toolList(body.tools);
@@ -50,7 +53,7 @@ async function withServed(
   request: EndpointRequest,
   body: JsonObject,
   { client, brought, providers }: GivenTools,
-  settings: PrepareSettings,
+  settings: PrepareSettings & ServerOfModels,
 ): Promise<EndpointRequest> {
   const { signal } = request;
   const own = readClientTools(brought).known;
@@ -58,8 +61,11 @@ async function withServed(
   const listed = await listTools(providers, signal, note, typesOf(brought), request);
   const hosted = await checkRequested(listed, brought, request, note);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
-  const toolset = namedTools(served, new Set(own.keys()), note, searchesClients(brought, own));
-  return withToolsOf(request, body, { toolset, client, denied: deniedNames(listed, served, own) });
+  const searchesElsewhere = nativeTypesOf(request, settings, body.model)?.(TOOL_SEARCH) ?? false;
+  const searches = !searchesElsewhere && searchesClients(brought, own);
+  const toolset = namedTools(served, new Set(own.keys()), note, searches);
+  const types = new Set(listed.map(({ tool }): unknown => tool.requestedBy));
+  return withToolsOf(request, body, { toolset, client, served: types, denied: deniedNames(listed, served, own) });
 }
 
 /** The request with its tools, which its context records. */

@@ -13,6 +13,7 @@ import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
 import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { type ClientTool, modelNameOf, readClientTools } from './client-tools.ts';
+import { isChosen, type NativeTools, type NativeTypes, nativeTools } from './native-tools.ts';
 
 /** The tools that the model is offered, and how it may use them. */
 export interface ToolPlan {
@@ -33,6 +34,8 @@ export interface ToolPlan {
   readonly allowed: ReadonlySet<string> | undefined;
   /** The tools that it may not call, whatever the choice says; undefined for none. */
   readonly denied: ReadonlySet<string> | undefined;
+  /** What a server that takes tools as they are receives of them; undefined if the model's server does not. */
+  readonly native: NativeTools | undefined;
 }
 
 /** The client's tools, those in its input, and its choice. */
@@ -44,6 +47,8 @@ interface GivenTools {
   readonly denied?: ReadonlySet<string> | undefined;
   /** The conversation, which may have found deferred tools. Default: none. */
   readonly conversation?: readonly Item[];
+  /** Which types of tools the model's server takes as they are; undefined for functions only. */
+  readonly native?: NativeTypes | undefined;
 }
 
 const NO_FORMS: ToolPlan['forms'] = new Map();
@@ -55,7 +60,7 @@ let planWithoutTools: ToolPlan | undefined;
 export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice, denied } = given;
   const hasChoice = choice !== undefined && choice !== null;
-  if (hasChoice || tools.length > 0 || additional.length > 0 || toolset.size > 0 || denied)
+  if (hasChoice || tools.length > 0 || additional.length > 0 || toolset.size > 0 || denied || given.native)
     return planOf(given, toolset, note);
   planWithoutTools ??= planOf({ tools: [], choice: undefined }, NO_TOOLS, note);
   return planWithoutTools;
@@ -64,13 +69,16 @@ export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note
 /** The plan of any request, with tools or without. */
 export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice, conversation = [] } = given;
-  const { known, unknown, repeated, indirect } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
-  for (const type of unknown) note(droppedTool(type));
+  const ofOthers = clientToolsOnly([...tools, ...additional], toolset);
+  const { known, unknown, repeated, indirect } = readClientTools(ofOthers);
+  const native = given.native && nativeTools(ofOthers, unknown, choice, given.native);
+  for (const tool of unknown) if (!native?.hosted.includes(tool)) note(droppedTool(printed(tool.type)));
   for (const name of repeated) note(repeatedTool(name));
-  for (const name of indirect) note(indirectTool(name));
-  const ofClient = deferredOf(known, toolset);
+  if (!native?.runsPrograms) for (const name of indirect) note(indirectTool(name));
+  const ofClient = native?.searches ? NO_TOOLS : deferredOf(known, toolset);
   const findable = ofClient.size === 0 ? toolset : new Map([...toolset, ...ofClient]);
-  const settled = settleChoice(choice, new Set([...known.keys(), ...toolset.keys()]), toolset);
+  const callable = new Set([...known.keys(), ...toolset.keys()]);
+  const settled = settleChoice(choice, callable, toolset, native?.hosted ?? []);
   const found = new Set([...knownTools(conversation, findable), ...settled.named]);
   const offer = modelToolset(
     toolset,
@@ -92,6 +100,7 @@ export function planOf(given: GivenTools, toolset: Toolset, note: (note: Note) =
     toolChoice: possibleChoice(settled, modelTools),
     allowed: allowedWithSearch(settled, offer),
     denied: given.denied,
+    native,
   };
 }
 
@@ -153,23 +162,29 @@ interface Settled extends Pick<ToolPlan, 'toolChoice' | 'allowed'> {
 const ANY: Settled = { toolChoice: undefined, allowed: undefined, named: [] };
 const NO_CALLS: ReadonlySet<string> = new Set<string>();
 
-function settleChoice(choice: unknown, callable: ReadonlySet<string>, toolset: Toolset): Settled {
-  if (choice === 'none') return { ...ANY, toolChoice: wordChoice(choice, callable), allowed: NO_CALLS };
-  if (typeof choice === 'string') return { ...ANY, toolChoice: wordChoice(choice, callable) };
+function settleChoice(
+  choice: unknown,
+  callable: ReadonlySet<string>,
+  toolset: Toolset,
+  hosted: readonly JsonObject[],
+): Settled {
+  const hasTools = callable.size > 0 || hosted.length > 0;
+  if (choice === 'none') return { ...ANY, toolChoice: wordChoice(choice, hasTools), allowed: NO_CALLS };
+  if (typeof choice === 'string') return { ...ANY, toolChoice: wordChoice(choice, hasTools) };
   if (!isRecord(choice)) return ANY;
-  if (choice.type === 'allowed_tools') return allowedTools(choice, callable, toolset);
+  if (choice.type === 'allowed_tools') return allowedTools(choice, callable, toolset, hosted);
   // What it finds may be called, too.
   if (choice.type === TOOL_SEARCH && toolset.get(TOOL_SEARCH)?.search)
     return { ...ANY, toolChoice: { name: TOOL_SEARCH } };
-  if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0)
-    return allowedTools({ tools: [choice], mode: 'required' }, callable, toolset);
+  if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0 || isChosen(choice, hosted))
+    return allowedTools({ tools: [choice], mode: 'required' }, callable, toolset, hosted);
   if (isClientTool(choice.type)) return { ...ANY, ...namedChoice(choice, callable) };
   // An answer of the model's own would pass for one that rests on the tool.
   throw choiceError(`Tool choice '${printed(choice.type)}' cannot be met: no tool of this type is offered.`);
 }
 
-function wordChoice(choice: string, callable: ReadonlySet<string>): ToolChoice | undefined {
-  if (callable.size > 0) return choice as ToolChoice;
+function wordChoice(choice: string, hasTools: boolean): ToolChoice | undefined {
+  if (hasTools) return choice as ToolChoice;
   if (choice === 'required') throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
   return undefined;
 }
@@ -188,15 +203,23 @@ function namedChoice(choice: JsonObject, callable: ReadonlySet<string>): Pick<Se
 const MOST_ALLOWED = 4096;
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server supports. */
-function allowedTools({ tools, mode }: JsonObject, known: ReadonlySet<string>, toolset: Toolset): Settled {
+function allowedTools(
+  { tools, mode }: JsonObject,
+  known: ReadonlySet<string>,
+  toolset: Toolset,
+  hosted: readonly JsonObject[],
+): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
   const namesOf = chooser(toolset);
   const chosen = tools.filter(isRecord).map((tool) => ({ isNamed: Boolean(nameIn(tool)), names: namesOf(tool) }));
   const names = chosen.flatMap((each) => each.names);
   const callable = names.filter((name) => known.has(name));
-  if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
-  const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
+  const hasHosted = tools.filter(isRecord).some((tool) => isChosen(tool, hosted));
+  if (mode === 'required' && callable.length === 0 && !hasHosted)
+    throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
+  const isOnly = callable.length === 1 && mode === 'required' && !hasHosted;
+  const only = isOnly ? { name: callable[0] as string } : undefined;
   const named = chosen.flatMap((each) => (each.isNamed ? each.names : []));
   return {
     toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'),

@@ -1,6 +1,6 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
@@ -9,25 +9,37 @@ import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
 
 /** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
-export function resolveTools(request: RequestInWindow, settings: PrepareSettings): MaybePromise<RequestWithTools> {
+export function resolveTools(
+  request: RequestInWindow,
+  settings: PrepareSettings & ServerOfModels,
+): MaybePromise<RequestWithTools> {
   return andThen(injectServerTools(request.apiRequest, settings), (apiRequest) =>
     withPlan(request, apiRequest, settings),
   );
 }
 
+const NO_TYPES: ReadonlySet<unknown> = new Set();
+
 /** `apiRequest` is the request with its tools. */
-function withPlan(request: RequestInWindow, apiRequest: EndpointRequest, settings: PrepareSettings): RequestWithTools {
+function withPlan(
+  request: RequestInWindow,
+  apiRequest: EndpointRequest,
+  settings: PrepareSettings & ServerOfModels,
+): RequestWithTools {
   const { conversation } = request;
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const {
     toolset,
     client = [],
     denied,
+    served = NO_TYPES,
   } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
+  const takes = nativeTypesOf(apiRequest, settings, request.body.model);
+  const native = takes && { takes, served };
   const tools = planTools(
-    { tools: client, additional, choice, conversation, denied },
+    { tools: client, additional, choice, conversation, denied, native },
     toolset,
     noteOf(apiRequest, settings),
   );

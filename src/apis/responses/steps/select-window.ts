@@ -1,10 +1,13 @@
 /** Selects the part of the conversation that the model receives: the items after the last compaction, preceded by its summary. */
-import type { Compacted } from '../../../compaction/seal.ts';
+import { type Compacted, SEALED_COMPACTION } from '../../../compaction/seal.ts';
 import type { CompactionSettings } from '../../../compaction/settings.ts';
 import { contextWindow } from '../../../compaction/window.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { nativeTypesOf, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { originOfItem } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import type { CheckedRequest, RequestInWindow, RequestWithHistory } from './request.ts';
 
@@ -13,12 +16,22 @@ export interface WindowSettings {
   readonly compaction: CompactionSettings;
 }
 
+/** Whether the model's own server made the compaction, and reads it itself. */
+function isNativeIn(request: EndpointRequest, settings: WindowSettings & ServerOfModels, model: unknown) {
+  const isNative = nativeTypesOf(request, settings, model) !== undefined;
+  return ({ id, encrypted_content: sealed }: JsonObject) => {
+    if (!isNative || typeof sealed !== 'string') return false;
+    return originOfItem(id) !== undefined || !sealed.startsWith(SEALED_COMPACTION);
+  };
+}
+
 /** Throws `invalid_encrypted_content` for a compaction item of the conversation that was not sealed here. */
-export function selectWindow(request: RequestWithHistory, settings: WindowSettings): RequestInWindow {
+export function selectWindow(request: RequestWithHistory, settings: WindowSettings & ServerOfModels): RequestInWindow {
   const { body, apiRequest, conversation } = request;
   const open = opener(apiRequest, settings);
+  const read = (item: Item) => opened(open(item.encrypted_content), pastIn(body));
   return Object.assign({}, request, {
-    window: contextWindow(conversation, (item) => opened(open(item.encrypted_content), pastIn(body))),
+    window: contextWindow(conversation, read, isNativeIn(apiRequest, settings, body.model)),
   });
 }
 
@@ -30,12 +43,16 @@ function opener(
 }
 
 /** Checks every one that is sent, even if a newer one replaces it: the client receives the fault and its position. */
-export function refuseUnreadable({ apiRequest }: CheckedRequest, settings: WindowSettings): void {
+export function refuseUnreadable(
+  { apiRequest, body: { model } }: CheckedRequest,
+  settings: WindowSettings & ServerOfModels,
+): void {
   const { body } = apiRequest;
   const open = opener(apiRequest, settings);
+  const isNative = isNativeIn(apiRequest, settings, model);
   const input = isRecord(body) && Array.isArray(body.input) ? body.input : [];
   for (const [index, item] of input.entries()) {
-    if (isRecord(item) && item.type === 'compaction')
+    if (isRecord(item) && item.type === 'compaction' && !isNative(item))
       opened(open(item.encrypted_content), `input[${index}].encrypted_content`);
   }
 }

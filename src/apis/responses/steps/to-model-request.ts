@@ -1,7 +1,7 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { EndpointSettings } from '../../../ports/endpoints/endpoint.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { nativeTypesOf, noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../ports/turn/call-permission.ts';
@@ -9,13 +9,15 @@ import type { Upstream } from '../../../ports/upstream.ts';
 import { SILENT_TYPES } from '../../../protocol/chat-completions/messages.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
-import type { ModelRequest, TextFormat, ToolDefinition } from '../../../protocol/model-request.ts';
+import type { ModelRequest, NativeRequest, TextFormat, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { isCall } from '../../../protocol/tool-calls/kinds.ts';
+import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import { withNamedFiles } from '../../../tools/code-files.ts';
 import { forModel, namesServing } from '../../../tools/toolset.ts';
+import type { NativeTools } from './native-tools.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
@@ -28,22 +30,44 @@ export interface ModelRequestSettings extends Pick<EndpointSettings, 'dialectOf'
 /** The request as the model receives it. Throws `ApiError` for a tool that this model server cannot have. */
 export function toModelRequest(
   request: RequestWithApprovals,
-  settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools'>,
+  settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools' | 'remoteMcp'>,
 ): PreparedRequest {
   const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
   const { upstream, stateSealer } = settings;
-  refuseComputers(request.brought, upstream);
+  const takes = nativeTypesOf(apiRequest, settings, body.model);
+  refuseComputers(request.brought, upstream, takes);
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const items = settings.dialectOf(apiRequest.request).completesOrphans ? withOrphansNamed(named) : named;
-  const opened = states.opened(forModel(withDenied(items, answers), toolset, tools.forms));
+  const native = tools.native && takes ? nativeRequest(body, tools.native, servedOf(request, settings)) : undefined;
+  const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
+  const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
+  const opened = states.opened(forModel(withDenied(items, answers), toolset, tools.forms, isNative));
   const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
   const isOffline = request.brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
-  const asked = Object.assign(modelRequest(body, opened, offers), terms);
+  const asked = Object.assign(modelRequest(body, opened, offers), terms, native ? { native } : {});
   return Object.assign({}, request, { states, request: asked });
+}
+
+/** What is served here: the types of tools that the host has, and the MCP servers, all of them where it opens any. */
+function servedOf(
+  { apiRequest, toolset }: RequestWithApprovals,
+  { remoteMcp }: Pick<PrepareSettings, 'remoteMcp'>,
+): NativeRequest['served'] {
+  const types = [...(apiRequest.context?.tools?.served ?? []), ...(remoteMcp ? ['mcp_call'] : [])];
+  return { types: new Set(types), labels: new Set([...toolset.values()].map(({ tool }) => tool.server)) };
+}
+
+function nativeRequest(
+  { include }: CreateBody,
+  { tools, found, choice }: NativeTools,
+  served: NativeRequest['served'],
+): NativeRequest {
+  const fields = (include ?? []).filter((field) => typeof field === 'string');
+  return { tools, found, choice, include: fields, served };
 }
 
 /** Throws `invalid_value` for a request without anything that a model could answer. */
@@ -69,8 +93,12 @@ function withOrphansNamed(items: readonly Item[]): readonly Item[] {
 }
 
 /** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
-function refuseComputers(tools: readonly JsonObject[], { name }: Upstream): void {
-  const computer = tools.find(({ type }) => COMPUTERS.has(type));
+function refuseComputers(
+  tools: readonly JsonObject[],
+  { name }: Upstream,
+  takes: ((type: string) => boolean) | undefined,
+): void {
+  const computer = tools.find(({ type }) => COMPUTERS.has(type) && !takes?.(String(type)));
   if (!computer) return;
   const message = `Tools of type '${computer.type}' are not supported by the model server '${name}'.`;
   throw new ApiError('invalid_value', message, { param: 'tools' });
