@@ -129,10 +129,6 @@ describe('validateCreate', () => {
         "Invalid type for 'conversation': expected a conversation id or an object with one, but got an integer instead.",
       ),
     ],
-    [
-      requested({ prompt: { id: 'pmpt_1' } }),
-      refused('unsupported_parameter', 'prompt', 'Prompt templates are not supported here; send the text itself.'),
-    ],
   ])('[D-19] [S-03] reports what is wrong with %j', (body, error) => {
     expect(refusal(body)).toEqual(error);
   });
