@@ -26,16 +26,19 @@ const BROWSER_TESTS = '**/test/browser/**/*.test.ts';
 const FRAMEWORK_TESTS = '**/test/frameworks/**/*.test.ts';
 /** What takes minutes of waiting, as installed: `npm run test:long` runs these, as LONG=1. */
 const LONG_TESTS = '**/test/**/*.long.test.ts';
+/** A real model server of PyPI: `npm run test:live` installs it and runs these, as LIVE=1. */
+const LIVE_TESTS = '**/test/live/**/*.test.ts';
 /** What only a command of its own runs. */
-const OTHERS = [LONG_TESTS, HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS].map(
-  (tests) => `!${tests}`,
-);
+const OTHERS = [
+  ...[LONG_TESTS, HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS, BROWSER_TESTS, FRAMEWORK_TESTS, LIVE_TESTS],
+].map((tests) => `!${tests}`);
 
 function testsToRun({ CLOCK, ...modes }) {
   return CLOCK ? [CLOCK_TESTS] : [...testsOfMode(modes), `!${CLOCK_TESTS}`];
 }
 
-function testsOfMode({ LONG, SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
+function testsOfMode({ LIVE, LONG, SLOW, HOSTILE, CLIENTS, CLUSTER, BROWSER, FRAMEWORKS, EXPRESS }) {
+  if (LIVE) return [LIVE_TESTS];
   if (LONG) return [LONG_TESTS];
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
@@ -74,11 +77,12 @@ export default {
   // Jest keeps the modules of files that have run; a worker with hundreds of them is slow, above all to count work.
   workerIdleMemoryLimit: '600MB',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: process.env.LONG
-    ? 600_000
-    : ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
-          (suite) => process.env[suite],
-        )
-      ? 240_000
-      : 120_000,
+  testTimeout:
+    process.env.LONG || process.env.LIVE
+      ? 600_000
+      : ['CLOCK', 'SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'BROWSER', 'FRAMEWORKS', 'EXPRESS'].some(
+            (suite) => process.env[suite],
+          )
+        ? 240_000
+        : 120_000,
 };
