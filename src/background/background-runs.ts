@@ -17,6 +17,7 @@ import { LogWatch } from './log-watch.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
 import { MemoryKeeper, type RunKeeper } from './run-keeper.ts';
 import { newRuns, type Runs } from './runs.ts';
+import { SharedClock } from './shared-clock.ts';
 import { requestText } from './stored-request.ts';
 import { type PrepareResumed, RunWorker } from './worker.ts';
 
@@ -49,6 +50,7 @@ interface BegunRun {
 export class BackgroundRuns {
   readonly runs: Runs;
   private readonly settings: BackgroundSettings;
+  private readonly clock: SharedClock;
   private readonly worker: RunWorker;
   /** Set if the events are kept in the store. */
   private readonly watch: LogWatch | undefined;
@@ -56,6 +58,7 @@ export class BackgroundRuns {
   constructor(settings: BackgroundSettings, turns: Activity, prepare: PrepareResumed) {
     this.settings = settings;
     const { engine, durable, store, limits } = settings;
+    this.clock = new SharedClock(store);
     this.runs = newRuns(limits.eventsTtlMs);
     const log = engine.takesOver || durable ? store.events : undefined;
     this.watch = log && new LogWatch(log, (error) => this.worker.onError(error));
@@ -71,6 +74,8 @@ export class BackgroundRuns {
   /** Stores the response as in progress, and hands it to the engine. Throws `store_error`: it could not be retrieved. */
   async begin({ request, prepared, stopping, isForeground }: NewRun): Promise<BegunRun> {
     const { stored } = prepared;
+    // Such an engine compares the clocks itself.
+    if (!this.settings.engine.takesOver) await this.clock.check();
     if (this.log) await this.beginLog(this.log, request, stored);
     const kept = untilEnded(
       keptTurn(stored, { resource: prepared.keptStart, output: [] }),

@@ -61,6 +61,11 @@ export interface ResponseStore {
   readonly conversations?: ConversationStore | undefined;
   /** The events of responses that outlive their requests; a store without it serves everything else. */
   readonly events?: EventLog | undefined;
+  /**
+   * The time by the clock of the database that processes share, in milliseconds since the epoch. With it a process whose own
+   * clock is wrong begins no responses in the background, which others would take for over.
+   */
+  readonly time?: (() => MaybePromise<number>) | undefined;
   /** Releases the store's resources. May be called twice. */
   readonly close?: (() => MaybePromise<void>) | undefined;
 }
@@ -261,7 +266,7 @@ export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
 
 /** The store with a timeout of `timeoutMs` for each call: a dead database must not delay requests for longer. */
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
-  const { name, replace, chain, close, conversations, events } = store;
+  const { name, replace, chain, close, conversations, events, time } = store;
   const within = <Value>(answer: MaybePromise<Value>) =>
     inTime(answer, timeoutMs, () => `The store '${name}' did not answer within ${timeoutMs} ms.`);
   return {
@@ -273,6 +278,7 @@ export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseS
     ...(chain ? { chain: (key, limit, maxBytes) => within(chain.call(store, key, limit, maxBytes)) } : {}),
     ...(conversations ? { conversations: boundedConversations(conversations, within) } : {}),
     ...(events ? { events: boundedEvents(events, within) } : {}),
+    ...(time ? { time: () => within(time.call(store)) } : {}),
     ...(close ? { close: () => close.call(store) } : {}),
   };
 }

@@ -127,6 +127,13 @@ export class Cluster {
     return this.nodes;
   }
 
+  /** Starts one more, of another checkout if its folder is given. */
+  async add(checkout?: string): Promise<ClusterNode> {
+    const node = await startNode({ ...this.setup, name: `node-${this.all.length}` }, checkout);
+    this.all.push(node);
+    return node;
+  }
+
   /** The node that has claimed the response, other than these. */
   ownerOf(id: string, ...others: readonly ClusterNode[]): Promise<ClusterNode> {
     return eventually(`${id} is claimed`, () =>
@@ -154,9 +161,11 @@ export class Cluster {
   }
 }
 
-async function startNode(setup: NodeSetup): Promise<ClusterNode> {
-  const child = fork(join(import.meta.dirname, 'node-app.ts'), {
-    execArgv: ['--no-warnings', '--import', join(import.meta.dirname, '../support/memory-hooks.mjs')],
+const THIS_CHECKOUT = join(import.meta.dirname, '../..');
+
+async function startNode(setup: NodeSetup, checkout = THIS_CHECKOUT): Promise<ClusterNode> {
+  const child = fork(join(checkout, 'test/cluster/node-app.ts'), {
+    execArgv: ['--no-warnings', '--import', join(checkout, 'test/support/memory-hooks.mjs')],
     env: { ...process.env, NODE_SETUP: JSON.stringify(setup) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });

@@ -8,7 +8,7 @@ import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '.
  * refused.
  */
 export function tenantStore(store: ResponseStore): ResponseStore {
-  const { name, replace, chain, close, conversations, events } = store;
+  const { name, replace, chain, close, conversations, events, time } = store;
   return {
     name,
     get: (key) => unlessUntracked(key, undefined, () => store.get(key)),
@@ -25,6 +25,7 @@ export function tenantStore(store: ResponseStore): ResponseStore {
       : {}),
     ...(conversations ? { conversations: tenantConversations(conversations) } : {}),
     ...(events ? { events: tenantEvents(events) } : {}),
+    ...(time ? { time: () => time.call(store) } : {}),
     ...(close ? { close: () => close.call(store) } : {}),
   };
 }

@@ -52,6 +52,7 @@ export function encryptedStore(store: ResponseStore, options: EncryptedStoreOpti
     get,
     put: (response) => store.put(sealed(seal, response)),
     delete: (key) => store.delete(key),
+    ...(store.time && { time: () => store.time?.() ?? Date.now() }),
     ...(store.replace && {
       replace: async (response, version) => (await store.replace?.(sealed(seal, response), version)) === true,
     }),

@@ -7,7 +7,16 @@ import { MONTH_MS, type ResponseMethods } from '../shared/store-parts.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresEvents } from './events.ts';
 import { postgresResponses, sweeper } from './responses.ts';
-import { isPool, isPrefix, migrate, POOL, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
+import {
+  fieldOf,
+  isPool,
+  isPrefix,
+  migrate,
+  POOL,
+  type PostgresPool,
+  type PostgresQueries,
+  postgresTables,
+} from './schema.ts';
 
 export type { PostgresClient, PostgresPool, PostgresQueries } from './schema.ts';
 
@@ -31,6 +40,8 @@ export interface PostgresStore extends ResponseMethods {
   readonly conversations: ConversationMethods;
   /** The events of responses that outlive their requests. */
   readonly events: EventLog;
+  /** The time by the database's clock, in milliseconds since the epoch. */
+  time(): Promise<number>;
   /** Creates or upgrades the tables. Other methods do so on first use; call this to fail at the start instead. */
   setup(): Promise<void>;
   /** Does nothing, because the host ends the pool. */
@@ -90,6 +101,10 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     put,
     conversations: postgresConversations(place),
     events: postgresEvents(place),
+    async time() {
+      const { rows } = await queries.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
+      return Number(fieldOf(rows, 'now'));
+    },
     setup,
     close() {},
   };

@@ -30,6 +30,8 @@ export interface RedisStore extends ResponseMethods {
   readonly conversations: ConversationMethods;
   /** The events of responses that outlive their requests. */
   readonly events: EventLog;
+  /** The time by the database's clock, in milliseconds since the epoch. */
+  time(): Promise<number>;
   /** Reads the server's version; rejects if it cannot be reached or is too old. Nothing needs to be set up. */
   setup(): Promise<void>;
   /** Does nothing, because the host ends the client. */
@@ -37,6 +39,7 @@ export interface RedisStore extends ResponseMethods {
 }
 
 const OLDEST_MAJOR_VERSION = 6;
+const TIME = redisScript("return redis.call('TIME')");
 const INFO = redisScript(`return redis.call('INFO', 'server')`);
 
 /**
@@ -71,6 +74,11 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     ...redisResponses(place),
     conversations: redisConversations(place),
     events: redisEvents(place),
+    async time() {
+      // The cast: seconds and microseconds, as texts.
+      const [seconds, micros] = (await run(TIME, `{${prefix}}:time`)) as readonly [string, string];
+      return Number(seconds) * 1000 + Number(micros) / 1000;
+    },
     setup,
     close() {},
   };
