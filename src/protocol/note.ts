@@ -8,6 +8,7 @@ export interface Note {
     | 'tool_dropped'
     | 'item_skipped'
     | 'reference_skipped'
+    | 'arguments_wrapped'
     | 'call_dropped'
     | 'call_missing'
     | 'setting_dropped'

@@ -3,7 +3,7 @@
 import { budgeted } from '../../metering/budgeted.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
+import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
 import { speaksMessages } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -11,8 +11,10 @@ import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { seedOf } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
+import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
@@ -77,7 +79,13 @@ async function answer(
   const beatsLater = !facts.showsThoughts;
   const silence = { openAfterMs, intervalMs: beatsLater ? undefined : intervalMs };
   const batches = runTurn({ ...turn, takeRequest, silence });
-  if (!info.stream) return messageReply(wholeMessage(await lastEvent(batches), facts));
+  if (!info.stream) {
+    const end = await lastEvent(batches);
+    for (const item of end.output)
+      if (item.type === 'function_call' && isUnreadable(item.arguments))
+        noteOf(request, settings)(skippedArguments(item.name));
+    return messageReply(wholeMessage(end, facts));
+  }
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.
     return anthropicError(errorOf(error), request.requestId) as { readonly type: string };
@@ -92,6 +100,14 @@ function messageReply(message: JsonObject): Reply {
   const { status, headers } = jsonReply(message);
   return { status, headers, body: textWithInputs(message) };
 }
+
+/** A stream has the text itself. */
+function skippedArguments(name: string): Note {
+  const message = `The model's arguments for '${name.slice(0, MAX_NAME)}' are no JSON object; the message holds them as a text in one.`;
+  return { code: 'arguments_wrapped', message };
+}
+
+const MAX_NAME = 64;
 
 /** A ping for every idle interval, in milliseconds; undefined for none. */
 function withPings(frames: PullStream<string>, intervalMs: number | undefined): PullStream<string> {

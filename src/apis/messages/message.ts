@@ -2,8 +2,8 @@
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
-import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
@@ -125,7 +125,7 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
       return thinkingBlocks(item, facts);
     case 'function_call':
       return [
-        { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: exactObjectIn(item.arguments) ?? {} },
+        { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: argumentsObject(item.arguments) },
       ];
     default:
       return serverBlocks(item);

@@ -1,8 +1,9 @@
 /** Calls that a server has run: as the two blocks that show them, and from these as items. */
 
 import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
-import { exactObjectIn, exactText } from '../../protocol/json/whole-numbers.ts';
+import { exactText } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import { codeInterpreterCall, outputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
 import { callErrorText } from '../../protocol/tool-calls/results/call-error.ts';
@@ -37,7 +38,7 @@ function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, ou
   const id = MCP_ID + itemId;
   const result = output ?? callErrorText(error);
   return [
-    { type: 'mcp_tool_use', id, name, server_name: server, input: exactObjectIn(text) ?? {} },
+    { type: 'mcp_tool_use', id, name, server_name: server, input: argumentsObject(text) },
     { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== null, content: [{ type: 'text', text: result }] },
   ];
 }

@@ -2,9 +2,9 @@
 
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
-import { objectIn } from '../json/json-text.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { argumentsText, isUnreadable } from '../tool-calls/call-arguments.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { type CallIdForm, type CallIds, callIds } from '../tool-calls/names/call-ids.ts';
@@ -56,7 +56,8 @@ interface Draft {
 }
 
 /**
- * The messages, with every call directly followed by its outputs. `skipped` receives items that cannot be sent. Throws
+ * The messages, with every call directly followed by its outputs. `skipped` receives items that cannot be sent, and calls
+ * whose arguments cannot be sent as they are. Throws
  * `ApiError` if calls and outputs do not match.
  */
 export function toChatMessages(
@@ -81,6 +82,7 @@ export function toChatMessages(
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredCall(item, outputs);
     if (call) {
+      if (isUnreadable(call.arguments)) skipped(item);
       const modelCall = modelCallOfItem(String(item.id));
       // Calls of one message are parallel; those of two rounds are not, even if no item separates them.
       if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
@@ -126,23 +128,19 @@ function isAssistants(item: Item): boolean {
   return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
 }
 
-/** A call with its answer, as servers accept it. */
+/** A call with its answer; its arguments are as the model wrote them. */
 export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
   const call = answeredToolCall(item, outputs);
   if (!call) return undefined;
   const { id, name, arguments: text, output } = call;
-  // Some servers refuse a whole conversation for one call that is not JSON; its output reports the mistake.
-  const json = isObjectText(text) ? text : '{}';
+  const written = plainTextOf(text);
+  const json = written.trim() === '' ? '{}' : written;
   return { id: String(id ?? shortId(item.id)), name: String(name), arguments: json, output };
 }
 
 /** An item's id replaces a call's: some servers accept at most 40 characters, and the last ones differ. */
 function shortId(id: unknown): string {
   return String(id).slice(-40);
-}
-
-function isObjectText(text: unknown): text is string {
-  return typeof text === 'string' && objectIn(text) !== undefined;
 }
 
 function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds | undefined): ChatMessage[] {
@@ -161,7 +159,7 @@ function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds |
 }
 
 function wireCall({ id, name, arguments: text }: AnsweredCall): JsonObject {
-  return { id, type: 'function', function: { name, arguments: text } };
+  return { id, type: 'function', function: { name, arguments: argumentsText(text) } };
 }
 
 /** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */

@@ -3,9 +3,8 @@
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { plainTextOf } from '../../protocol/record.ts';
+import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
@@ -49,7 +48,7 @@ interface Draft {
 
 /**
  * Writes the conversation. System and developer messages all move to the front; tool results come first in the next
- * user message. `skipped` receives the items that are not supported. Throws `ApiError` if calls and outputs do not
+ * user message. `skipped` receives the items that are not supported, and calls whose arguments are no object. Throws `ApiError` if calls and outputs do not
  * match, and for media that the API does not support.
  */
 export function toConversation(request: ModelRequest, skipped: (item: Item) => void): Conversation {
@@ -60,6 +59,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   for (const item of items) {
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredToolCall(item, outputs);
+    if (call && isUnreadable(call.arguments)) skipped(item);
     if (call) addCall(draft, item, call);
     else if (!answers.has(item) && !addMessage(draft, item)) skipped(item);
     draft.isAnswered ||= answers.has(item);
@@ -76,8 +76,7 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
   if (beginsAnew(draft, modelCall)) giveResults(draft);
   const id = draft.ids(String(call.id ?? item.id));
-  // The API accepts only an object; the error about any other arguments is in the call's output.
-  const input = exactObjectIn(plainTextOf(call.arguments)) ?? {};
+  const input = argumentsObject(call.arguments);
   add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
   draft.results.push(resultBlock(id, call));
   draft.modelCall = modelCall;
