@@ -76,11 +76,13 @@ function finished({ block, json }: { block: Record<string, unknown>; json: strin
   return (json === '' ? block : { ...block, input: parsed(json) }) as Block;
 }
 
+/** What is no JSON object is a text in the message. */
 function parsed(json: string): unknown {
+  if (json.trim() === '') return {};
   try {
     const value = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { invalid_json: json };
   } catch {
-    return {};
+    return { invalid_json: json };
   }
 }

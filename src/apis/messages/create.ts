@@ -5,14 +5,14 @@ import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
-import { speaksMessages } from '../../ports/upstream.ts';
+import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { seedOf } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import type { JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
@@ -117,7 +117,7 @@ function withPings(frames: PullStream<string>, intervalMs: number | undefined): 
 
 function factsOf(
   { body, request, tools }: RequestWithTools,
-  { toolItems, stateSealer }: MessagesSettings,
+  { toolItems, stateSealer, upstream, guards }: MessagesSettings,
   responseId: string,
 ): MessageFacts {
   const servers = new Set(tools.map(({ server_label: label }) => label));
@@ -134,6 +134,13 @@ function factsOf(
     stopSequences: new Set((body.stop_sequences ?? []) as readonly string[]),
     isShown,
     sealHidden: (output) => sealHidden(output, (item) => isHidden(item) && !isShown(item), stateSealer, request.scope),
+    stateOf: (item) => {
+      // Guards have not read it.
+      if (guards || request.context?.guards || !('encrypted_content' in item)) return undefined;
+      const bound = [request.scope, stateOwnerOf(upstream, body.model)];
+      const state = stateSealer.open(item.encrypted_content, bound);
+      return isRecord(state) && 'routedOwner' in state ? state.state : state;
+    },
     showsThoughts,
     sealThought: (item) => {
       if (!showsThoughts) return sealThought(item, stateSealer, request.scope);

@@ -143,7 +143,7 @@ export class MessagesEncoder {
     this.blank = '';
     if (item.type === 'reasoning') this.sign(item);
     if (this.open) this.stop();
-    for (const block of serverBlocks(item)) this.whole(block);
+    for (const block of serverBlocks(item, this.facts.stateOf)) this.whole(block);
   }
 
   private sign(item: ReasoningItem): void {

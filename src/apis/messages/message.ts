@@ -20,6 +20,8 @@ export interface MessageFacts {
   readonly sealHidden: (output: readonly OutputItem[]) => string | undefined;
   /** Whether the client is shown the text of thoughts. */
   readonly showsThoughts: boolean;
+  /** What the item holds for the model's own server, opened; undefined for none, and where it may not be shown. */
+  readonly stateOf?: ((item: OutputItem) => unknown) | undefined;
   /** The signature that carries a thought, or leads back to it; undefined if there is nothing to carry. */
   readonly sealThought: (item: ReasoningItem) => string | undefined;
 }
@@ -128,7 +130,7 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
         { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: argumentsObject(item.arguments) },
       ];
     default:
-      return serverBlocks(item);
+      return serverBlocks(item, facts.stateOf);
   }
 }
 

@@ -26,10 +26,27 @@ export function isServerCall({ type }: OutputItem): boolean {
   return BLOCKS.has(type);
 }
 
-/** The use and its result; none for an item of another kind. */
-export function serverBlocks(item: OutputItem): readonly Block[] {
-  return BLOCKS.get(item.type)?.(item) ?? [];
+type StateOf = ((item: OutputItem) => unknown) | undefined;
+
+/**
+ * The use and its result; none for an item of another kind. `stateOf` opens what the model's own server needs back: a page that it
+ * has fetched is shown as that server shows it, and under its own id, so that it comes back whole.
+ */
+export function serverBlocks(item: OutputItem, stateOf: StateOf): readonly Block[] {
+  return fetchBlocks(item, stateOf) ?? BLOCKS.get(item.type)?.(item) ?? [];
 }
+
+function fetchBlocks(item: OutputItem, stateOf: StateOf): Blocks | undefined {
+  if (item.type !== webSearchCall.type || item.encrypted_content === undefined || item.results) return undefined;
+  if (item.action.type === 'search') return undefined;
+  const state = stateOf?.(item);
+  const [use, result] = Array.isArray(state) ? state : [];
+  const isFetch = isRecord(use) && use.type === 'server_tool_use' && use.name === FETCH && isRecord(result);
+  // The casts: both have a type, as the server that fetched wrote them.
+  return isFetch && result.type === `${FETCH}_tool_result` ? [use as Block, result as Block] : undefined;
+}
+
+const FETCH = 'web_fetch';
 
 const SERVER_ID = 'srvtoolu_';
 const MCP_ID = 'mcptoolu_';
