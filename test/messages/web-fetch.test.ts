@@ -51,7 +51,9 @@ it.each([
   const result = { type: 'web_fetch_tool_result', tool_use_id: ID, content };
   expect(body.content.slice(1, 3)).toEqual([USE, result]);
   await askJson(app.url, { messages: [USER, { role: 'assistant', content: body.content }, USER] });
-  const { messages } = app.fake.requests.at(-1)?.body as { messages: { role: string; content: object[] }[] };
+  const { messages } = (app.fake.requests.at(-1)?.body ?? {}) as {
+    messages: { role: string; content: object[] }[];
+  };
   expect(messages[1]?.content.slice(1, 3)).toEqual([USE, result]);
   expect(JSON.stringify(messages)).not.toContain('open_page');
 });
