@@ -10,6 +10,7 @@ import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
+import type { FileFetcher } from '../ports/files/file-fetcher.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import type { TextReader } from '../ports/files/text-reader.ts';
 import type { GuardOptions } from '../ports/guard.ts';
@@ -80,6 +81,11 @@ export interface CoreOptions<Req = unknown> {
    * makes one. Default: none, and documents that are no text reach the model server as they are.
    */
   readonly documents?: TextReader | undefined;
+  /**
+   * Fetches the files that requests name by `file_url`, such as an `egressGuard()` for hosts that you allow. Default: none;
+   * model servers that fetch files themselves receive the URL, and for others such requests are refused.
+   */
+  readonly fileFetcher?: FileFetcher | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
   readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
@@ -162,6 +168,7 @@ export type AnyCoreOptions = CoreOptions<never>;
 export interface CoreSettings extends Presentation {
   readonly files: FileStore | undefined;
   readonly documents: TextReader | undefined;
+  readonly fileFetcher: FileFetcher | undefined;
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
@@ -213,6 +220,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   store: withMethods('get', 'put', 'delete'),
   files: isFileStore,
   documents: withMethods('read'),
+  fileFetcher: withMethods('fetch'),
   tools: (value) =>
     typeof value === 'function' ||
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
@@ -299,6 +307,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     ),
     files: options.files,
     documents: options.documents,
+    fileFetcher: options.fileFetcher,
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,

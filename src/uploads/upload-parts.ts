@@ -22,8 +22,11 @@ export function withContent({ file_id: _, ...part }: JsonObject, upload: Upload,
   throw new ApiError('invalid_value', message, { param });
 }
 
+/** A file, wherever it comes from. */
+type Attachment = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file'], 'filename' | 'contentType'> };
+
 /** The file as a part, with its content as a data URL. */
-export function filePart(upload: Upload, filename?: unknown): JsonObject {
+export function filePart(upload: Attachment, filename?: unknown): JsonObject {
   const name = (typeof filename === 'string' && plainFileName(filename)) || upload.file.filename;
   return { type: 'input_file', filename: name, file_data: dataURL(upload, typeOf(upload)) };
 }

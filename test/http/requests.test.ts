@@ -151,14 +151,13 @@ describe('input', () => {
     ]);
   });
 
-  it('[S-04] passes images, files and audio on, by URL and by data URL', async () => {
+  it('[S-04] passes images, files and audio on, images by URL too', async () => {
     const audio = { data: 'AAAA', format: 'wav' };
     const content = [
       { type: 'input_text', text: 'Look.' },
       { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
       { type: 'input_image', image_url: PIXEL },
       { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' },
-      { type: 'input_file', file_url: 'https://example.com/a.pdf' },
       { type: 'input_audio', input_audio: audio },
     ];
     expect(await messagesOf([{ role: 'user', content }])).toEqual([
@@ -169,7 +168,6 @@ describe('input', () => {
           { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } },
           { type: 'image_url', image_url: { url: PIXEL } },
           { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
-          { type: 'file', file: { file_data: 'https://example.com/a.pdf' } },
           { type: 'input_audio', input_audio: audio },
         ],
       },

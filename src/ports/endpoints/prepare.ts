@@ -1,6 +1,7 @@
 /** The shape of a preparation step: routers run them in a row, middlewares offer each one alone. */
 
 import type { Note } from '../../protocol/note.ts';
+import type { FileFetcher } from '../files/file-fetcher.ts';
 import type { FileStore } from '../files/file-store.ts';
 import type { TextReader } from '../files/text-reader.ts';
 import { notify, type Reports } from '../hooks.ts';
@@ -28,6 +29,8 @@ export interface PrepareSettings {
   readonly files?: FileStore | undefined;
   /** What reads documents for models; undefined if they receive them as they are. */
   readonly documents?: TextReader | undefined;
+  /** What fetches files that requests name by their URL; undefined if none are fetched here. */
+  readonly fileFetcher?: FileFetcher | undefined;
 }
 
 /** The model server, where it is known. */

@@ -10,6 +10,7 @@ import {
   finishedMessages,
   type LeftOut,
   nearestEffort,
+  refuseFileUrls,
   toolFields,
   withDetails,
 } from './provider-rules.ts';
@@ -28,6 +29,7 @@ interface BodyReports {
 export function toChatBody(request: ModelRequest, settings: ProviderSettings, reports: BodyReports): JsonObject {
   const { skipped, leftOut } = reports;
   const messages = withDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
+  if (!settings.fileUrls) refuseFileUrls(messages);
   const format = responseFormat(request.textFormat);
   const isStreamed = format === undefined || !settings.unstreamedFormats.some((type) => type === format.type);
   const body: Record<string, unknown> = {

@@ -96,6 +96,11 @@ export interface ChatCompletionsOptions extends ServerOptions {
   readonly lastMessage?: 'any' | 'user' | 'prefix' | undefined;
   /** `omit` leaves out text of white space beside tool calls. Default: the provider's, or `keep`. */
   readonly blankText?: 'keep' | 'omit' | undefined;
+  /**
+   * Whether the server fetches files by their URL, which it receives as `file_data`. If not, requests with a `file_url` are
+   * refused, unless the router fetches the files. Default: the provider's, or false.
+   */
+  readonly fileUrls?: boolean | undefined;
 }
 
 /** The options with every default filled in. */
@@ -152,6 +157,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     toolSchemas: oneOf(...SCHEMA_DIALECTS),
     lastMessage: oneOf('any', 'user', 'prefix'),
     blankText: oneOf('keep', 'omit'),
+    fileUrls: boolean,
   });
   const server = openaiServer(NAME, options);
   const usual = providerOf(options.provider ?? 'auto', server.baseURL);

@@ -91,6 +91,8 @@ export interface ProviderSettings {
   readonly lastMessage: 'any' | 'user' | 'prefix';
   /** `omit` leaves out text of white space beside calls. */
   readonly blankText: 'keep' | 'omit';
+  /** Whether it fetches files by their URL. */
+  readonly fileUrls: boolean;
 }
 
 /**
@@ -132,6 +134,7 @@ export const USUAL: Provider = Object.freeze<Provider>({
   toolSchemas: 'any',
   lastMessage: 'any',
   blankText: 'keep',
+  fileUrls: false,
 });
 
 const REASONING = { reasoningField: 'reasoning' } as const;
@@ -202,7 +205,7 @@ export const PROVIDERS = Object.freeze({
     maxToolName: 64,
     toolSchemas: 'gemini',
   }),
-  openrouter: provider(['openrouter.ai'], REASONING),
+  openrouter: provider(['openrouter.ai'], { ...REASONING, fileUrls: true }),
   together: provider(['api.together.xyz', 'api.together.ai'], { ...REASONING, ...LOW_TO_HIGH }),
   fireworks: provider(['api.fireworks.ai'], { refusedFields: ['prompt_cache_options', 'prompt_cache_retention'] }),
   perplexity: provider(['api.perplexity.ai'], NO_REPLAY),

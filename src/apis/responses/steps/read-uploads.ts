@@ -13,8 +13,9 @@ import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-
 import { namesServing } from '../../../tools/toolset.ts';
 import { filesOfContainer } from '../../../uploads/container-files.ts';
 import { hasDocument, InlineTexts } from '../../../uploads/inline-text.ts';
-import { uploadIn, withContent } from '../../../uploads/upload-parts.ts';
+import { filePart, uploadIn, withContent } from '../../../uploads/upload-parts.ts';
 import { UploadReader } from '../../../uploads/upload-reader.ts';
+import { fileUrlIn, UrlReader } from '../../../uploads/url-reader.ts';
 import type { RequestWithTools } from './request.ts';
 
 /**
@@ -22,19 +23,23 @@ import type { RequestWithTools } from './request.ts';
  * file of an earlier turn that is gone is named as such. Throws `file_not_found` for one that the request itself names.
  */
 export function readUploads(request: RequestWithTools, settings: PrepareSettings): MaybePromise<RequestWithTools> {
-  return settings.files || settings.documents ? withUploads(request, settings) : request;
+  return settings.files || settings.documents || settings.fileFetcher ? withUploads(request, settings) : request;
 }
 
 async function withUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
-  const { files, documents, limits } = settings;
+  const { files, documents, fileFetcher, limits } = settings;
   const { apiRequest, conversation, window, toolset, brought, guards } = request;
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const reader = files && new UploadReader(files, apiRequest, limits);
   // Code reads files; a model alone reads text.
   const texts = runsCode ? undefined : new InlineTexts(documents, apiRequest, limits);
+  const urls = fileFetcher && new UrlReader(fileFetcher, apiRequest, limits);
   const isRead = (part: unknown) =>
-    (reader && uploadIn(part) !== undefined) || (texts && documents && hasDocument(part)) || false;
-  const placing = new Placing(reader, texts, isRead, request.input, noteOf(apiRequest, settings));
+    (urls && fileUrlIn(part) !== undefined) ||
+    (reader && uploadIn(part) !== undefined) ||
+    (texts && documents && hasDocument(part)) ||
+    false;
+  const placing = new Placing({ reader, texts, urls }, isRead, request.input, noteOf(apiRequest, settings));
   const added = runsCode && reader ? await filesOfContainer(brought, reader) : [];
   const wanted = runsCode ? [...conversation, ...window.items] : window.items;
   const placed = await placing.changed(wanted);
@@ -51,23 +56,27 @@ async function withUploads(request: RequestWithTools, settings: PrepareSettings)
   });
 }
 
+/** Where the content of parts is found; undefined where the host has none. */
+interface Sources {
+  readonly reader: UploadReader | undefined;
+  readonly texts: InlineTexts | undefined;
+  readonly urls: UrlReader | undefined;
+}
+
 /** How the parts of one request are replaced. */
 class Placing {
-  private readonly reader: UploadReader | undefined;
-  private readonly texts: InlineTexts | undefined;
+  private readonly sources: Sources;
   private readonly isRead: (part: unknown) => boolean;
   private readonly input: readonly Item[];
   private readonly note: (note: Note) => void;
 
   constructor(
-    reader: UploadReader | undefined,
-    texts: InlineTexts | undefined,
+    sources: Sources,
     isRead: (part: unknown) => boolean,
     input: readonly Item[],
     note: (note: Note) => void,
   ) {
-    this.reader = reader;
-    this.texts = texts;
+    this.sources = sources;
     this.isRead = isRead;
     this.input = input;
     this.note = note;
@@ -98,19 +107,27 @@ class Placing {
   }
 
   private async placed(part: JsonObject, path: string | undefined): Promise<JsonObject> {
+    const { reader, texts, urls } = this.sources;
+    const url = urls ? fileUrlIn(part) : undefined;
     const id = uploadIn(part);
-    const param = path === undefined ? 'input' : `${path}.${id === undefined ? 'file_data' : 'file_id'}`;
+    const named = id === undefined ? 'file_data' : 'file_id';
+    const param = path === undefined ? 'input' : `${path}.${url === undefined ? named : 'file_url'}`;
     try {
-      if (id === undefined || !this.reader) return asText(await this.texts?.ofPart(part, param)) ?? part;
-      const upload = await (path === undefined ? this.reader.find(id, param) : this.reader.get(id, param));
+      if (urls && url !== undefined) return await this.fetched(part, await urls.get(url, param), param);
+      if (id === undefined || !reader) return asText(await texts?.ofPart(part, param)) ?? part;
+      const upload = await (path === undefined ? reader.find(id, param) : reader.get(id, param));
       if (!upload) return this.leftOut(`The file ${quotedId(id)} of an earlier turn is not there any more.`, GONE);
-      const text = part.type === 'input_file' ? await this.texts?.of(upload, param) : undefined;
+      const text = part.type === 'input_file' ? await texts?.of(upload, param) : undefined;
       return asText(text) ?? withContent(part, upload, param);
     } catch (error) {
       // The conversation goes on without what was readable once.
       if (path !== undefined || !(error instanceof ApiError) || !UNREADABLE.has(error.code)) throw error;
       return this.leftOut(error.message, `[${error.message}]`);
     }
+  }
+
+  private async fetched(part: JsonObject, file: Awaited<ReturnType<UrlReader['get']>>, param: string) {
+    return asText(await this.sources.texts?.of(file, param)) ?? filePart(file, part.filename);
   }
 
   private leftOut(message: string, text: string): JsonObject {
