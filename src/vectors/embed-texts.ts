@@ -1,12 +1,39 @@
 /** Embeds texts, and checks the answer: an embedder of the host's own may return anything. */
 import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
+import { orderFor } from './embedding-order.ts';
+
+/** Texts of a document that the embedder receives at a time: a query that comes meanwhile waits for them. */
+const MAX_TEXTS = 16;
+
+/** The embeddings of queries, which go before those of documents. Throws as `embedDocuments` does. */
+export function embedQueries(
+  queries: readonly string[],
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  return orderFor(embedder).query(() => embedTexts(queries, embedder, signal));
+}
 
 /**
  * The embeddings of the texts, in their order. Throws `EmbeddingError` if one is missing or has no finite numbers, and the signal's
  * reason at once, even if the embedder never answers.
  */
-export async function embedTexts(
+export async function embedDocuments(
+  texts: readonly string[],
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  const order = orderFor(embedder);
+  const embeddings: Float32Array[] = [];
+  for (let from = 0; from < texts.length; from += MAX_TEXTS) {
+    const some = texts.slice(from, from + MAX_TEXTS);
+    embeddings.push(...(await order.document(() => embedTexts(some, embedder, signal), signal)));
+  }
+  return embeddings;
+}
+
+async function embedTexts(
   texts: readonly string[],
   embedder: Embedder,
   signal: AbortSignal,

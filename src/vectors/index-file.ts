@@ -17,7 +17,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { chunkRanges } from './chunk-text.ts';
-import { embedTexts } from './embed-texts.ts';
+import { embedDocuments } from './embed-texts.ts';
 
 /** The stores, services and limits that indexing uses. */
 export interface IndexingParts {
@@ -71,7 +71,7 @@ export async function indexFile(
   const room = await roomFor(claim, parts);
   for (let from = claim.chunks; from < chunks.length; from += GROUP) {
     const texts = chunks.slice(from, from + GROUP);
-    const embeddings = await answered(() => embedTexts(texts, parts.embedder, signal));
+    const embeddings = await answered(() => embedDocuments(texts, parts.embedder, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
     const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));

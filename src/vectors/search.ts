@@ -9,7 +9,7 @@ import {
   type VectorIndex,
 } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { embedTexts } from './embed-texts.ts';
+import { embedQueries } from './embed-texts.ts';
 import { fromIndex } from './from-index.ts';
 import { fuse } from './fuse.ts';
 import { removeGone } from './remove-gone.ts';
@@ -65,7 +65,7 @@ async function embedded(
 ): Promise<readonly Float32Array[]> {
   if (terms.weights.meaning === 0) return [];
   try {
-    return await embedTexts(queries, embedder, signal);
+    return await embedQueries(queries, embedder, signal);
   } catch (cause) {
     signal.throwIfAborted();
     const message = cause instanceof EmbeddingError ? cause.message : 'The query could not be embedded.';
