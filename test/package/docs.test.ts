@@ -118,7 +118,7 @@ describe('docs/clients.md', () => {
       ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
     );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
-    const pythons = ['agents-python', 'anthropic-python', 'openai-python', 'snippets'].flatMap((name) => [
+    const pythons = ['agents-python', 'anthropic-python', 'frameworks-python', 'openai-python', 'snippets'].flatMap((name) => [
       ...read(`test/clients/${name}.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
     ]);
     const versionsOf = (client: string) => [
@@ -137,7 +137,7 @@ describe('docs/clients.md', () => {
         !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
       );
     });
-    expect([rows.length, wrong.map(([row]) => row)]).toEqual([16, []]);
+    expect([rows.length, wrong.map(([row]) => row)]).toEqual([18, []]);
   });
 });
 
