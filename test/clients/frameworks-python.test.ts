@@ -42,7 +42,10 @@ for (const [name, { it: itInstalled, python }] of clients)
   itInstalled(
     `[K-13] ${name} reads answers, whole and streamed, and calls of tools`,
     async () => {
-      const { texts, calls } = (await printedBy(name, python)) as { texts: readonly string[]; calls: readonly string[] };
+      const { texts, calls } = (await printedBy(name, python)) as {
+        texts: readonly string[];
+        calls: readonly string[];
+      };
       expect([new Set(texts), calls]).toEqual([new Set([ANSWER]), ['weather']]);
     },
     WITHIN_MS,

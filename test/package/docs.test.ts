@@ -118,9 +118,9 @@ describe('docs/clients.md', () => {
       ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
     );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
-    const pythons = ['agents-python', 'anthropic-python', 'frameworks-python', 'openai-python', 'snippets'].flatMap((name) => [
-      ...read(`test/clients/${name}.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
-    ]);
+    const pythons = ['agents-python', 'anthropic-python', 'frameworks-python', 'openai-python', 'snippets'].flatMap(
+      (name) => [...read(`test/clients/${name}.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g)],
+    );
     const versionsOf = (client: string) => [
       ...Object.entries(devDependencies).flatMap(([name, version]) =>
         name.replace(/\d$/, '') === client ? [version.split('@').at(-1) ?? ''] : [],
