@@ -40,7 +40,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
-  const { chat, messages, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } = upstream;
+  const { chat, messages, pass, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } = upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
@@ -68,6 +68,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
             }),
         }
       : {}),
+    ...(pass ? { pass: (request, call) => pass.call(upstream, request, call) } : {}),
     ...(speaksMessages ? { speaksMessages: (model) => speaksMessages.call(upstream, model) } : {}),
     ...(nativeTypes ? { nativeTypes: (model) => nativeTypes.call(upstream, model) } : {}),
     ...(countTokens ? { countTokens: (request, call) => countTokens.call(upstream, request, call) } : {}),

@@ -9,6 +9,23 @@ export function bytesOfData(data: string): Buffer {
   return Buffer.from(percentDecoded(text));
 }
 
+/** The content of a data URL. */
+interface DataURL {
+  /** In lower case, such as `image/png`. */
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** The content of a data URL; undefined for any other text. Sliced by position: a regular expression over megabytes of base64 is slow. */
+export function dataInURL(url: string): DataURL | undefined {
+  const comma = url.startsWith('data:') ? url.indexOf(',') : -1;
+  if (comma < 0) return undefined;
+  const [mediaType = '', ...parameters] = url.slice('data:'.length, comma).split(';');
+  const data = url.slice(comma + 1);
+  const base64 = parameters.includes('base64') ? data : Buffer.from(percentDecoded(data)).toString('base64');
+  return { mediaType: mediaType === '' ? 'text/plain' : mediaType.toLowerCase(), base64 };
+}
+
 function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,5 +1,7 @@
 /** The upstream contract, run for each upstream over a fake server that plays the scenarios in its wire. */
 
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { balanced, routedUpstream, withFailover, withKeys } from 'express-open-responses/routing';
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { Pool } from 'undici';
@@ -20,6 +22,7 @@ import {
   upstreamContract,
   upstreamScript,
 } from '../../src/testing/index.ts';
+import { aiSdkUpstream } from '../../src/upstreams/ai-sdk/ai-sdk-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import {
   block,
@@ -232,4 +235,20 @@ describe('[X-11] routing upstreams', () => {
 describe('anthropicUpstream', () => {
   const create = (play: UpstreamPlay) => start(play, messagesScript, anthropicUpstream);
   upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
+});
+
+describe('[E-06] aiSdkUpstream', () => {
+  const compatible = (options: { baseURL: string; apiKey: string }) =>
+    aiSdkUpstream((model) => createOpenAICompatible({ name: 'own', includeUsage: true, ...options })(model));
+  const anthropic = (options: { baseURL: string; apiKey: string }) =>
+    aiSdkUpstream((model) => createAnthropic(options)(model));
+
+  describe('over @ai-sdk/openai-compatible', () => {
+    upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, compatible) });
+  });
+
+  describe('over @ai-sdk/anthropic', () => {
+    const create = (play: UpstreamPlay) => start(play, messagesScript, anthropic);
+    upstreamContract({ it: patiently, describe, create, extras: ['state'] });
+  });
 });

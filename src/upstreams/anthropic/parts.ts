@@ -1,5 +1,6 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
+import { dataInURL } from '../../protocol/file-data.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 
 /** A content block; its fields are the API's. */
@@ -32,7 +33,7 @@ function blocksOfPart(part: JsonObject): readonly Block[] {
 }
 
 function imageSource(url: string): JsonObject {
-  const data = readDataURL(url);
+  const data = dataInURL(url);
   return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
 }
 
@@ -44,7 +45,7 @@ function fileBlock({ filename, file_data: data, file_url: url }: JsonObject): Bl
 
 function fileSource(text: string): JsonObject {
   // Some clients send bare base64, which is nearly always a PDF.
-  const { mediaType, base64 } = readDataURL(text) ?? { mediaType: PDF, base64: text };
+  const { mediaType, base64 } = dataInURL(text) ?? { mediaType: PDF, base64: text };
   if (mediaType === PDF) return { type: 'base64', media_type: PDF, data: base64 };
   if (!/^text\/|[/+](json|xml|yaml)$/.test(mediaType)) {
     throw unsupported(`Files of type '${mediaType}' cannot be given to this model; it reads PDF and text.`);
@@ -53,29 +54,6 @@ function fileSource(text: string): JsonObject {
 }
 
 const PDF = 'application/pdf';
-
-interface DataURL {
-  readonly mediaType: string;
-  readonly base64: string;
-}
-
-/** Sliced by position: a regular expression over megabytes of base64 is slow. */
-function readDataURL(url: string): DataURL | undefined {
-  const comma = url.startsWith('data:') ? url.indexOf(',') : -1;
-  if (comma < 0) return undefined;
-  const [mediaType = '', ...parameters] = url.slice('data:'.length, comma).split(';');
-  const data = url.slice(comma + 1);
-  const base64 = parameters.includes('base64') ? data : Buffer.from(decoded(data)).toString('base64');
-  return { mediaType: mediaType === '' ? 'text/plain' : mediaType.toLowerCase(), base64 };
-}
-
-function decoded(data: string): string {
-  try {
-    return decodeURIComponent(data);
-  } catch {
-    return data;
-  }
-}
 
 function unsupported(message: string): ApiError {
   return new ApiError('invalid_value', message, { param: 'input' });

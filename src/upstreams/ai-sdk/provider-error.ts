@@ -1,0 +1,78 @@
+/** Converts the errors of the AI SDK's providers, of any version, into errors that the client may see. */
+import { retryAfterMs } from '../../ports/host/retry-after.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isError, isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { scrubber } from '../../protocol/secrets/scrub.ts';
+import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
+
+const RETRIED: ReadonlySet<unknown> = new Set([429, 502, 503, 504, 529]);
+const BACKOFF_MS = 250;
+/** A server that asks for a longer pause is not asked again: the client receives its `retry-after`. */
+const LONGEST_PAUSE_MS = 10_000;
+/** Where an error names no address. */
+const NOWHERE = 'http://unknown.invalid';
+
+/** The error of a request that was refused, or that did not reach the server. */
+export function requestError(error: unknown): ApiError {
+  return providerError(error, 'upstream_unavailable', 'The model server could not be reached.');
+}
+
+/** The error within an answer: as a part of the stream, or thrown by it. */
+export function streamError(error: unknown): ApiError {
+  if (typeof error === 'string')
+    return scrubbed(new ApiError('upstream_error', error || 'The model server reported an error.'), '');
+  const isOfServer = isRecord(error) && !isError(error);
+  if (isOfServer) return scrubbed(upstreamError(statusIn(error), { error }), '');
+  return providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
+}
+
+function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_truncated', message: string): ApiError {
+  if (error instanceof ApiError) return error;
+  const { statusCode, responseHeaders, responseBody, url, name } = Object(error) as JsonObject;
+  if (typeof statusCode === 'number' && statusCode >= 400) {
+    const headers = isRecord(responseHeaders) ? responseHeaders : {};
+    const retryAfter = headers['retry-after'];
+    const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
+    const refusal = upstreamError(statusCode, jsonIn(plainTextOf(responseBody)), passed);
+    return scrubbed(refusal, plainTextOf(url));
+  }
+  // An error of the provider's own: it cannot write this request, or read this answer.
+  if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
+    return new ApiError('invalid_value', `The model does not support this request: ${beginning(error)}`, {
+      cause: error,
+    });
+  }
+  const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(beginning(error));
+  if (plainTextOf(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {
+    return new ApiError('upstream_error', 'The model server sent something that cannot be read.', { cause: error });
+  }
+  return new ApiError(code, message, { cause: error });
+}
+
+/** The key is within the provider; what looks like one, and the address, are masked. */
+function scrubbed(error: ApiError, url: string): ApiError {
+  const baseURL = new URL(URL.canParse(url) ? url : NOWHERE);
+  const scrub = scrubber({ baseURL, apiKey: undefined, forwardHeaders: [] }).of({});
+  // The cast: it returns what it is given, in its kind.
+  return scrub(error) as ApiError;
+}
+
+function statusIn({ code, status, statusCode }: JsonObject): number {
+  const found = [statusCode, status, code].find((each) => typeof each === 'number' && each >= 400 && each < 600);
+  return typeof found === 'number' ? found : 502;
+}
+
+function beginning(error: unknown): string {
+  return plainTextOf(Object(error).message).slice(0, 300);
+}
+
+/** How long to wait before the request is made again; undefined if it must not be. */
+export function pauseAfter(error: unknown, retry: number): number | undefined {
+  const { statusCode, responseHeaders, isRetryable, name } = Object(error) as JsonObject;
+  const isUnreached = statusCode === undefined && (isRetryable === true || name === 'TypeError');
+  if (!RETRIED.has(statusCode) && !isUnreached) return undefined;
+  const asked = retryAfterMs(isRecord(responseHeaders) ? responseHeaders : {});
+  const pause = asked ?? BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
+  return pause <= LONGEST_PAUSE_MS ? pause : undefined;
+}

@@ -1,0 +1,395 @@
+/** `aiSdkUpstream` over the AI SDK's own providers, whose servers play scripted answers, and over models of the test's own. */
+import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { EventStreamCodec } from '@smithy/eventstream-codec';
+import { fromUtf8, toUtf8 } from '@smithy/util-utf8';
+import type { ModelEvent, ModelRequest, Note, Upstream } from '../../src/index.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import type { JsonObject } from '../../src/protocol/record.ts';
+import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { type AiSdkModel, aiSdkUpstream } from '../../src/upstreams/ai-sdk/ai-sdk-upstream.ts';
+import { startApp } from '../support/app.ts';
+import { askForJson, askForStream } from '../support/responses-client.ts';
+import { messagesStream, textBlock, thinkingBlock, toolBlock } from './messages-bytes.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const LOOK = { type: 'function', name: 'look', parameters: { type: 'object', properties: { at: { type: 'string' } } } };
+const SIGNATURE = 'c2lnbmF0dXJlIG9mIHRoZSBtb2RlbA==';
+
+async function serverWith(...bodies: readonly (string | Uint8Array)[]): Promise<FakeUpstream> {
+  const fake = await startFakeUpstream();
+  closers.push(() => fake.close());
+  const type = {
+    'content-type': bodies[0] instanceof Uint8Array ? 'application/vnd.amazon.eventstream' : 'text/event-stream',
+  };
+  fake.reply(...bodies.map((body) => ({ headers: type, body })));
+  return fake;
+}
+
+/** An app in front of the model: asks a first question, answers the call that the model makes, and returns what the model was sent then. */
+async function secondRequest(upstream: Upstream, fake: FakeUpstream): Promise<{ first: JsonObject; sent: string }> {
+  const app = await startApp({ options: { upstream, logger: false } });
+  closers.unshift(() => app.close());
+  const first = await askForJson(app.url, { model: 'm', input: 'Where?', tools: [LOOK] });
+  const output = (first.output as readonly JsonObject[]) ?? [];
+  const call = output.find(({ type }) => type === 'function_call');
+  const answer = { type: 'function_call_output', call_id: call?.call_id, output: 'There.' };
+  await askForJson(app.url, { model: 'm', input: [answer], tools: [LOOK], previous_response_id: first.id });
+  return { first, sent: JSON.stringify(fake.requests[1]?.body) };
+}
+
+function sse(...events: readonly JsonObject[]): string {
+  return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+}
+
+describe('[E-06] over the AI SDK’s providers', () => {
+  it('sends Anthropic’s thoughts back with their signature, in their place', async () => {
+    const fake = await serverWith(
+      messagesStream([thinkingBlock(0, 'Hm.', SIGNATURE), toolBlock(1, 'toolu_1', 'look', '{"at":"sea"}')], {
+        stop: 'tool_use',
+      }),
+      messagesStream([textBlock(0, 'Here.')]),
+    );
+    const upstream = aiSdkUpstream(createAnthropic({ baseURL: fake.baseURL, apiKey: 'key' })('claude-test'));
+    const { sent } = await secondRequest(upstream, fake);
+    expect(JSON.parse(sent).messages[1].content).toEqual([
+      { type: 'thinking', thinking: 'Hm.', signature: SIGNATURE },
+      expect.objectContaining({ type: 'tool_use', id: 'toolu_1', name: 'look', input: { at: 'sea' } }),
+    ]);
+  });
+
+  it('sends Google’s signatures back with the calls that they belong to', async () => {
+    const usage = { promptTokenCount: 9, candidatesTokenCount: 12, totalTokenCount: 21, cachedContentTokenCount: 4 };
+    const called = { functionCall: { name: 'look', args: { at: 'sea' } }, thoughtSignature: SIGNATURE };
+    const candidates = (parts: readonly JsonObject[], finishReason = 'STOP') => [
+      { content: { role: 'model', parts }, finishReason, index: 0 },
+    ];
+    const fake = await serverWith(
+      sse({ candidates: candidates([{ text: 'Hm.', thought: true }, called]), usageMetadata: usage }),
+      sse({ candidates: candidates([{ text: 'Here.' }]), usageMetadata: usage }),
+    );
+    const upstream = aiSdkUpstream(createGoogleGenerativeAI({ baseURL: fake.baseURL, apiKey: 'key' })('gemini-test'));
+    const { first, sent } = await secondRequest(upstream, fake);
+    const [, model] = JSON.parse(sent).contents as readonly {
+      readonly role: string;
+      readonly parts: readonly JsonObject[];
+    }[];
+    expect(model?.parts.find((part) => part.functionCall)).toMatchObject({
+      functionCall: { name: 'look', args: { at: 'sea' } },
+      thoughtSignature: SIGNATURE,
+    });
+    expect(first.usage).toMatchObject({
+      input_tokens: 9,
+      output_tokens: 12,
+      input_tokens_details: { cached_tokens: 4 },
+    });
+  });
+
+  it('sends the thoughts of Bedrock’s models back with their signature', async () => {
+    const usage = { inputTokens: 9, outputTokens: 12, totalTokens: 21 };
+    const fake = await serverWith(
+      bedrock(
+        ['messageStart', { role: 'assistant' }],
+        ['contentBlockDelta', { contentBlockIndex: 0, delta: { reasoningContent: { text: 'Hm.' } } }],
+        ['contentBlockDelta', { contentBlockIndex: 0, delta: { reasoningContent: { signature: SIGNATURE } } }],
+        ['contentBlockStop', { contentBlockIndex: 0 }],
+        ['contentBlockStart', { contentBlockIndex: 1, start: { toolUse: { toolUseId: 'tooluse_1', name: 'look' } } }],
+        ['contentBlockDelta', { contentBlockIndex: 1, delta: { toolUse: { input: '{"at":' } } }],
+        ['contentBlockDelta', { contentBlockIndex: 1, delta: { toolUse: { input: '"sea"}' } } }],
+        ['contentBlockStop', { contentBlockIndex: 1 }],
+        ['messageStop', { stopReason: 'tool_use' }],
+        ['metadata', { usage }],
+      ),
+      bedrock(
+        ['messageStart', { role: 'assistant' }],
+        ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'Here.' } }],
+        ['contentBlockStop', { contentBlockIndex: 0 }],
+        ['messageStop', { stopReason: 'end_turn' }],
+        ['metadata', { usage }],
+      ),
+    );
+    const provider = createAmazonBedrock({ baseURL: fake.baseURL, region: 'eu-west-1', apiKey: 'key' });
+    const { first, sent } = await secondRequest(aiSdkUpstream(provider('anthropic.claude-test')), fake);
+    expect(JSON.parse(sent).messages[1].content).toEqual([
+      { reasoningContent: { reasoningText: { text: 'Hm.', signature: SIGNATURE } } },
+      { toolUse: { toolUseId: 'tooluse_1', name: 'look', input: { at: 'sea' } } },
+    ]);
+    expect(first.output).toMatchObject([{ type: 'reasoning' }, { type: 'function_call', arguments: '{"at":"sea"}' }]);
+  });
+});
+
+/** Amazon's binary event stream. */
+function bedrock(...events: readonly (readonly [type: string, body: JsonObject])[]): Uint8Array {
+  const codec = new EventStreamCodec(toUtf8, fromUtf8);
+  const text = (value: string) => ({ type: 'string', value }) as const;
+  const frames = events.map(([type, body]) =>
+    codec.encode({
+      headers: {
+        ':event-type': text(type),
+        ':content-type': text('application/json'),
+        ':message-type': text('event'),
+      },
+      body: fromUtf8(JSON.stringify(body)),
+    }),
+  );
+  return Buffer.concat(frames);
+}
+
+/** A model that answers with these parts. */
+function mock(parts: readonly JsonObject[], version = 'v4', seen: JsonObject[] = []): AiSdkModel {
+  return {
+    specificationVersion: version,
+    provider: 'mock',
+    modelId: 'mock-1',
+    async doStream(options: JsonObject) {
+      seen.push(options);
+      return {
+        stream: new ReadableStream({
+          start: (controller) => {
+            for (const part of parts) controller.enqueue(part);
+            controller.close();
+          },
+        }),
+      };
+    },
+  } as AiSdkModel;
+}
+
+const USAGE = { inputTokens: { total: 3, cacheRead: 1 }, outputTokens: { total: 2, reasoning: 1 } };
+const FINISH = { type: 'finish', usage: USAGE, finishReason: { unified: 'stop', raw: 'stop' } };
+
+const QUESTION: ModelRequest = { model: 'm', items: [{ type: 'message', role: 'user', content: 'Hi.' }], tools: [] };
+
+async function eventsOf(upstream: Upstream, request: ModelRequest = QUESTION) {
+  const notes: Note[] = [];
+  const limits = {
+    firstByteTimeoutMs: 10_000,
+    idleTimeoutMs: 10_000,
+    eventBytes: 1e6,
+    outputBytes: 1e6,
+    toolIterations: 5,
+  };
+  const call = {
+    signal: new AbortController().signal,
+    headers: new Headers(),
+    limits,
+    note: (note: Note) => void notes.push(note),
+  };
+  const events: ModelEvent[] = [];
+  for await (const batch of upstream.stream(request, call)) events.push(...batch);
+  return { events, notes };
+}
+
+describe('[E-06] over a model of any kind', () => {
+  it('takes each version of the interface by its type', () => {
+    const models = (v2: LanguageModelV2, v3: LanguageModelV3, v4: LanguageModelV4): readonly AiSdkModel[] => [
+      v2,
+      v3,
+      v4,
+    ];
+    expect(models).toBeInstanceOf(Function);
+  });
+
+  it('reads text, sources, images, usage and searches of the provider’s own', async () => {
+    const parts: readonly (LanguageModelV4StreamPart | JsonObject)[] = [
+      { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'topK', details: 'No.' }] },
+      { type: 'response-metadata', modelId: 'real-model' },
+      { type: 'tool-call', toolCallId: 's1', toolName: 'web_search', input: '{"query":"sea"}', providerExecuted: true },
+      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: [{ url: 'https://a.example' }] },
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'Hello.' },
+      { type: 'source', sourceType: 'url', id: 'a', url: 'https://a.example', title: 'A' },
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } },
+      { type: 'text-end', id: '0' },
+      FINISH,
+    ];
+    const { events, notes } = await eventsOf(aiSdkUpstream(mock(parts as readonly JsonObject[])));
+    expect(events.map(({ type }) => type)).toEqual([
+      'model-info',
+      'search-start',
+      'search-end',
+      'text-delta',
+      'annotation',
+      'image',
+      'usage',
+      'finish',
+    ]);
+    expect(events.find(({ type }) => type === 'usage')).toMatchObject({
+      usage: {
+        input_tokens: 3,
+        input_tokens_details: { cached_tokens: 1 },
+        output_tokens_details: { reasoning_tokens: 1 },
+        total_tokens: 5,
+      },
+    });
+    expect(notes).toEqual([{ code: 'setting_dropped', message: "The model's provider warns of 'topK': No." }]);
+  });
+
+  it('gives the model the whole request, and notes what the interface cannot say', async () => {
+    const seen: JsonObject[] = [];
+    const items: readonly Item[] = [
+      { type: 'message', role: 'developer', content: 'Be kind.' },
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Look.' },
+          { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
+          { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,BBBB' },
+        ],
+      },
+      { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{"at":"sea"}' },
+      { type: 'function_call', call_id: 'c2', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'Blue.' },
+      {
+        type: 'function_call_output',
+        call_id: 'c2',
+        output: [{ type: 'input_image', image_url: 'data:image/png;base64,CCCC' }],
+      },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Blue.' }] },
+    ];
+    const request: ModelRequest = {
+      ...QUESTION,
+      instructions: 'You look.',
+      items,
+      tools: [{ name: 'look', description: 'Looks.', parameters: { type: 'object' } }],
+      toolChoice: 'required',
+      reasoningEffort: 'high',
+      maxOutputTokens: 10,
+      topLogprobs: 2,
+      textFormat: { type: 'json_schema', name: 'a', schema: { type: 'object' } },
+    };
+    const upstream = aiSdkUpstream(mock([FINISH], 'v4', seen), { providerOptions: { mock: { a: 1 } } });
+    const { notes } = await eventsOf(upstream, request);
+    const { abortSignal: _, ...options } = seen[0] ?? {};
+    expect(options).toEqual({
+      prompt: [
+        { role: 'system', content: 'You look.\n\nBe kind.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look.' },
+            { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AAAA' } },
+            { type: 'file', mediaType: 'application/pdf', data: { type: 'data', data: 'BBBB' }, filename: 'a.pdf' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: { at: 'sea' } },
+            { type: 'tool-call', toolCallId: 'c2', toolName: 'look', input: {} },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            { type: 'tool-result', toolCallId: 'c1', toolName: 'look', output: { type: 'text', value: 'Blue.' } },
+            {
+              type: 'tool-result',
+              toolCallId: 'c2',
+              toolName: 'look',
+              output: {
+                type: 'content',
+                value: [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'CCCC' } }],
+              },
+            },
+          ],
+        },
+        { role: 'assistant', content: [{ type: 'text', text: 'Blue.' }] },
+      ],
+      tools: [{ type: 'function', name: 'look', description: 'Looks.', inputSchema: { type: 'object' } }],
+      toolChoice: { type: 'required' },
+      responseFormat: { type: 'json', schema: { type: 'object' }, name: 'a' },
+      reasoning: 'high',
+      maxOutputTokens: 10,
+      providerOptions: { mock: { a: 1 } },
+    });
+    expect(notes.map(({ message }) => message)).toEqual([expect.stringContaining('top_logprobs')]);
+  });
+
+  it.each(['v2', 'v3'])('speaks the version %s', async (version) => {
+    const seen: JsonObject[] = [];
+    const finish =
+      version === 'v2'
+        ? { type: 'finish', usage: { inputTokens: 3, outputTokens: 2, totalTokens: 5 }, finishReason: 'length' }
+        : { ...FINISH, finishReason: { unified: 'length', raw: 'max' } };
+    const image = { type: 'input_image', image_url: 'data:image/png;base64,AAAA' };
+    const items = [{ type: 'message', role: 'user', content: [image] }];
+    const { events } = await eventsOf(aiSdkUpstream(mock([finish], version, seen)), { ...QUESTION, items });
+    expect([events.at(-1), (seen[0]?.prompt as readonly unknown[])[0]]).toEqual([
+      { type: 'finish', reason: 'length' },
+      { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }] },
+    ]);
+  });
+
+  it('finds the model by its name, and lists the names that the host gives', async () => {
+    const app = await startApp({
+      options: {
+        upstream: aiSdkUpstream((name) => mock([{ type: 'text-delta', id: '0', delta: name }, FINISH]), {
+          models: ['a', 'b'],
+        }),
+      },
+    });
+    closers.push(() => app.close());
+    const made = await askForJson(app.url, { model: 'b', input: 'Hi.' });
+    const { data } = (await (await fetch(`${app.url}/models`)).json()) as { data: readonly JsonObject[] };
+    expect([made.output, data.map(({ id }) => id)]).toMatchObject([[{ content: [{ text: 'b' }] }], ['a', 'b']]);
+  });
+
+  it.each([
+    ['an error of the stream', [{ type: 'error', error: new Error('socket') }], 'upstream_truncated'],
+    ['a text', [{ type: 'error', error: 'Overloaded.' }], 'upstream_error'],
+    [
+      'an end without a reason',
+      [{ ...FINISH, finishReason: { unified: 'other', raw: undefined } }],
+      'upstream_truncated',
+    ],
+    ['no end', [{ type: 'text-delta', id: '0', delta: 'x' }], 'upstream_truncated'],
+    ['rubbish', ['x', null, 7], 'upstream_truncated'],
+  ])('fails after %s', async (_, parts, code) => {
+    const upstream = aiSdkUpstream(mock(parts as readonly JsonObject[]));
+    await expect(eventsOf(upstream)).rejects.toMatchObject({ code });
+  });
+
+  it('keeps the status and the pause of a refusal, and never the key', async () => {
+    const refusing = {
+      ...mock([]),
+      doStream: () =>
+        Promise.reject(
+          Object.assign(new Error('No.'), {
+            name: 'AI_APICallError',
+            statusCode: 429,
+            url: 'https://model.internal.example/v1',
+            responseHeaders: { 'retry-after': '60' },
+            responseBody:
+              '{"error":{"message":"Slow down, sk-secret-1234567890 at model.internal.example.","code":"rate_limit_exceeded"}}',
+          }),
+        ),
+    } as AiSdkModel;
+    const error = await eventsOf(aiSdkUpstream(refusing)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ status: 429, code: 'rate_limit_exceeded', headers: { 'retry-after': '60' } });
+    expect(String(error)).not.toMatch(/sk-secret|internal/);
+  });
+
+  it('streams an agent that is wrapped as a model', async () => {
+    const words = ['One ', 'two.'];
+    const agent = mock([...words.map((delta) => ({ type: 'text-delta', id: '0', delta })), FINISH], 'v2');
+    const app = await startApp({ options: { upstream: aiSdkUpstream(agent) } });
+    closers.push(() => app.close());
+    const text = JSON.stringify(await askForStream(app.url, { model: 'agent', input: 'Hi.' }));
+    expect(text).toContain('One two.');
+  });
+
+  it('refuses what is no model when it is created', () => {
+    const create = (model: unknown, options?: object) => () => aiSdkUpstream(model as AiSdkModel, options);
+    expect(create('gpt-5')).toThrow(/must be one of the AI SDK, or a function, got 'gpt-5'/);
+    expect(create({ ...mock([]), specificationVersion: 'v1' })).toThrow(/must be one of the AI SDK/);
+    expect(create(mock([]), { retries: -1 })).toThrow(/retries must be a whole number/);
+  });
+});
