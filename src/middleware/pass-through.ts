@@ -5,7 +5,7 @@ import { arrivedJson, replaceBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { passedHeaders } from '../ports/endpoints/endpoint.ts';
-import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../ports/endpoints/prepare.ts';
 import { attemptsOf } from '../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
@@ -68,7 +68,6 @@ const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'acc
 /** How much of a form is looked through for the model that it names. */
 const MAX_FORM_HEAD = 64 * 1024;
 const FIRST_FORM_HEAD = 256;
-const MAX_LISTENERS = 20;
 
 /**
  * Everything else that a client asks of the base URL goes to the model server: embeddings, images, audio. JSON is held for retries and failover;
@@ -195,8 +194,6 @@ async function passed(
     note: noteOf(request, settings),
     onAttempt: attemptsOf(request.requestId, hooks),
   };
-  // Guards, the budget and the answer's own pipeline listen, which are a few more than Node expects.
-  res.setMaxListeners(Math.max(res.getMaxListeners(), MAX_LISTENERS));
   // The cast: checked when the router was created.
   const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(
     await requestFor(req, request, held, target),
@@ -213,11 +210,10 @@ async function requestFor(
   path: string,
 ): Promise<PassedRequest> {
   const method = req.method ?? 'GET';
-  const sent = headersFrom(req.headers);
   const headers: Record<string, string> = {};
   for (const name of BODY_HEADERS) {
-    const value = sent.get(name);
-    if (value !== null) headers[name] = value;
+    const value = req.headers[name];
+    if (value !== undefined) headers[name] = value;
   }
   if (held) {
     // Guards put another object in the place of the one that was read.
@@ -231,7 +227,7 @@ async function requestFor(
   const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
   if (isEmpty) return { method, path, headers, model: '' };
   if (req.readableDidRead) throw bodyErrors.otherType();
-  const { model, content } = await formHead(req, sent.get('content-type') ?? '');
+  const { model, content } = await formHead(req, req.headers['content-type'] ?? '');
   return { method, path, headers, body: content, model };
 }
 

@@ -40,7 +40,8 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
-  const { chat, messages, pass, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } = upstream;
+  const { chat, messages, pass, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } =
+    upstream;
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
