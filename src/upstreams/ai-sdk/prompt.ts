@@ -91,7 +91,7 @@ class Draft {
     if (image) return this.addItem(image);
     const { type, role, content, providerState: state } = item;
     if (type === 'reasoning') this.addState(item, state);
-    else if (type === 'web_search_call') return this.addExecuted(item, state);
+    else if (isRecord(state) && isRecord(state.call)) return this.addExecuted(item, state);
     else if (type !== 'message') return false;
     else if (role === 'user') {
       this.giveResults();
