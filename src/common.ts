@@ -14,6 +14,7 @@ export {
 } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
+export type { FileFetcher } from './ports/files/file-fetcher.ts';
 export type {
   ByteRange,
   FileDetails,
@@ -92,7 +93,7 @@ export type {
 } from './ports/upstream.ts';
 export type { ReasoningField } from './protocol/chat-completions/answer-state.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
-export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
+export type { FinishReason, ModelEvent, Usage, WireEvent } from './protocol/events.ts';
 export type {
   Annotation,
   CodeOutput,
@@ -113,6 +114,7 @@ export type { ModelFacts } from './protocol/model-facts.ts';
 export type {
   ModelRequest,
   Moderation,
+  NativeRequest,
   PromptCacheOptions,
   TextFormat,
   ToolChoice,

@@ -95,6 +95,7 @@ export interface PassedAnswer {
   readonly status: number;
   /** Names are lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The bytes as they come. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

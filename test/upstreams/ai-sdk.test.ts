@@ -322,9 +322,9 @@ describe('[E-06] over a model of any kind', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AAAA' };
     const items = [{ type: 'message', role: 'user', content: [image] }];
     const { events } = await eventsOf(aiSdkUpstream(mock([finish], version, seen)), { ...QUESTION, items });
-    expect([events.at(-1), (seen[0]?.prompt as readonly unknown[])[0]]).toEqual([
+    expect([events.at(-1), seen[0]?.prompt]).toEqual([
       { type: 'finish', reason: 'length' },
-      { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }] },
+      [{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }] }],
     ]);
   });
 

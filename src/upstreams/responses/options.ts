@@ -28,11 +28,10 @@ export interface ResponsesOptions extends ServerOptions {
    * Which tools of clients the model server receives as they are, if this server does not run them itself: of all types, of these,
    * or none. For a server that takes functions only, set it to false. Default: true.
    */
-  readonly nativeTools?: NativeToolsOption | undefined;
+  readonly nativeTools?: boolean | readonly string[] | undefined;
 }
 
 /** Types of tools, or all, or none. */
-type NativeToolsOption = boolean | readonly string[];
 
 /** A tool that the model server runs; further fields are the API's. */
 export interface HostedTool {
@@ -48,7 +47,7 @@ export interface ResponsesSettings extends ServerSettings {
   readonly reasoningSummary: ResponsesOptions['reasoningSummary'];
   readonly reasoningReplay: boolean;
   readonly serverTools: readonly HostedTool[];
-  readonly nativeTools: NativeToolsOption;
+  readonly nativeTools: boolean | readonly string[];
   /** Whether the server obeys `allowed_tools`. */
   readonly knowsAllowedTools: boolean;
 }
