@@ -115,6 +115,7 @@ export type {
   ModelRequest,
   Moderation,
   NativeRequest,
+  NativeTool,
   PromptCacheOptions,
   TextFormat,
   ToolChoice,

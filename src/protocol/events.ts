@@ -344,4 +344,7 @@ export type TurnEvent =
   | TurnEnd;
 
 /** Its fields except `sequence_number`, which follows the type when the event is written. */
-export type WireEvent = Readonly<Record<string, unknown>> & { readonly type: string };
+export type WireEvent = Readonly<Record<string, unknown>> & {
+  /** The API's name of the event, such as `response.code_interpreter_call.in_progress`. */
+  readonly type: string;
+};

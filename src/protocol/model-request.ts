@@ -43,6 +43,7 @@ export type TextFormat =
 
 /** A tool of the client's, as it sent it. */
 export interface NativeTool {
+  /** The tool in the API's form, such as `{ type: 'code_interpreter', container: { type: 'auto' } }`. */
   readonly tool: Readonly<Record<string, unknown>>;
   /** The names of the functions that stand for it at servers that take only functions; empty for a tool that a server runs. */
   readonly names: readonly string[];
@@ -50,6 +51,7 @@ export interface NativeTool {
 
 /** What a server that speaks the Responses API receives as the client sent it. */
 export interface NativeRequest {
+  /** The tools that nobody serves here. */
   readonly tools: readonly NativeTool[];
   /** The names of functions that the conversation itself offers, since the client has found them. */
   readonly found: ReadonlySet<string>;
@@ -57,8 +59,13 @@ export interface NativeRequest {
   readonly choice: readonly Readonly<Record<string, unknown>>[];
   /** The fields that the client wants to be shown of that server's items. */
   readonly include: readonly string[];
-  /** The types of tools, and the labels of MCP servers, that this server serves itself. */
-  readonly served: { readonly types: ReadonlySet<unknown>; readonly labels: ReadonlySet<unknown> };
+  /** What this server serves itself. */
+  readonly served: {
+    /** Types of tools. */
+    readonly types: ReadonlySet<unknown>;
+    /** Labels of MCP servers. */
+    readonly labels: ReadonlySet<unknown>;
+  };
 }
 
 /** The settings of a model server's cache. */

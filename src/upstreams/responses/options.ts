@@ -31,8 +31,6 @@ export interface ResponsesOptions extends ServerOptions {
   readonly nativeTools?: boolean | readonly string[] | undefined;
 }
 
-/** Types of tools, or all, or none. */
-
 /** A tool that the model server runs; further fields are the API's. */
 export interface HostedTool {
   /** The API's name for the tool, such as `web_search`. */
