@@ -2,7 +2,7 @@
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
-import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import { fromUtf8, toUtf8 } from '@smithy/util-utf8';
 import type { ModelEvent, ModelRequest, Note, Upstream } from '../../src/index.ts';
@@ -187,17 +187,8 @@ async function eventsOf(upstream: Upstream, request: ModelRequest = QUESTION) {
 }
 
 describe('[E-06] over a model of any kind', () => {
-  it('takes each version of the interface by its type', () => {
-    const models = (v2: LanguageModelV2, v3: LanguageModelV3, v4: LanguageModelV4): readonly AiSdkModel[] => [
-      v2,
-      v3,
-      v4,
-    ];
-    expect(models).toBeInstanceOf(Function);
-  });
-
   it('reads text, sources, images, usage and searches of the provider’s own', async () => {
-    const parts: readonly (LanguageModelV4StreamPart | JsonObject)[] = [
+    const parts: readonly (LanguageModelV3StreamPart | JsonObject)[] = [
       { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'topK', details: 'No.' }] },
       { type: 'response-metadata', modelId: 'real-model' },
       { type: 'tool-call', toolCallId: 's1', toolName: 'web_search', input: '{"query":"sea"}', providerExecuted: true },

@@ -18,7 +18,7 @@ import { createVectorStores, memoryVectors, vectorStoresRouter } from '../../src
 import { listening } from '../support/listening.ts';
 
 const root = join(import.meta.dirname, '../..');
-const client = join(root, 'node_modules/openai-newest');
+const client = join(import.meta.dirname, 'node_modules/openai7');
 
 interface Asked {
   readonly method: string;
