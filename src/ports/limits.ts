@@ -7,7 +7,7 @@ export interface Limits {
   /**
    * The request bodies that are being read, compressed ones as they inflate, and those of clients that do not read their
    * answers, of all tenants: a tenant may have as much as it leaves free. All routers and middlewares of the process
-   * count together. Default: 268,435,456, or eight times `bodyBytes` where that is more.
+   * count together. Where it is not set, it is at least eight times `bodyBytes`. Default: 268,435,456.
    */
   readonly bodiesBytes: number;
   /** Values of the request body, of any type and at any depth. Default: 2,000,000. */

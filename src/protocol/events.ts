@@ -345,6 +345,6 @@ export type TurnEvent =
 
 /** Its fields except `sequence_number`, which follows the type when the event is written. */
 export type WireEvent = Readonly<Record<string, unknown>> & {
-  /** The API's name of the event, such as `response.code_interpreter_call.in_progress`. */
+  /** The API's name of the event, such as `response.output_item.added`. */
   readonly type: string;
 };

@@ -43,7 +43,7 @@ export type TextFormat =
 
 /** A tool of the client's, as it sent it. */
 export interface NativeTool {
-  /** The tool in the API's form, such as `{ type: 'code_interpreter', container: { type: 'auto' } }`. */
+  /** The tool in the API's form. */
   readonly tool: Readonly<Record<string, unknown>>;
   /** The names of the functions that stand for it at servers that take only functions; empty for a tool that a server runs. */
   readonly names: readonly string[];
