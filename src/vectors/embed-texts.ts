@@ -22,13 +22,14 @@ export function embedQueries(
 export async function embedDocuments(
   texts: readonly string[],
   embedder: Embedder,
+  tenant: string,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
   const order = orderFor(embedder);
   const embeddings: Float32Array[] = [];
   for (let from = 0; from < texts.length; from += MAX_TEXTS) {
     const some = texts.slice(from, from + MAX_TEXTS);
-    embeddings.push(...(await order.document(() => embedTexts(some, embedder, signal), signal)));
+    embeddings.push(...(await order.document(tenant, () => embedTexts(some, embedder, signal), signal)));
   }
   return embeddings;
 }

@@ -71,7 +71,7 @@ export async function indexFile(
   const room = await roomFor(claim, parts);
   for (let from = claim.chunks; from < chunks.length; from += GROUP) {
     const texts = chunks.slice(from, from + GROUP);
-    const embeddings = await answered(() => embedDocuments(texts, parts.embedder, signal));
+    const embeddings = await answered(() => embedDocuments(texts, parts.embedder, claim.file.scope, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
     const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { z } from 'zod';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { isNativeEvent, withoutNatives } from './native-items.ts';
+import { isNativeEvent, isNativeId, withoutNatives } from './native-items.ts';
 
 const text = z.string();
 const name = z.string().min(1);
@@ -456,17 +456,26 @@ export function expectWire(event: unknown): WireEvent {
   const { response } = event as { readonly response?: JsonObject };
   if (response === undefined) return parsed(wireEvent, event, 'an event');
   const own = parsed(wireEvent, { ...(event as object), response: withoutNativeOutput(response) }, 'an event');
-  return { ...own, response } as unknown as WireEvent;
+  // The cast: it is of an event with a response.
+  return { ...own, response: withNativeOutput((own as { response: WireResponse }).response, response) } as WireEvent;
 }
 
 /** The resource, whose type is now known; throws if one of its 31 keys is missing or anything is wrong. */
 export function expectWireResponse(response: unknown): WireResponse {
-  const own = parsed(wireResponse, withoutNativeOutput(response as JsonObject), 'a response');
-  return { ...own, output: (response as WireResponse).output };
+  // The cast: the next line throws for anything that is no object.
+  const seen = response as JsonObject;
+  return withNativeOutput(parsed(wireResponse, withoutNativeOutput(seen), 'a response'), seen);
 }
 
 function withoutNativeOutput(response: JsonObject): JsonObject {
   return Array.isArray(response.output) ? { ...response, output: withoutNatives(response.output) } : response;
+}
+
+/** Puts the items back that the model's own server made. */
+function withNativeOutput(own: WireResponse, { output }: JsonObject): WireResponse {
+  if (!Array.isArray(output)) return own;
+  const rest = own.output.values();
+  return { ...own, output: output.map((item) => (isNativeId(item?.id) ? item : rest.next().value)) };
 }
 
 /** The error envelope, whose type is now known; throws if it is anything else. */

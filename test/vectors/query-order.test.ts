@@ -38,7 +38,9 @@ async function until(answer: () => Promise<void>, done: Promise<unknown>) {
 
 it('[V-33] answers a query before the texts that wait, behind no more than 32 that have begun', async () => {
   const { embedder, begun, sizes, answer } = heldEmbedder();
-  const files = Promise.all(['a', 'b', 'c', 'd'].map((name) => embedDocuments(texts(name, 64), embedder, signal)));
+  const files = Promise.all(
+    ['a', 'b', 'c', 'd'].map((name) => embedDocuments(texts(name, 64), embedder, 'alice', signal)),
+  );
   await new Promise((resolve) => setImmediate(resolve));
   const query = embedQueries(['query'], embedder, signal);
   await answer();
@@ -54,7 +56,7 @@ it('[V-33] answers a query before the texts that wait, behind no more than 32 th
 it('[V-33] goes on with indexing however many queries there are', async () => {
   const { embedder, begun, answer } = heldEmbedder();
   const first = embedQueries(['query'], embedder, signal);
-  const file = embedDocuments(texts('a', 1), embedder, signal);
+  const file = embedDocuments(texts('a', 1), embedder, 'alice', signal);
   const queries = [first];
   for (let count = 0; count < 100; count += 1) {
     // There is always one that is not answered yet.
@@ -70,7 +72,7 @@ it('[V-33] forgets a file whose indexing is stopped while it waits', async () =>
   const { embedder, begun, answer } = heldEmbedder();
   const controller = new AbortController();
   const query = embedQueries(['query'], embedder, signal);
-  const file = embedDocuments(texts('a', 1), embedder, controller.signal);
+  const file = embedDocuments(texts('a', 1), embedder, 'alice', controller.signal);
   const refused = expect(file).rejects.toThrow('stopped');
   controller.abort(new Error('stopped'));
   await refused;
