@@ -109,7 +109,8 @@ function found(root: unknown, reference: string): unknown {
     .reduce<unknown>((place, part) => asObject(place)[part.replaceAll('~1', '/').replaceAll('~0', '~')], root);
 }
 
-const numRuns = process.env.SLOW ? 500 : 40;
+// Each run draws other schemas: the seed follows the commit.
+const numRuns = 12;
 
 describe('the schema of a tool for any dialect', () => {
   it('[V-23] accepts every object that the original accepts', () => {
