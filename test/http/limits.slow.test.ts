@@ -279,9 +279,9 @@ describe('historyBytes', () => {
 
 describe('firstByteTimeoutMs', () => {
   it('[P-09] lets a first byte through that comes before it, and is a 504 past it', async () => {
-    await start({ firstByteTimeoutMs: 400 }, { body: textStream('Hi'), firstByteDelayMs: 200 });
+    await start({ firstByteTimeoutMs: 2000 }, { body: textStream('Hi'), firstByteDelayMs: 200 });
     const before = await both();
-    fake.reply({ body: textStream('Hi'), firstByteDelayMs: 5000 });
+    fake.reply({ body: textStream('Hi'), firstByteDelayMs: 60_000 });
     expect([before, await both()]).toEqual([
       twice([200, 'completed', null, 2]),
       twice([504, 'refused', 'upstream_timeout', 0]),
@@ -311,9 +311,9 @@ describe('idleTimeoutMs', () => {
   const pieces = ['a', 'b', 'c', 'd'].map((content) => chatChunk({ content }));
 
   it('[P-09] lets silences through that are shorter, however many, and fails the response past it', async () => {
-    await start({ idleTimeoutMs: 300 }, { body: [...pieces, chatChunk({}, { finish_reason: 'stop' })], paceMs: 150 });
+    await start({ idleTimeoutMs: 1500 }, { body: [...pieces, chatChunk({}, { finish_reason: 'stop' })], paceMs: 500 });
     const before = await both();
-    fake.reply({ body: pieces, paceMs: 1000 });
+    fake.reply({ body: pieces, paceMs: 60_000 });
     expect([before, await both()]).toEqual([
       twice([200, 'completed', null, 4]),
       twice([200, 'failed', 'upstream_timeout', 1]),
@@ -322,7 +322,7 @@ describe('idleTimeoutMs', () => {
 
   it('is put off by comments, which show that the model server still works', async () => {
     const comments = Array.from({ length: 5 }, () => ': OPENROUTER PROCESSING\n\n');
-    await start({ idleTimeoutMs: 300 }, { body: [pieces[0] ?? '', ...comments, textStream('Hi')], paceMs: 150 });
+    await start({ idleTimeoutMs: 1500 }, { body: [pieces[0] ?? '', ...comments, textStream('Hi')], paceMs: 500 });
     expect(await both()).toEqual(twice([200, 'completed', null, 3]));
   });
 });

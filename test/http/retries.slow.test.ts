@@ -65,7 +65,7 @@ describe('a retry', () => {
   });
 
   it('[P-09] stops at the time limit for the first byte, however many are left', async () => {
-    await start({ firstByteTimeoutMs: 300 }, busy({ 'retry-after-ms': '200' }));
+    await start({ firstByteTimeoutMs: 1500 }, busy({ 'retry-after-ms': '1000' }));
     const outcome = await outcomeOf(app.url, await ask(app.url));
     expect([outcome, fake.requests.length]).toEqual([
       { status: 504, ending: 'refused', error: 'upstream_timeout', text: '', stored: false },

@@ -31,7 +31,7 @@ interface Json {
 }
 
 interface Open {
-  readonly kind: 'reasoning' | 'text' | 'refusal' | 'call';
+  readonly kind: 'reasoning' | 'text' | 'refusal' | 'call' | 'search';
   value: string;
   id: string;
   name: string;
@@ -81,6 +81,7 @@ function segmentsOf(deltas: readonly Json[]): readonly Open[] {
   const segments: Open[] = [];
   const field = ['reasoning_content', 'reasoning'].find((name) => deltas.some((delta) => delta[name]));
   for (const delta of deltas) {
+    for (const tool of (delta.executed_tools as unknown as readonly Json[] | null) ?? []) addSearch(segments, tool);
     add(segments, 'reasoning', field && delta[field]);
     addContent(segments, delta.content);
     // No recording has both.
@@ -120,6 +121,14 @@ function addCall(segments: Open[], call: Json): void {
   else open.value += value;
 }
 
+/** A tool of the model server's own is reported when it begins, and again with its output. */
+function addSearch(segments: Open[], { index, type, arguments: text }: Json): void {
+  const { query, url } = JSON.parse(String(text || '{}'));
+  const value = String(type) === 'search' ? query : /^visit/.test(String(type)) ? url : undefined;
+  const isKnown = segments.some((segment) => segment.kind === 'search' && segment.index === index);
+  if (value !== undefined && !isKnown) segments.push({ kind: 'search', value, id: '', name: '', index });
+}
+
 /** Some models write their reasoning into the text. */
 function splitThinking(segments: readonly Open[]): readonly Open[] {
   const [first, ...rest] = segments;
@@ -134,6 +143,7 @@ function segment({ kind, value, id, name }: Open, status: Reading['status']): Se
   if (kind === 'reasoning') return { reasoning: value };
   if (kind === 'text') return { text: value };
   if (kind === 'refusal') return { refusal: value };
+  if (kind === 'search') return { search: value };
   return { call: { id, name, arguments: status === 'completed' ? value || '{}' : value } };
 }
 

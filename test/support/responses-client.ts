@@ -99,9 +99,13 @@ function accumulated(events: readonly WireEvent[]): JsonObject & { readonly outp
   return snapshot as unknown as JsonObject & { readonly output: unknown };
 }
 
-/** The parts of an item that deltas report: not its status, its encrypted content or, for this client, its log probabilities. */
+/**
+ * The parts of an item that deltas report: not its status, its encrypted content, the sources of a search or, for this client, its log
+ * probabilities.
+ */
 export function reported(item: WireItem): unknown {
   const { status, encrypted_content, ...rest } = { status: undefined, encrypted_content: undefined, ...item };
+  if (rest.type === 'web_search_call') return { ...rest, action: { ...rest.action, sources: undefined } };
   if (rest.type !== 'message') return rest;
   return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
 }

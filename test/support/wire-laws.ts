@@ -42,9 +42,10 @@ export function expectWireLaws(events: readonly WireEvent[]): WireResponse {
   return last;
 }
 
-/** The fields that are settled from the first event on; the answering model is known only at the end. */
+/** The fields that are settled from the first event on; the answering model and what its server found are known only at the end. */
 function settled(response: WireResponse): unknown {
-  const { status, completed_at, error, incomplete_details, output, usage, model, service_tier, ...rest } = response;
+  const { status, completed_at, error, incomplete_details, output, usage, model, service_tier, ...known } = response;
+  const { content_filters, ...rest } = known;
   return rest;
 }
 

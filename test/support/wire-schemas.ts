@@ -346,6 +346,8 @@ function resource<const Status extends readonly [string, ...string[]]>(...status
     service_tier: name,
     conversation: z.strictObject({ id: name }).optional(),
     metadata: z.record(z.string(), z.string()),
+    /** As in Azure's Responses API, where a filter has found something. */
+    content_filters: z.array(z.looseObject({})).optional(),
     safety_identifier: name.nullable(),
     prompt_cache_key: name.nullable(),
     user: name.optional(),
