@@ -9,7 +9,7 @@ import {
   parseBody,
   type WholeJson,
 } from '../server/json-body.ts';
-import { type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
+import { headersOfNode, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
 import { keepBodySize } from './unread-answer.ts';
 
 /**
@@ -83,10 +83,8 @@ export async function arrivedJson(
   limits: BodyLimits,
   scope: ScopeOf<never> | undefined,
 ): Promise<WholeJson> {
-  const { headers } = req;
-  const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
   const tenant = () => shareOfNode(req, scope);
-  const body = new ArrivingBody({ get }, limits, tenant);
+  const body = new ArrivingBody(headersOfNode(req), limits, tenant);
   try {
     await addAll(req, body);
     return await body.whole();

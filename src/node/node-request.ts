@@ -44,16 +44,19 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
   };
 }
 
+/** The headers, for readers of a few: without a copy of all of them. */
+export function headersOfNode({ headers }: NodeRequest): Pick<Headers, 'get'> {
+  return { get: (name) => (headers[name] === undefined ? null : String(headers[name])) };
+}
+
 /**
  * Whose share of the process's memory a request takes before its body has been read. Those without a valid tenant, who are
  * refused later, share one.
  */
 export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
-  const { headers } = req;
-  const get = (name: string) => (headers[name] === undefined ? null : String(headers[name]));
   try {
     // The cast: the host states what its earlier handlers make of a request.
-    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope({ get }));
+    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope(headersOfNode(req)));
   } catch {
     return '';
   }

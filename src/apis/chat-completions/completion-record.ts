@@ -66,10 +66,7 @@ export function completionRecord(
 ): CompletionRecord {
   const { scope, requestId } = request;
   const checked = metadataSchema().nullish().safeParse(body.metadata);
-  if (!checked.success) {
-    const issues = checked.error.issues.map((issue) => ({ ...issue, path: ['metadata', ...issue.path] }));
-    throw invalid(issues, body);
-  }
+  if (!checked.success) throw invalid(checked.error.issues, body.metadata, ['metadata']);
   const note = noteOf(request, settings);
   const shown = new ShownCompletion(settings.limits.outputBytes * MAX_GROWTH);
   const fields = Object.entries(REQUEST_FIELDS).map(([name, field]) => [name, body[field] ?? null] as const);

@@ -1,4 +1,5 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 interface Fields {
@@ -36,13 +37,13 @@ export class ShownCompletion {
     for (const frame of text.split('\n\n')) {
       const lines = frame.split('\n').filter((line) => line.startsWith('data: '));
       const data = lines.map((line) => line.slice('data: '.length)).join('\n');
-      if (data !== '' && data.trim() !== '[DONE]') this.takeChunk(parsed(data));
+      if (data !== '' && data.trim() !== '[DONE]') this.takeChunk(jsonIn(data));
     }
   }
 
   /** Takes the whole answer. */
   takeWhole(text: string): void {
-    const whole = parsed(text);
+    const whole = jsonIn(text);
     this.isComplete = isRecord(whole) && !isRecord(whole.error) && text.length <= this.maxLength;
     if (this.isComplete && isRecord(whole)) this.fields = { ...whole };
   }
@@ -147,12 +148,4 @@ function recordIn(fields: Fields, name: string): Fields {
   const made: Fields = {};
   fields[name] = made;
   return made;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

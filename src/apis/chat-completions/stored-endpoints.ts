@@ -1,12 +1,13 @@
 /** The endpoints of stored chat completions: listed, retrieved, given other metadata, deleted, and their messages. */
 import { answered, type EndpointSettings, type Handler } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { pageOf, pageQuery } from '../../ports/endpoints/item-pages.ts';
+import { listResource, pageOf, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { ResponseStore } from '../../ports/store.ts';
+import type { ItemPage, ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
@@ -71,11 +72,10 @@ async function list(stored: StoredCompletions, { query }: EndpointRequest): Prom
       wanted.every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value),
   );
   const items = fitting.map(({ id }) => ({ type: 'stored', id }));
-  const { items: some, hasMore, unknown } = pageOf(items, pageQuery({ order: 'asc', ...query }));
-  if (unknown) throw unknownPlace(query, unknown);
+  const { items: some, hasMore } = pageIn(items, query);
   const found = await stored.still(some.map(({ id }) => String(id)));
   return jsonReply(
-    listed(
+    listResource(
       found.map(({ completion }) => completion),
       hasMore,
     ),
@@ -95,10 +95,9 @@ function metadataQuery(query: JsonObject): Readonly<Record<string, unknown>> {
 async function messages(stored: StoredCompletions, { query }: EndpointRequest, id: string): Promise<JsonReply> {
   const { messages: sent } = await stored.get(id);
   const items = sent.map((message, index) => storedMessage(message, `${id}-${index}`));
-  const { items: some, hasMore, unknown } = pageOf(items, pageQuery({ order: 'asc', ...query }));
-  if (unknown) throw unknownPlace(query, unknown);
+  const { items: some, hasMore } = pageIn(items, query);
   return jsonReply(
-    listed(
+    listResource(
       some.map(({ type: _, ...message }) => message),
       hasMore,
     ),
@@ -113,16 +112,10 @@ function storedMessage(message: JsonObject, id: string): JsonObject & { readonly
   return { ...message, type: 'stored', id, content: text, content_parts: parts ?? null };
 }
 
-function listed(data: readonly JsonObject[], hasMore: boolean): JsonObject {
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: hasMore,
-  };
-}
-
-function unknownPlace(query: JsonObject, param: 'after' | 'before'): ApiError {
-  return new ApiError('not_found', `Nothing is stored with id ${quotedId(query[param])}.`, { param });
+/** The page that the query asks for, oldest first by default. Throws `not_found` for one behind what is not there. */
+function pageIn(items: readonly Item[], query: JsonObject): ItemPage {
+  const page = pageOf(items, pageQuery({ order: 'asc', ...query }));
+  const { unknown } = page;
+  if (!unknown) return page;
+  throw new ApiError('not_found', `Nothing is stored with id ${quotedId(query[unknown])}.`, { param: unknown });
 }

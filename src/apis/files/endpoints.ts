@@ -1,6 +1,7 @@
 /** The endpoints of the Files API as functions from a request to a reply, for any framework. */
 import { answered, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { listResource } from '../../ports/endpoints/item-pages.ts';
 import { notForAnthropic } from '../../ports/endpoints/models.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
@@ -79,9 +80,7 @@ class FilesEndpoints {
     const none = { files: [], hasMore: false, unknown: undefined };
     const page = isUntracked(scope) ? none : await fromFiles(() => this.settings.files.list(scope, wanted));
     if (page.unknown) throw fileNotFound(String(wanted.after), 'after');
-    const data = page.files.map(fileResource);
-    const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-    return jsonReply({ object: 'list', data, ...ends, has_more: page.hasMore });
+    return jsonReply(listResource(page.files.map(fileResource), page.hasMore));
   }
 
   async retrieve(request: EndpointRequest): Promise<JsonReply> {

@@ -8,6 +8,7 @@ import { invalid } from '../../protocol/responses/invalid.ts';
 import type { FileLimits } from './limits.ts';
 import { tooLarge } from './multipart.ts';
 import { uploadDetails } from './upload-details.ts';
+import { NO_BYTES } from './upload-form.ts';
 
 /** The most parts of an upload. */
 const MAX_PARTS = 10_000;
@@ -57,11 +58,9 @@ export function uploadBody(given: unknown, limits: FileLimits): UploadBody {
 
 /** The details of the file that the upload becomes at this time. Throws `ApiError` naming the field at fault. */
 export function detailsOf({ fields, ...declared }: UploadBody, createdAt: number, limits: FileLimits) {
-  const file = { ...declared, content: NOTHING, fields: new Map(Object.entries(fields)) };
+  const file = { ...declared, content: NO_BYTES, fields: new Map(Object.entries(fields)) };
   return uploadDetails(file, createdAt, limits);
 }
-
-const NOTHING: AsyncIterable<Uint8Array> = (async function* () {})();
 
 /** The order of the parts, and the digest that the file must have. */
 export interface CompleteBody {

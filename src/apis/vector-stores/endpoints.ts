@@ -1,7 +1,7 @@
 /** The endpoints of vector stores as functions from a request to a reply, for any framework. */
 import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { pageQuery } from '../../ports/endpoints/item-pages.ts';
+import { listResource, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { StoredVectorStore } from '../../ports/vectors/vector-index.ts';
@@ -14,7 +14,7 @@ import { searchTerms } from '../../vectors/search-terms.ts';
 import { type NewFiles, StoreFiles } from './add-files.ts';
 import { readBatch, readNewStore, readQueries, readStoreChange } from './bodies.ts';
 import { FileEndpoints } from './file-endpoints.ts';
-import { expiryMs, foundResource, listResource, storeResource } from './resources.ts';
+import { expiryMs, foundResource, storeResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
 import { storeIn, storeNotFound, storeOver } from './store-in.ts';
 

@@ -1,6 +1,6 @@
 /** The endpoints of the files and batches of a vector store. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { pageQuery } from '../../ports/endpoints/item-pages.ts';
+import { listResource, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import {
   type IndexingStatus,
   isStoreExpired,
@@ -20,7 +20,7 @@ import { removeGone } from '../../vectors/remove-gone.ts';
 import { StoreFiles } from './add-files.ts';
 import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
 import { contentReply } from './content-reply.ts';
-import { batchResource, fileResource, listResource } from './resources.ts';
+import { batchResource, fileResource } from './resources.ts';
 import type { VectorStoresApiSettings } from './settings.ts';
 import { batchIn, fileIn, fileNotInStore, keptFileIn, storeIn, storeOver } from './store-in.ts';
 

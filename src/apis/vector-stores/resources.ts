@@ -89,12 +89,6 @@ export function foundResource({ file, filename, attributes, text, score }: Found
   return { file_id: file, filename, score, attributes, content: [{ type: 'text', text }] };
 }
 
-/** One of OpenAI's pages. */
-export function listResource(data: readonly JsonObject[], hasMore: boolean): JsonObject {
-  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
-  return { object: 'list', data, ...ends, has_more: hasMore };
-}
-
 function seconds(ms: number): number {
   return Math.floor(ms / 1000);
 }

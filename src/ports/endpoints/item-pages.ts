@@ -61,14 +61,16 @@ export function listOf(
     const message = `No item found with id ${quotedId(query[unknown])}.`;
     throw new ApiError('item_not_found', message, { param: unknown });
   }
-  const data = items.map((item) => wholeItem(presentItem(item)));
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: hasMore,
-  };
+  return listResource(
+    items.map((item) => wholeItem(presentItem(item))),
+    hasMore,
+  );
+}
+
+/** OpenAI's list of objects with an `id`. */
+export function listResource(data: readonly JsonObject[], hasMore: boolean): JsonObject {
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return { object: 'list', data, ...ends, has_more: hasMore };
 }
 
 /** A value that is not text, such as a repeated parameter, matches no item. */

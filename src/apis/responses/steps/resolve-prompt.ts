@@ -40,10 +40,7 @@ export function resolvePrompt(request: EndpointRequest, settings: PromptSettings
   const { prompts, limits } = settings;
   if (!prompts) throw unsupported();
   const result = promptSchema().safeParse(body.prompt);
-  if (!result.success) {
-    const issues = result.error.issues.map((issue) => ({ ...issue, path: ['prompt', ...issue.path] }));
-    throw invalid(issues, body);
-  }
+  if (!result.success) throw invalid(result.error.issues, body.prompt, ['prompt']);
   const { id, version, variables } = result.data;
   const found = isId(id) ? prompts({ id, version: version ?? undefined }, request.request) : undefined;
   return andThen(found, (prompt) => {
