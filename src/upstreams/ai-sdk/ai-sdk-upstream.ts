@@ -7,6 +7,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { watchdog } from '../http/watchdog.ts';
@@ -99,8 +100,6 @@ function isModel(value: unknown): value is AiSdkModel {
   return VERSIONS.has(specificationVersion as string) && typeof doStream === 'function';
 }
 
-type Streaming = PromiseLike<{ readonly stream: ReadableStream }>;
-
 class ModelCall {
   private readonly model: AiSdkModel;
   private readonly request: ModelRequest;
@@ -164,8 +163,9 @@ class ModelCall {
     for (let retry = 0; ; retry += 1) {
       call.onAttempt?.({ attempt: retry + 1, host: this.model.provider });
       try {
-        // The cast: the options are those of the interface's version.
-        const { stream } = await aborting(this.model.doStream(asked as never) as Streaming, this.stopped.signal);
+        // A provider may not listen to its signal. The cast: the options are those of the interface's version.
+        const begin = async () => this.model.doStream(asked as never);
+        const { stream } = await untilAborted(this.stopped.signal, begin);
         return stream;
       } catch (error) {
         const rest = retry < most ? pauseAfter(error, retry) : undefined;
@@ -181,7 +181,8 @@ class ModelCall {
     const { signal } = this.stopped;
     try {
       for (let next = reader.read(); ; ) {
-        const first = await aborting(next, signal);
+        const pending = next;
+        const first = await untilAborted(signal, () => pending);
         if (first.done) return;
         const parts: unknown[] = [first.value];
         const later = tick(LATER);
@@ -266,26 +267,6 @@ function takeAll(reader: AnswerReader, parts: readonly unknown[], events: ModelE
     return error;
   }
   return undefined;
-}
-
-/** What is awaited, or the reason of the stop: a provider may not listen to its signal. */
-function aborting<Value>(awaited: PromiseLike<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) return stop();
-    signal.addEventListener('abort', stop, { once: true });
-    const settle = () => signal.removeEventListener('abort', stop);
-    awaited.then(
-      (value) => {
-        settle();
-        resolve(value);
-      },
-      (error) => {
-        settle();
-        reject(error);
-      },
-    );
-  });
 }
 
 function schemaOf({ schema, name, description }: Extract<ModelRequest['textFormat'], { type: 'json_schema' }>) {

@@ -5,11 +5,8 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isError, isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { scrubber } from '../../protocol/secrets/scrub.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
+import { backoffMs, MAX_PAUSE_MS, RETRIED } from '../http/retry-pause.ts';
 
-const RETRIED: ReadonlySet<unknown> = new Set([429, 502, 503, 504, 529]);
-const BACKOFF_MS = 250;
-/** A server that asks for a longer pause is not asked again: the client receives its `retry-after`. */
-const LONGEST_PAUSE_MS = 10_000;
 /** Where an error names no address. */
 const NOWHERE = 'http://unknown.invalid';
 
@@ -73,6 +70,6 @@ export function pauseAfter(error: unknown, retry: number): number | undefined {
   const isUnreached = statusCode === undefined && (isRetryable === true || name === 'TypeError');
   if (!RETRIED.has(statusCode) && !isUnreached) return undefined;
   const asked = retryAfterMs(isRecord(responseHeaders) ? responseHeaders : {});
-  const pause = asked ?? BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
-  return pause <= LONGEST_PAUSE_MS ? pause : undefined;
+  const pause = asked ?? backoffMs(retry);
+  return pause <= MAX_PAUSE_MS ? pause : undefined;
 }

@@ -17,12 +17,8 @@ import { basePath } from './base-path.ts';
 import { decompressed } from './decompressed.ts';
 import { type Answered, dispatch } from './dispatch.ts';
 import { fetchAnswer } from './fetch-answer.ts';
+import { backoffMs, MAX_PAUSE_MS, RETRIED } from './retry-pause.ts';
 import type { Stop } from './watchdog.ts';
-
-const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
-const BACKOFF_MS = 250;
-/** A server that asks for a longer pause is not retried: the client receives its `retry-after` instead. */
-const LONGEST_PAUSE_MS = 10_000;
 
 /** The address of a model server and its connection settings. */
 interface HttpOptions extends AdviceSettings {
@@ -174,10 +170,10 @@ function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError
 
 /** How long to wait before another attempt, or undefined if there must be none. */
 function pauseBefore(error: unknown, retry: number): number | undefined {
-  const backoff = BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
+  const backoff = backoffMs(retry);
   if (!(error instanceof ApiError)) return backoff;
   const { answered = 0, retryAfterMs = backoff, final } = error as Refusal;
-  return RETRIED.has(answered) && !final && retryAfterMs <= LONGEST_PAUSE_MS ? retryAfterMs : undefined;
+  return RETRIED.has(answered) && !final && retryAfterMs <= MAX_PAUSE_MS ? retryAfterMs : undefined;
 }
 
 function unreachableAs(error: unknown, options: HttpOptions): ApiError {
