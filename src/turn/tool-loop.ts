@@ -111,10 +111,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
     yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
     const { pending, refused, finish, hasCall } = current();
-    const hasNative = current()
-      .output.from(before)
-      .some(({ id }) => originOfItem(id) !== undefined);
-    if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative && refused.size === 0)
+    if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
       loop.call.note?.(lacksCallNote(loop.plan));
     if (isCutOff(current()) || (pending.size === 0 && !goesOnUnrun(current(), before, loop.plan))) return;
     const told = toldOfRefusals(request, loop.plan, current());
@@ -125,6 +122,11 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const tools = offeredAfter(refusals, next.tools, loop.plan, nameOf);
     request = withFound(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
+}
+
+/** Whether the model's own server has made an item, such as the call of a tool that it runs. */
+function hasNative({ output }: TurnState, before: number): boolean {
+  return output.from(before).some(({ id }) => originOfItem(id) !== undefined);
 }
 
 /** Whether the model is asked again although none of its calls ran: it made calls that it may not make, and nothing else. */

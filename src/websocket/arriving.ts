@@ -24,7 +24,6 @@ export function countArriving(
   wire.prependListener('data', (piece: Buffer) => {
     bytes += piece.byteLength;
     if (isFull || room.growTo(bytes, most)) return;
-    if (isFull || room.growTo(bytes, most)) return;
     isFull = true;
     onFull();
   });

@@ -18,9 +18,9 @@ export interface WindowSettings {
 
 /** Whether the model's own server made the compaction, and reads it itself. */
 function isNativeIn(request: EndpointRequest, settings: WindowSettings & ServerOfModels, model: unknown) {
-  const isNative = nativeTypesOf(request, settings, model) !== undefined;
+  // Looked up where there is such an item: most conversations have none.
   return ({ id, encrypted_content: sealed }: JsonObject) => {
-    if (!isNative || typeof sealed !== 'string') return false;
+    if (typeof sealed !== 'string' || nativeTypesOf(request, settings, model) === undefined) return false;
     return originOfItem(id) !== undefined || !sealed.startsWith(SEALED_COMPACTION);
   };
 }
