@@ -7,8 +7,9 @@ import { chatCompletionsUpstream, functionTools, memoryStore, responsesRouter } 
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { createVectorStores, memoryVectors, vectorStoresRouter } from '../../src/vector-stores.ts';
 import { type Listening, listening } from '../support/listening.ts';
+import { freePort } from '../support/services.ts';
 import { describeWhere } from '../support/skipping.ts';
-import { freePort, type LlamaServer, startLlama, until, whyNoModel } from './llama-server.ts';
+import { type LlamaServer, startLlama, until, whyNoModel } from './llama-server.ts';
 import { realDocuments } from './real-documents.ts';
 
 const missing = await whyNoModel();

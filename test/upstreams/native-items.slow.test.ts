@@ -7,17 +7,10 @@ import { type App, startApp } from '../support/app.ts';
 import { isNativeId } from '../support/native-items.ts';
 import { eventStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
-import { describeShared, listShared, readShared } from '../support/shared.ts';
+import { describeShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
+import { answers, streams } from './recorded-responses.ts';
 import { responsesStream, textItem } from './responses-bytes.ts';
-
-const STREAMS = 'corpus/responses-stream';
-const ANSWERS = 'corpus/responses-json';
-
-const streams = listShared(STREAMS, '.sse').map((file) => [file, readShared(`${STREAMS}/${file}`)] as const);
-const answers = listShared(ANSWERS, '.json')
-  .filter((file) => !file.endsWith('.request.json'))
-  .map((file) => [file, readShared(`${ANSWERS}/${file}`)] as const);
 
 let fake: FakeUpstream;
 let app: App;

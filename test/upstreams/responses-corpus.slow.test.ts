@@ -10,16 +10,9 @@ import { ask, outcomeOf } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
-import { describeShared, listShared, readShared } from '../support/shared.ts';
+import { describeShared } from '../support/shared.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-
-const STREAMS = 'corpus/responses-stream';
-const ANSWERS = 'corpus/responses-json';
-
-const streams = listShared(STREAMS, '.sse').map((file) => [file, readShared(`${STREAMS}/${file}`)] as const);
-const answers = listShared(ANSWERS, '.json')
-  .filter((file) => !file.endsWith('.request.json'))
-  .map((file) => [file, readShared(`${ANSWERS}/${file}`)] as const);
+import { answers, streams } from './recorded-responses.ts';
 
 let fake: FakeUpstream;
 let app: App;
