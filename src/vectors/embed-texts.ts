@@ -4,7 +4,7 @@ import { untilAborted } from '../streams/until-aborted.ts';
 import { orderFor } from './embedding-order.ts';
 
 /** Texts of a document that the embedder receives at a time: a query that comes meanwhile waits for them. */
-const MAX_TEXTS = 16;
+export const EMBEDDED_AT_ONCE = 16;
 
 /** The embeddings of queries, which go before those of documents. Throws as `embedDocuments` does. */
 export function embedQueries(
@@ -27,8 +27,8 @@ export async function embedDocuments(
 ): Promise<readonly Float32Array[]> {
   const order = orderFor(embedder);
   const embeddings: Float32Array[] = [];
-  for (let from = 0; from < texts.length; from += MAX_TEXTS) {
-    const some = texts.slice(from, from + MAX_TEXTS);
+  for (let from = 0; from < texts.length; from += EMBEDDED_AT_ONCE) {
+    const some = texts.slice(from, from + EMBEDDED_AT_ONCE);
     embeddings.push(...(await order.document(tenant, () => embedTexts(some, embedder, signal), signal)));
   }
   return embeddings;

@@ -17,7 +17,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { wellFormed } from '../protocol/printable.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { chunkRanges } from './chunk-text.ts';
-import { embedDocuments } from './embed-texts.ts';
+import { EMBEDDED_AT_ONCE, embedDocuments } from './embed-texts.ts';
 
 /** The stores, services and limits that indexing uses. */
 export interface IndexingParts {
@@ -42,8 +42,8 @@ export class UnusableFile extends Error {
   }
 }
 
-/** Chunks are embedded and stored in groups of this size: small, because the next process repeats the last group of a killed one. */
-const GROUP = 64;
+/** Chunks of a file whose room is given back before other requests run. */
+const DISCARDED_AT_ONCE = 64;
 
 /** A host's own embedder or reader that never answers would occupy a place of indexing for ever, in milliseconds. */
 const LONGEST_ANSWER_MS = 15 * 60_000;
@@ -69,8 +69,9 @@ export async function indexFile(
 ): Promise<boolean> {
   const chunks = await chunksOf(claim, parts, signal);
   const room = await roomFor(claim, parts);
-  for (let from = claim.chunks; from < chunks.length; from += GROUP) {
-    const texts = chunks.slice(from, from + GROUP);
+  // What was embedded is stored before more is: the next process repeats no more of a killed one.
+  for (let from = claim.chunks; from < chunks.length; from += EMBEDDED_AT_ONCE) {
+    const texts = chunks.slice(from, from + EMBEDDED_AT_ONCE);
     const embeddings = await answered(() => embedDocuments(texts, parts.embedder, claim.file.scope, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
@@ -98,7 +99,7 @@ async function roomFor({ file }: IndexingClaim, { index, storeBytes }: IndexingP
 /** Gives back the room of a file's chunks, the last ones first, while other requests run. */
 export async function discardChunks(claim: IndexingClaim, stored: number, index: VectorIndex): Promise<void> {
   for (let left = stored; left > 0; ) {
-    left = Math.max(0, left - GROUP);
+    left = Math.max(0, left - DISCARDED_AT_ONCE);
     if (!(await index.addChunks(claim, left, []))) return;
     await breathe();
   }
