@@ -44,7 +44,7 @@ describe('a killed process', () => {
     let answered = 0;
     server.answerWith(({ input }, res) => {
       answered += 1;
-      // Enough for one whole group of chunks, and a part of the second.
+      // The seventh one never ends.
       if (answered <= 6) sendJson(res, { data: input.map((text) => ({ embedding: embeddingOf(text) })) });
     });
     const client = await started();
@@ -64,11 +64,11 @@ describe('a killed process', () => {
     }
     const chunks = (await again.vectorStores.files.content(id, { vector_store_id: store.id })).data;
     const sentAgain = server.asked.slice(before).flatMap(({ input }) => input);
-    // The first 64 chunks were stored together.
+    // The chunks of each answer were stored before more were asked for.
     expect([now.status, now.last_error, sentAgain]).toEqual([
       'completed',
       null,
-      chunks.slice(64).map((chunk) => chunk.text),
+      chunks.slice(6 * 16).map((chunk) => chunk.text),
     ]);
     const found = await again.vectorStores.search(store.id, { query: 'word39999' });
     expect(found.data[0]?.file_id).toBe(id);
