@@ -19,7 +19,7 @@ const PROGRAMS = [
   'src/cli/bin.ts',
   'src/documents/reading/document-worker.ts',
   'src/ports/processes/job-process.ts',
-  'src/tokens/tokenizer-worker.ts',
+  'src/engine/tokens/tokenizer-worker.ts',
   'src/web-search/pages/page-worker.ts',
 ];
 const GETTER = /^Object\.defineProperty\(exports, "(\w+)", \{\s+enumerable.*\s+get.*\s+return (.+);\s+\}\s+\}\);$/gm;

@@ -1,7 +1,17 @@
 /** The names that the entries with and without Express have in common, in one list. */
 
 export type { RestoredRequest } from './background/stored-request.ts';
-export type { CompactionOptions } from './compaction/settings.ts';
+export type { CompactionOptions } from './engine/compaction/settings.ts';
+export type { DrainOptions } from './engine/request/activity.ts';
+export type { TokenOptions } from './engine/tokens/settings.ts';
+export type { TextCounter } from './engine/tokens/tokenizer.ts';
+export {
+  type AnyFunctionTool,
+  type ExecuteContext,
+  type FunctionTool,
+  functionTool,
+  functionTools,
+} from './engine/tools/function-tools.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export {
   type ClaimedLog,
@@ -13,7 +23,6 @@ export {
   UnreadableLog,
 } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
-export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { FileFetcher } from './ports/files/file-fetcher.ts';
 export type {
   ByteRange,
@@ -129,15 +138,6 @@ export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './ser
 export type { Prompts } from './server/prompt-source.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
-export type { TokenOptions } from './tokens/settings.ts';
-export type { TextCounter } from './tokens/tokenizer.ts';
-export {
-  type AnyFunctionTool,
-  type ExecuteContext,
-  type FunctionTool,
-  functionTool,
-  functionTools,
-} from './tools/function-tools.ts';
 export {
   type ChatCompletionsOptions,
   type ChatCompletionsUpstream,

@@ -1,7 +1,7 @@
 /** Everything that needs no framework: all APIs as functions, the Web handler, and their options. */
 
 export * from './common.ts';
-export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
+export type { NodeHeaders } from './engine/request/endpoint-request.ts';
 export type { Reply } from './protocol/reply.ts';
 export { type Api, createChatCompletions, createMessages, createResponses } from './server/api.ts';
 export type { ApiRequest, ServedApi } from './server/served-routes.ts';

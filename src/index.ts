@@ -1,13 +1,13 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 
 export * from './common.ts';
+export type { Repair, RepairCode } from './engine/history/repair.ts';
 export { inProcessEngine } from './engines/in-process/in-process-engine.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export type { Scope } from './express/handle.ts';
 export { messagesRouter } from './express/messages-router.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
-export type { Repair, RepairCode } from './history/repair.ts';
 export type { HostMiddleware, NodeMiddleware } from './middleware/as-middleware.ts';
 export type { Dialect } from './middleware/dialect.ts';
 export { type GuardMiddlewareOptions, guard } from './middleware/guard.ts';

@@ -1,5 +1,9 @@
 /** OpenAI's vector stores and the tool `file_search`: the router, the index, and the model that embeds. */
 export type { SomeVectorStoreLimits, VectorStoreLimits } from './apis/vector-stores/limits.ts';
+export type { SearchWeights } from './engine/indexing/fuse.ts';
+export type { Search } from './engine/indexing/search.ts';
+export type { SearchTerms } from './engine/indexing/search-terms.ts';
+export type { VectorStores } from './engine/indexing/vector-stores.ts';
 export type { Scope } from './express/handle.ts';
 export { type VectorStoresRouterOptions, vectorStoresRouter } from './express/vector-stores-router.ts';
 export type { FileStore } from './ports/files/file-store.ts';
@@ -51,7 +55,3 @@ export {
 } from './vector-stores/create-vector-stores.ts';
 export type { EmbeddingsOptions } from './vector-stores/embeddings/embeddings-server.ts';
 export { type FileSearchOptions, fileSearch } from './vector-stores/file-search.ts';
-export type { SearchWeights } from './vectors/fuse.ts';
-export type { Search } from './vectors/search.ts';
-export type { SearchTerms } from './vectors/search-terms.ts';
-export type { VectorStores } from './vectors/vector-stores.ts';

@@ -1,10 +1,10 @@
 /** The responses of one router that outlive their requests: how they begin, and how clients follow them. */
 
-import { keptTurn, untilEnded } from '../history/keep-turn.ts';
+import { keptTurn, untilEnded } from '../engine/history/keep-turn.ts';
+import type { Activity } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
-import type { Activity } from '../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
 import { fromStore, type ResponseKey, type StoredResponse, versionOf } from '../ports/store.ts';

@@ -1,9 +1,10 @@
 /** `background: true`, and the operations on such a response: wait for it, stream it and cancel it. */
 
-import { withdrawTurn } from '../history/conversation.ts';
-import { endRunning } from '../history/keep-turn.ts';
-import type { Activity } from '../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { withdrawTurn } from '../engine/history/conversation.ts';
+import { endRunning } from '../engine/history/keep-turn.ts';
+import type { Activity } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { beginTurn, type Lifetime } from '../engine/turn/lifetime.ts';
 import { heartbeatOf } from '../ports/endpoints/prepare.ts';
 import { notify } from '../ports/hooks.ts';
 import { isUntracked } from '../ports/scope.ts';
@@ -14,7 +15,6 @@ import { isRecord } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../protocol/reply.ts';
 import { responseError } from '../protocol/responses/response-error.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
 import { type BackgroundTurn, cancelled, type Run, type RunSettings } from './run.ts';

@@ -1,10 +1,10 @@
 /** The clients that follow the events of background responses: how many are allowed, for how long, and how they end. */
-import { type Activity, activity } from '../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { type Activity, activity } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { beginTurn, type Lifetime } from '../engine/turn/lifetime.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { placeOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 
 type FollowerLimits = Pick<Limits, 'followersPerResponse' | 'followersPerScope' | 'durationMs'>;
 

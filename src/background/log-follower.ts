@@ -1,13 +1,13 @@
 /** Reads the events of a response from its log, for one client: what is there, and what is still to come. */
 
 import { AsyncResource } from 'node:async_hooks';
+import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { isUnreadable, type LogHead } from '../ports/background/event-log.ts';
 import { fromStore, type ResponseKey } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import { quotedId } from '../protocol/ids.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
-import type { Lifetime } from '../turn/lifetime.ts';
 import { eventIn, unreadable } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { EventReader } from './recording.ts';

@@ -1,13 +1,13 @@
 /** Writes the events of one response to its log, a batch at a time. Nobody is shown an event before it is there. */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Checkpoint, checkpointOf } from '../engine/turn/checkpoint.ts';
+import type { TurnState } from '../engine/turn/state.ts';
 import type { EventLog } from '../ports/background/event-log.ts';
 import type { ResponseKey } from '../ports/store.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import { isPromise } from '../protocol/record.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
-import { type Checkpoint, checkpointOf } from '../turn/checkpoint.ts';
-import type { TurnState } from '../turn/state.ts';
 import { eventText, isNumbered, type NumberedEvent } from './event-text.ts';
 
 /** The shortest time between two writes to a store that is not in this process, in milliseconds. */

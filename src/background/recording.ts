@@ -1,8 +1,8 @@
 /** Records the events of a background response for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
+import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
-import type { Lifetime } from '../turn/lifetime.ts';
 
 /** Maximum characters of frames that one response keeps; of a longer one the oldest are dropped. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;

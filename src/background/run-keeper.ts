@@ -1,8 +1,8 @@
 /** Where the events of a response in the background go, and whether this process may go on with it. */
 
+import type { TurnState } from '../engine/turn/state.ts';
 import { fromStore, isRunning, type ResponseKey, type ResponseStore } from '../ports/store.ts';
 import type { TurnEvent } from '../protocol/events.ts';
-import type { TurnState } from '../turn/state.ts';
 import type { NumberedEvent } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
 import { LogWriter, type LogWriterHost, type OpenLog } from './log-writer.ts';

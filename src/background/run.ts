@@ -1,8 +1,10 @@
 /** One response that outlives its request. */
 
-import { keepEnd, TurnOverruled, untilForgotten } from '../history/keep-turn.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import type { KeepSettings } from '../ports/endpoints/keep.ts';
+import { keepEnd, TurnOverruled, untilForgotten } from '../engine/history/keep-turn.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import type { KeepSettings } from '../engine/request/keep.ts';
+import { runTurn, type Turn } from '../engine/turn/run-turn.ts';
+import type { TurnState } from '../engine/turn/state.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../ports/store.ts';
@@ -11,8 +13,6 @@ import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
 import { endedFields } from '../protocol/responses/resource.ts';
-import { runTurn, type Turn } from '../turn/run-turn.ts';
-import type { TurnState } from '../turn/state.ts';
 import type { EventReader, Recording } from './recording.ts';
 import type { RunKeeper } from './run-keeper.ts';
 

@@ -1,5 +1,5 @@
 /** A request as its response's log holds it, for another process that goes on. */
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { Sealer } from '../ports/sealer.ts';
 import type { ResponseKey } from '../ports/store.ts';
 import { seedOf } from '../protocol/ids.ts';

@@ -1,12 +1,15 @@
 /** What a router does with the responses that its engine claims: it runs them, or goes on where another process stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { withdrawTurn } from '../history/conversation.ts';
-import { endRunning, keptTurn } from '../history/keep-turn.ts';
+import { withdrawTurn } from '../engine/history/conversation.ts';
+import { endRunning, keptTurn } from '../engine/history/keep-turn.ts';
+import type { Activity } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import type { ResumedResponse } from '../engine/turn/checkpoint.ts';
+import { failedEnd, storedEnd } from '../engine/turn/late-end.ts';
+import { beginTurn, type Lifetime } from '../engine/turn/lifetime.ts';
 import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
 import { type EventLog, isUnreadable } from '../ports/background/event-log.ts';
-import type { Activity } from '../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
 import {
@@ -23,9 +26,6 @@ import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../protocol/ev
 import type { OutputItem } from '../protocol/items.ts';
 import { keptFields } from '../protocol/responses/resource.ts';
 import { failureIn, type StoredError } from '../protocol/responses/response-error.ts';
-import type { ResumedResponse } from '../turn/checkpoint.ts';
-import { failedEnd, storedEnd } from '../turn/late-end.ts';
-import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import { eventText, isNumbered, readAll } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { LoggedState, OpenLog } from './log-writer.ts';

@@ -1,7 +1,7 @@
 /** The budget as a middleware in front of any handler: it reads the usage in the handler's own answer. */
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
-import { CallMeter } from '../metering/call-meter.ts';
+import { CallMeter } from '../engine/metering/call-meter.ts';
 import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../middleware/as-middleware.ts';
 import { answerWatch } from '../node/answer-watch.ts';
 import { bytesOf } from '../node/bytes-of.ts';

@@ -1,6 +1,6 @@
 /** The parts that the routers of models share: options and shutting down. */
 import type { Request, Router } from 'express';
-import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import type { DrainOptions } from '../engine/request/activity.ts';
 import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';

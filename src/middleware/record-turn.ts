@@ -2,13 +2,13 @@
 import type { ServerResponse } from 'node:http';
 import { completionReader } from '../apis/chat-completions/record.ts';
 import { responseReader } from '../apis/responses/record.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { answerWatch } from '../node/answer-watch.ts';
 import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
 import type { AnswerReader } from '../ports/endpoints/answer-reader.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

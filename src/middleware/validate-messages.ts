@@ -3,7 +3,7 @@
 import { repairMessages } from '../apis/chat-completions/repair.ts';
 import { repairTurns } from '../apis/messages/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
-import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
+import { type Repair, type Repaired, rejectFirst } from '../engine/history/repair.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { guarded } from '../ports/hooks.ts';

@@ -1,6 +1,6 @@
 /** Makes an API request of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
+import { type EndpointRequest, headersFrom } from '../engine/request/endpoint-request.ts';
 import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';

@@ -1,7 +1,7 @@
 /** Records model calls as OpenTelemetry spans and metrics. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
-import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
-import { OwnCalls } from '../ports/turn/own-calls.ts';
+import { hasLeft } from '../engine/request/endpoint-request.ts';
+import { OwnCalls } from '../engine/turn/own-calls.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { usageReader } from '../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';

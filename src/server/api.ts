@@ -2,7 +2,7 @@
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
-import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import type { DrainOptions } from '../engine/request/activity.ts';
 import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { anthropicRoutes } from './messages-routes.ts';

@@ -2,10 +2,10 @@
 import { fileRoutes } from '../apis/files/endpoints.ts';
 import { fileLimits, type SomeFileLimits } from '../apis/files/limits.ts';
 import { formParser } from '../apis/files/multipart.ts';
+import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { ResponseKey } from '../ports/store.ts';
-import type { VectorStores } from '../vectors/vector-stores.ts';
 import { isFileStore, isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';

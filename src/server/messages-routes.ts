@@ -5,10 +5,10 @@ import { prepareRequest } from '../apis/responses/pipeline.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
 import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
 import { openai } from '../dialects/dialects.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import type { Lifetime } from '../engine/turn/lifetime.ts';
 import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import type { Upstream } from '../ports/upstream.ts';
-import type { Lifetime } from '../turn/lifetime.ts';
 import type { CoreSettings } from './options.ts';
 
 /** The routes over these settings. */

@@ -1,13 +1,14 @@
 /** The options that all routers and adapters share, checked once. */
 
 import { inspect } from 'node:util';
-import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
-import { type GuardSettings, guardSettings } from '../inspection/guard/settings.ts';
+import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../engine/compaction/settings.ts';
+import { type GuardSettings, guardSettings } from '../engine/guarding/guard/settings.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { type TokenOptions, tokenSettings } from '../engine/tokens/settings.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Budget } from '../ports/budget.ts';
 import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
 import type { FileFetcher } from '../ports/files/file-fetcher.ts';
@@ -40,7 +41,6 @@ import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
 import { createSchema } from '../protocol/responses/schema.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
-import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 import { isFileStore, plainSettings } from './plain-api.ts';
 import { type Prompts, promptSource } from './prompt-source.ts';

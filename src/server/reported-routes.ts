@@ -1,5 +1,5 @@
 /** Reports each request to a router and the beginning of its answer, where somebody reads the steps of requests. */
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { stopwatch } from '../ports/step.ts';
 import { reportedModel } from '../protocol/printable.ts';

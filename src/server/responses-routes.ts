@@ -5,7 +5,6 @@ import { compactConversation } from '../apis/responses/compact.ts';
 import { createResponse, prepareForBackground, readersOf } from '../apis/responses/create.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
-import { dropPending } from '../approvals/pending-call.ts';
 import { BackgroundRuns } from '../background/background-runs.ts';
 import {
   cancel,
@@ -17,13 +16,15 @@ import {
   wantsBackground,
 } from '../background/endpoints.ts';
 import { Followers } from '../background/followers.ts';
+import { dropPending } from '../engine/approvals/pending-call.ts';
+import { withdrawTurn } from '../engine/history/conversation.ts';
+import { wholeResource } from '../engine/history/keep-turn.ts';
+import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { page } from '../engine/request/item-pages.ts';
+import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
-import { withdrawTurn } from '../history/conversation.ts';
-import { wholeResource } from '../history/keep-turn.ts';
-import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
 import { answered, type Handler } from '../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import { page } from '../ports/endpoints/item-pages.ts';
 import { modelRoutes } from '../ports/endpoints/models.ts';
 import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
@@ -31,7 +32,6 @@ import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
-import type { Lifetime } from '../turn/lifetime.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
 
 /** The routes over these settings. */

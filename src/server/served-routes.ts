@@ -1,6 +1,7 @@
 /** Routes as one function from a request to a reply, for frameworks without a router in this package. */
+
+import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';
 import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
-import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoints/endpoint-request.ts';
 import { matchPath, type Route } from '../ports/endpoints/routes.ts';
 import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';

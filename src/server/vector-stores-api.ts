@@ -1,8 +1,8 @@
 /** The API of vector stores as a function from a request to a reply, for frameworks without a router in this package. */
 import { vectorStoreRoutes } from '../apis/vector-stores/endpoints.ts';
 import { type SomeVectorStoreLimits, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
+import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
-import type { VectorStores } from '../vectors/vector-stores.ts';
 import { isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';

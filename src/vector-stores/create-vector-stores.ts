@@ -1,4 +1,6 @@
 /** Makes the vector stores of a host out of a store of files, an index and a model that embeds. */
+
+import { type VectorStores, vectorStoresOf } from '../engine/indexing/vector-stores.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import type { TextReader } from '../ports/files/text-reader.ts';
@@ -18,7 +20,6 @@ import { type Embedder, EmbeddingError } from '../ports/vectors/embedder.ts';
 import type { VectorIndex } from '../ports/vectors/vector-index.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { type VectorStores, vectorStoresOf } from '../vectors/vector-stores.ts';
 import { type EmbeddingsOptions, embeddingsServer, isEmbedder } from './embeddings/embeddings-server.ts';
 import { plainText } from './plain-text.ts';
 

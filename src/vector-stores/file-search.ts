@@ -1,4 +1,7 @@
 /** OpenAI's search in files as a tool that this server runs, over its vector stores. */
+
+import { searchTerms } from '../engine/indexing/search-terms.ts';
+import { findVectorStore, type VectorStores } from '../engine/indexing/vector-stores.ts';
 import { checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
 import { isUntracked } from '../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsRequest } from '../ports/tool-provider.ts';
@@ -8,8 +11,6 @@ import { isVectorStoreId, quotedId } from '../protocol/ids.ts';
 import type { FilePassage } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { FILE_SEARCH, passagesText, queriesIn } from '../protocol/tool-calls/file-search-call.ts';
-import { searchTerms } from '../vectors/search-terms.ts';
-import { findVectorStore, type VectorStores } from '../vectors/vector-stores.ts';
 
 /** The vector stores, and how much of a search the model receives; `undefined` means omitted. */
 export interface FileSearchOptions {

@@ -1,5 +1,5 @@
 /** All APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
-import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import type { DrainOptions } from '../engine/request/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';

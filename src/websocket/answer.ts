@@ -3,9 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
 import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
-import type { Activity } from '../ports/endpoints/activity.ts';
+import type { Activity } from '../engine/request/activity.ts';
+import { type EndpointRequest, headersFrom } from '../engine/request/endpoint-request.ts';
 import { refusal, reportError } from '../ports/endpoints/endpoint.ts';
-import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
 import { ownError } from '../ports/host/host-error.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { ApiError } from '../protocol/errors.ts';

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer as Acceptor } from 'ws';
-import { activity, type DrainOptions } from '../ports/endpoints/activity.ts';
+import { activity, type DrainOptions } from '../engine/request/activity.ts';
 import { Room } from '../ports/queues/room.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { announcer } from '../server/announce.ts';

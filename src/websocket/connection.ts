@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Activity } from '../ports/endpoints/activity.ts';
+import type { Activity } from '../engine/request/activity.ts';
 import type { Room } from '../ports/queues/room.ts';
 import type { ByteShare } from '../ports/queues/shared-bytes.ts';
 import { shareOf } from '../ports/scope.ts';

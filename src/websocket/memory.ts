@@ -1,6 +1,6 @@
 /** The memory of one connection: its newest turns, including those that the client does not want stored. */
 
-import { loadChain } from '../history/load-chain.ts';
+import { loadChain } from '../engine/history/load-chain.ts';
 import type { Room } from '../ports/queues/room.ts';
 import {
   type MaybePromise,

@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { headersFrom } from '../ports/endpoints/endpoint-request.ts';
+import { headersFrom } from '../engine/request/endpoint-request.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';

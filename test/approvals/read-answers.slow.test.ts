@@ -1,7 +1,7 @@
 /** The user's answers, in conversations that were made to be hard to read. */
 
-import { keepPending } from '../../src/approvals/pending-call.ts';
-import { readAnswers } from '../../src/approvals/read-answers.ts';
+import { keepPending } from '../../src/engine/approvals/pending-call.ts';
+import { readAnswers } from '../../src/engine/approvals/read-answers.ts';
 import { memoryStore } from '../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { outputItemId, randomSeed } from '../../src/protocol/ids.ts';

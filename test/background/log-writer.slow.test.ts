@@ -1,9 +1,9 @@
 /** What the writer of a log holds back while a call is being written. */
 import { LogWriter } from '../../src/background/log-writer.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';
 import type { TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 
 const PLAN: TurnPlan = {
   seed: 'seed',

@@ -1,5 +1,5 @@
 /** The usage in the bytes of answers, whatever a model or a proxy writes there. */
-import { AnswerUsage } from '../../src/metering/answer-usage.ts';
+import { AnswerUsage } from '../../src/engine/metering/answer-usage.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 function read(...data: readonly string[]): AnswerUsage {

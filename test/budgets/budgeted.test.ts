@@ -1,6 +1,6 @@
 /** Which budgets a request is taken from, and which of them count its model calls. */
 import { jest } from '@jest/globals';
-import { budgeted } from '../../src/metering/budgeted.ts';
+import { budgeted } from '../../src/engine/metering/budgeted.ts';
 import type { Budget, BudgetedTurn } from '../../src/ports/budget.ts';
 import type { TurnContext } from '../../src/ports/turn-context.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';

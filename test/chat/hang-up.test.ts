@@ -3,8 +3,8 @@
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
 import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
+import { activity } from '../../src/engine/request/activity.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
-import { activity } from '../../src/ports/endpoints/activity.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { coreSettings } from '../../src/server/options.ts';

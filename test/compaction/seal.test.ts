@@ -1,6 +1,6 @@
 /** The seal of compaction items. */
 import fc from 'fast-check';
-import { sealWith } from '../../src/compaction/seal.ts';
+import { sealWith } from '../../src/engine/compaction/seal.ts';
 
 const KEY = 'a key of sixteen bytes or more';
 const COMPACTED = { summary: 'They spoke of slate.', retained: 2, kept: [{ type: 'function_call', call_id: 'c1' }] };

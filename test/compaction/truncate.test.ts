@@ -1,7 +1,7 @@
 /** `truncation: "auto"`: which turns are left out, by laws over any conversation, and what a refusal says about it. */
 import fc from 'fast-check';
-import { truncated, weightOf } from '../../src/compaction/truncate.ts';
-import { shareThatFits } from '../../src/compaction/truncating-upstream.ts';
+import { truncated, weightOf } from '../../src/engine/compaction/truncate.ts';
+import { shareThatFits } from '../../src/engine/compaction/truncating-upstream.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import { isCall, isCallOutput } from '../../src/protocol/tool-calls/kinds.ts';
 import { pairCalls } from '../../src/protocol/tool-calls/pair-calls.ts';

@@ -1,7 +1,7 @@
 /** What the model receives of a compacted conversation. */
-import type { Compacted } from '../../src/compaction/seal.ts';
-import { transcriptOf } from '../../src/compaction/transcript.ts';
-import { contextWindow, pendingFrom } from '../../src/compaction/window.ts';
+import type { Compacted } from '../../src/engine/compaction/seal.ts';
+import { transcriptOf } from '../../src/engine/compaction/transcript.ts';
+import { contextWindow, pendingFrom } from '../../src/engine/compaction/window.ts';
 import type { Item } from '../../src/protocol/items.ts';
 
 const rule: Item = { type: 'message', role: 'developer', content: 'Be brief.' };

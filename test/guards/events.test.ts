@@ -1,9 +1,10 @@
 /** A model that tries to get a secret past the guards by what it writes in between. */
+
+import { ChatAnswer } from '../../src/engine/guarding/answers/chat-answer.ts';
+import { GuardedEvents } from '../../src/engine/guarding/answers/guarded-events.ts';
+import { MessageAnswer } from '../../src/engine/guarding/answers/message-answer.ts';
+import { ResponseAnswer } from '../../src/engine/guarding/answers/response-answer.ts';
 import { pii } from '../../src/guards/index.ts';
-import { ChatAnswer } from '../../src/inspection/answers/chat-answer.ts';
-import { GuardedEvents } from '../../src/inspection/answers/guarded-events.ts';
-import { MessageAnswer } from '../../src/inspection/answers/message-answer.ts';
-import { ResponseAnswer } from '../../src/inspection/answers/response-answer.ts';
 import type { Guard } from '../../src/ports/guard.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { requestGuards } from './support.ts';

@@ -1,7 +1,7 @@
 /** The list of what guards do not read: docs/guards.md and the code have the same. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BODY, PIECE, UNREAD } from '../../src/inspection/texts/positions.ts';
+import { BODY, PIECE, UNREAD } from '../../src/engine/guarding/texts/positions.ts';
 
 const ROWS: Readonly<Record<keyof typeof UNREAD, string>> = {
   piece: 'items, messages, parts, blocks, deltas, choices, sources, citations',

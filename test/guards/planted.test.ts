@@ -2,11 +2,12 @@
  * A secret at every leaf of recorded requests and answers is replaced, or its position is on the list of what guards do not
  * read: at all leaves at once, and at each alone of a sample by a seed. WHOLE=1 takes all files, and a larger sample.
  */
+
+import { type AnswerApi, AnyAnswer } from '../../src/engine/guarding/answers/any-answer.ts';
+import { GuardedEvents } from '../../src/engine/guarding/answers/guarded-events.ts';
+import { guardedBody } from '../../src/engine/guarding/request/guarded-body.ts';
+import { namesTool, UNREAD } from '../../src/engine/guarding/texts/positions.ts';
 import { pii } from '../../src/guards/index.ts';
-import { type AnswerApi, AnyAnswer } from '../../src/inspection/answers/any-answer.ts';
-import { GuardedEvents } from '../../src/inspection/answers/guarded-events.ts';
-import { guardedBody } from '../../src/inspection/request/guarded-body.ts';
-import { namesTool, UNREAD } from '../../src/inspection/texts/positions.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { isRecord } from '../../src/protocol/record.ts';
 import { describeShared, hasShared, listShared, readShared } from '../support/shared.ts';

@@ -1,7 +1,7 @@
 /** Texts behind guards, without a router. */
-import { edited } from '../../src/inspection/guard/edits.ts';
-import { guardSettings } from '../../src/inspection/guard/settings.ts';
-import { guardSession, RequestGuards } from '../../src/inspection/request/request-guards.ts';
+import { edited } from '../../src/engine/guarding/guard/edits.ts';
+import { guardSettings } from '../../src/engine/guarding/guard/settings.ts';
+import { guardSession, RequestGuards } from '../../src/engine/guarding/request/request-guards.ts';
 import type { Guard, GuardInfo, GuardOptions } from '../../src/ports/guard.ts';
 
 /** The guards of one request, and what they report. */

@@ -1,6 +1,6 @@
 /** Long histories are loaded a few at a time, of which a greedy tenant leaves a place to the others. */
 
-import { loadChain } from '../../src/history/load-chain.ts';
+import { loadChain } from '../../src/engine/history/load-chain.ts';
 import { memoryStore, type StoredResponse } from '../../src/index.ts';
 
 it('[G-07] are loaded for another tenant while a greedy one loads as many as it can', async () => {

@@ -1,6 +1,6 @@
 /** How many long histories are loaded at the same time, and who shares a load. */
 
-import { loadChain, loadItems } from '../../src/history/load-chain.ts';
+import { loadChain, loadItems } from '../../src/engine/history/load-chain.ts';
 import { memoryStore } from '../../src/index.ts';
 import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { leastBytes } from '../../src/protocol/json/json-size.ts';

@@ -1,6 +1,7 @@
 /** Very many deferred tools, and models and clients that exploit them. */
+
+import { findTools } from '../../src/engine/tools/find-tools.ts';
 import type { ToolProvider } from '../../src/index.ts';
-import { findTools } from '../../src/tools/find-tools.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { post } from '../support/responses-client.ts';
 import { type ChatBody, calls, played, says, withTools } from '../tools/support.ts';

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { MessagesEncoder, PING } from '../../src/apis/messages/encoder.ts';
 import { type MessageFacts, wholeMessage } from '../../src/apis/messages/message.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { anyPlan, inputs } from '../turn/arbitrary-turns.ts';
 import { END } from '../turn/whole-turn.ts';
 import { messageOf } from './accumulate.ts';

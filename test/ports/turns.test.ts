@@ -1,7 +1,7 @@
 /** Who may run, who waits for a place, and in which order places are given away. */
 import { getEventListeners } from 'node:events';
 import { inspect } from 'node:util';
-import { type Activity, activity, type Running } from '../../src/ports/endpoints/activity.ts';
+import { type Activity, activity, type Running } from '../../src/engine/request/activity.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../src/ports/limits.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
 import { expectLinearWork } from '../support/linear-work.ts';

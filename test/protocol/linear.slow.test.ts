@@ -4,10 +4,10 @@ import { newCompletion } from '../../src/apis/chat-completions/completion/comple
 import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
 import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/state.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const OWNER = { server: 's', name: 'f' };

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { AnswerUsage } from '../../src/metering/answer-usage.ts';
+import { AnswerUsage } from '../../src/engine/metering/answer-usage.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ByteReader } from '../../src/streams/bytes.ts';
 import { openInbox } from '../../src/streams/sse-reader.ts';

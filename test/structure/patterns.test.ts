@@ -13,9 +13,9 @@ const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
   'src/protocol/chat-completions/log-probs.ts',
   // Of an encoding's own pattern, over untrusted text: it runs in a thread with a deadline.
-  'src/tokens/byte-pairs.ts',
+  'src/engine/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.
-  'src/turn/data/text-field.ts',
+  'src/engine/turn/data/text-field.ts',
 ];
 
 it('[F-04] lists every pattern of the source', () => {

@@ -1,5 +1,5 @@
 /** A request as an endpoint receives it from a host. */
-import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../../src/engine/request/endpoint-request.ts';
 
 /** A request of the tenant `s` with an empty body, which nobody aborts; `given` overrides its fields. */
 export function endpointRequest(given: Partial<EndpointRequest> = {}): EndpointRequest {

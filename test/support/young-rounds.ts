@@ -1,5 +1,5 @@
 /** How much of tool rounds that are over only a full garbage collection removes; `young-garbage.test.ts` runs it in a process of its own. */
-import { toolRounds } from '../../src/tools/rounds.ts';
+import { toolRounds } from '../../src/engine/tools/rounds.ts';
 
 const TURNS = 4000;
 const AT_ONCE = 16;

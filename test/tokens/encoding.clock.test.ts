@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { encodedTokens, loadEncoding } from '../../src/tokens/encoding.ts';
+import { encodedTokens, loadEncoding } from '../../src/engine/tokens/encoding.ts';
 import { expectProportion } from '../support/cpu-time.ts';
 import { describeWhere } from '../support/skipping.ts';
 

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { bytePairCounter, type Ranks } from '../../src/tokens/byte-pairs.ts';
-import { encodedTokens, loadEncoding } from '../../src/tokens/encoding.ts';
-import { estimatedTokens, tokensOf } from '../../src/tokens/tokenizer.ts';
-import { TokenizerThread } from '../../src/tokens/tokenizer-thread.ts';
+import { bytePairCounter, type Ranks } from '../../src/engine/tokens/byte-pairs.ts';
+import { encodedTokens, loadEncoding } from '../../src/engine/tokens/encoding.ts';
+import { estimatedTokens, tokensOf } from '../../src/engine/tokens/tokenizer.ts';
+import { TokenizerThread } from '../../src/engine/tokens/tokenizer-thread.ts';
 import { describeWhere } from '../support/skipping.ts';
 
 const peers = join(import.meta.dirname, '../peers/node_modules');

@@ -1,8 +1,8 @@
 /** Calls that take long: what keeps them alive, and what the host receives of them. */
 import { jest } from '@jest/globals';
+import { progressReporter } from '../../src/engine/tools/call-reports.ts';
+import { runCall } from '../../src/engine/tools/run-call.ts';
 import type { ToolCall, ToolProgress, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
-import { progressReporter } from '../../src/tools/call-reports.ts';
-import { runCall } from '../../src/tools/run-call.ts';
 
 const limits = { toolTimeoutMs: 1_000, toolMaxMs: 5_000, toolOutputBytes: 1_000 };
 

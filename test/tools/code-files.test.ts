@@ -1,6 +1,6 @@
 /** The files of a conversation: what they are called, and what the model receives of them. */
 import fc from 'fast-check';
-import { codeFiles, withNamedFiles } from '../../src/tools/code-files.ts';
+import { codeFiles, withNamedFiles } from '../../src/engine/tools/code-files.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const part = (filename: string | undefined, data: string) => ({ type: 'input_file', filename, file_data: data });

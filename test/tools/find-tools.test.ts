@@ -1,5 +1,5 @@
 /** The search over names and descriptions: what it finds, in which order, and how long it takes. */
-import { findTools } from '../../src/tools/find-tools.ts';
+import { findTools } from '../../src/engine/tools/find-tools.ts';
 
 const TOOLS = [
   ['files', 'read_file', 'Reads a file from the disk.'],

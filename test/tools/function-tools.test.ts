@@ -1,13 +1,13 @@
 /** Functions of the host: how they are listed, what they are given, and what their answers become. */
 import { z } from 'zod';
-import type { ToolCall, ToolResult } from '../../src/ports/tool-provider.ts';
 import {
   type AnyFunctionTool,
   type ExecuteContext,
   functionTool,
   functionTools,
-} from '../../src/tools/function-tools.ts';
-import { runCall } from '../../src/tools/run-call.ts';
+} from '../../src/engine/tools/function-tools.ts';
+import { runCall } from '../../src/engine/tools/run-call.ts';
+import type { ToolCall, ToolResult } from '../../src/ports/tool-provider.ts';
 
 type Tools = Readonly<Record<string, AnyFunctionTool>>;
 

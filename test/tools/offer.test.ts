@@ -1,10 +1,10 @@
 /** Which tools the model is offered, under which names, and what clients receive of them. */
 import { createHash } from 'node:crypto';
+import { buildToolset, definitions, forModel, newLists, ownersOf } from '../../src/engine/tools/toolset.ts';
 import type { ProvidedTool, ToolProvider } from '../../src/ports/tool-provider.ts';
 import type { Toolset } from '../../src/ports/toolset.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import type { Note } from '../../src/protocol/note.ts';
-import { buildToolset, definitions, forModel, newLists, ownersOf } from '../../src/tools/toolset.ts';
 
 const SIGNAL = new AbortController().signal;
 const LONG = 'x'.repeat(64);

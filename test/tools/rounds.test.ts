@@ -1,8 +1,8 @@
 /** The rounds of one turn: what runs side by side, in which order results come, and where it ends. */
 
-import type { RoundCall, RoundLimits } from '../../src/ports/turn/tool-rounds.ts';
+import { toolRounds } from '../../src/engine/tools/rounds.ts';
+import type { RoundCall, RoundLimits } from '../../src/engine/turn/tool-rounds.ts';
 import type { ToolCallResult } from '../../src/protocol/items.ts';
-import { toolRounds } from '../../src/tools/rounds.ts';
 
 const LIMITS: RoundLimits = { toolIterations: 25, toolCalls: 128, parallelTools: 8, repeatedCalls: 3 };
 const NOT_RUN = 'Not run: the limit of tool calls for this response is reached.';

@@ -1,8 +1,8 @@
 /** One call of a tool: what reaches its provider, what the model receives, and what bounds it. */
 import { getEventListeners } from 'node:events';
+import { type CallContext, runCall } from '../../src/engine/tools/run-call.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
 import type { ToolCallResult } from '../../src/protocol/items.ts';
-import { type CallContext, runCall } from '../../src/tools/run-call.ts';
 
 type Run = (call: ToolCall, signal: AbortSignal) => unknown;
 

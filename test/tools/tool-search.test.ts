@@ -1,12 +1,12 @@
 /** Deferred tools: what the model is offered before and after it has found them, and what clients are shown of it. */
 
+import { knownTools } from '../../src/engine/tools/deferred-tools.ts';
+import { namedTools } from '../../src/engine/tools/toolset.ts';
+import { checkpointOf, restoredState } from '../../src/engine/turn/checkpoint.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { RouterOptions, ToolProvider } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { knownTools } from '../../src/tools/deferred-tools.ts';
-import { namedTools } from '../../src/tools/toolset.ts';
-import { checkpointOf, restoredState } from '../../src/turn/checkpoint.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { post } from '../support/responses-client.ts';
 import {
   type ChatBody,

@@ -1,10 +1,10 @@
 /** Arbitrary turns: everything that can go into the machine, and every plan that it can run by. */
 import fc from 'fast-check';
+import type { TurnPlan } from '../../src/engine/turn/state.ts';
 import type { ToolOwner } from '../../src/ports/toolset.ts';
 import type { ModelEvent, TurnInput, Usage } from '../../src/protocol/events.ts';
 import type { TopLogProb } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/json/log-probs.ts';
-import type { TurnPlan } from '../../src/turn/state.ts';
 import { DEFAULT_PLAN, END, START } from './whole-turn.ts';
 
 // Both halves of an emoji stand alone here, as they do when an upstream cuts its text by UTF-16 units.

@@ -1,8 +1,8 @@
 /** How much work it is to put interleaved calls in order, in the machine and in chunks that are passed on. */
 import { CallLine } from '../../src/apis/chat-completions/call-line.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState } from '../../src/engine/turn/state.ts';
 import type { TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState } from '../../src/turn/state.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { call, finish, text } from './turn-script.ts';
 import { DEFAULT_PLAN, END, START } from './whole-turn.ts';

@@ -1,7 +1,8 @@
 /** Which links of an answer become citations: those to pages that this server has found. */
+
+import { citationsIn, withPages } from '../../src/engine/turn/cited-pages.ts';
+import { SharedMap } from '../../src/engine/turn/data/shared-list.ts';
 import type { UrlCitation } from '../../src/protocol/items.ts';
-import { citationsIn, withPages } from '../../src/turn/cited-pages.ts';
-import { SharedMap } from '../../src/turn/data/shared-list.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const PAGES = withPages(new SharedMap(), [

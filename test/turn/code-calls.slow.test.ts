@@ -1,9 +1,9 @@
 /** What the turn machine says of code that the model writes and the server runs. */
 import fc from 'fast-check';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';
 
 const PLAN: TurnPlan = {

@@ -1,9 +1,9 @@
 /** How long a turn lives. */
 import { jest } from '@jest/globals';
-import { activity } from '../../src/ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
+import { activity } from '../../src/engine/request/activity.ts';
+import type { EndpointRequest } from '../../src/engine/request/endpoint-request.ts';
+import { beginTurn } from '../../src/engine/turn/lifetime.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
-import { beginTurn } from '../../src/turn/lifetime.ts';
 
 /** A request of a host that leaves ending the turn to the turn. */
 function requestWith(signal: AbortSignal): EndpointRequest {

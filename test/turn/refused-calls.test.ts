@@ -1,11 +1,12 @@
 /** Calls that the request does not allow: what the machine remembers of them, and how a turn goes on after its process is lost. */
+
+import { toolRounds } from '../../src/engine/tools/rounds.ts';
+import { checkpointOf, restoredState } from '../../src/engine/turn/checkpoint.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
+import { turnSources } from '../../src/engine/turn/tool-loop.ts';
 import type { TurnInput } from '../../src/protocol/events.ts';
 import type { ModelRequest } from '../../src/protocol/model-request.ts';
-import { toolRounds } from '../../src/tools/rounds.ts';
-import { checkpointOf, restoredState } from '../../src/turn/checkpoint.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { turnSources } from '../../src/turn/tool-loop.ts';
 import { call, finish, text } from './turn-script.ts';
 import { DEFAULT_PLAN } from './whole-turn.ts';
 

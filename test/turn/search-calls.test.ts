@@ -1,9 +1,10 @@
 /** What the turn machine says of web searches that the server runs. */
+
+import { checkpointOf, restoredState } from '../../src/engine/turn/checkpoint.ts';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/state.ts';
 import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
-import { checkpointOf, restoredState } from '../../src/turn/checkpoint.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
 import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';
 
 const owner = (name: string) => ({ server: 'web_search', name, shownAs: 'web_search_call' as const });

@@ -1,6 +1,6 @@
 /** The one string in a JSON object, read while it is written: however it is escaped and wherever it is cut. */
 import fc from 'fast-check';
-import { FIELD_START, readField, type TextField } from '../../src/turn/data/text-field.ts';
+import { FIELD_START, readField, type TextField } from '../../src/engine/turn/data/text-field.ts';
 
 /** What the pieces add, one by one, and where the reading ends. */
 function read(pieces: readonly string[]): { readonly reported: readonly string[]; readonly phase: TextField['phase'] } {

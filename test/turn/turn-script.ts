@@ -1,4 +1,6 @@
 /** The inputs of a turn in short form, and its events as lines. */
+
+import type { TurnPlan } from '../../src/engine/turn/state.ts';
 import type { ErrorBody } from '../../src/protocol/errors.ts';
 import type {
   FinishReason,
@@ -10,7 +12,6 @@ import type {
 } from '../../src/protocol/events.ts';
 import type { ListedTool, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
 import { unreachable } from '../../src/protocol/record.ts';
-import type { TurnPlan } from '../../src/turn/state.ts';
 import { wholeTurn } from './whole-turn.ts';
 
 /** `look_up` and `mcp__mail__send` are run by the server, under other names; all else by the client. */

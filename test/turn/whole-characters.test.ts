@@ -1,8 +1,8 @@
 /** Characters that a model server has sent in two halves. */
 
 import fc from 'fast-check';
+import { WholeCharacters } from '../../src/engine/turn/data/whole-characters.ts';
 import type { TurnInput } from '../../src/protocol/events.ts';
-import { WholeCharacters } from '../../src/turn/data/whole-characters.ts';
 
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 const text = (value: string): TurnInput => ({ type: 'text-delta', text: value });

@@ -1,8 +1,9 @@
 /** Whole turns through the machine, one step for each input, held to the laws. */
+
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
 
 export const SEED = '0123456789abcdef0123456789abcdef';

@@ -1,8 +1,8 @@
 /** What the machine makes of the end of a thought: one item for each, with what leads back to it. */
 import fc from 'fast-check';
+import { step } from '../../src/engine/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { ModelEvent, TurnEvent, TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
 
 const PLAN: TurnPlan = {

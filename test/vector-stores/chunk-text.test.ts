@@ -1,7 +1,7 @@
 /** How texts are cut into chunks. */
 import fc from 'fast-check';
-import { chunkRanges, chunkText } from '../../src/vectors/chunk-text.ts';
-import { estimatedTokens } from '../../src/vectors/token-estimate.ts';
+import { chunkRanges, chunkText } from '../../src/engine/indexing/chunk-text.ts';
+import { estimatedTokens } from '../../src/engine/indexing/token-estimate.ts';
 
 const text = fc.string({
   unit: fc.constantFrom('a', 'word', ' ', '. ', '\n', '\n\n', 'é', '語', '😀'),

@@ -1,7 +1,8 @@
 /** What is read of filters and of ranking options, which any client may send. */
+
+import { readFilter } from '../../src/engine/indexing/read-filter.ts';
+import { searchTerms } from '../../src/engine/indexing/search-terms.ts';
 import { type AttributeFilter, matches } from '../../src/ports/vectors/attributes.ts';
-import { readFilter } from '../../src/vectors/read-filter.ts';
-import { searchTerms } from '../../src/vectors/search-terms.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 function faultOf(run: () => unknown): unknown {

@@ -1,8 +1,8 @@
 /** Reciprocal rank fusion: what its scores keep to, for any lists. */
 import fc from 'fast-check';
+import { fuse } from '../../src/engine/indexing/fuse.ts';
+import { searchTerms } from '../../src/engine/indexing/search-terms.ts';
 import type { FoundChunk } from '../../src/ports/vectors/vector-index.ts';
-import { fuse } from '../../src/vectors/fuse.ts';
-import { searchTerms } from '../../src/vectors/search-terms.ts';
 
 const chunk = (place: number, score = 0.5): FoundChunk => ({
   ...{ store: 'vs', file: 'file', filename: 'a.txt', attributes: {}, text: 'a' },

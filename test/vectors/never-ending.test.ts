@@ -1,11 +1,11 @@
 /** Embedders and readers of the host's own that never answer, and ignore their signal. */
 import { jest } from '@jest/globals';
+import { searchTerms } from '../../src/engine/indexing/search-terms.ts';
 import { memoryFiles } from '../../src/stores/memory/memory-files.ts';
 import { memoryVectors } from '../../src/stores/memory/memory-vectors.ts';
 import { stored } from '../../src/testing/files/file-case.ts';
 import { aFile, aStore, filled } from '../../src/testing/vectors/vector-case.ts';
 import { createVectorStores, type VectorStoresOptions } from '../../src/vector-stores.ts';
-import { searchTerms } from '../../src/vectors/search-terms.ts';
 
 /** Vector stores with one file to index. Resolves once the function that never answers is called. */
 async function waiting(part: 'embeddings' | 'documents') {

@@ -1,6 +1,7 @@
 /** Queries go before documents at one embedder: a simulated server that answers one request after the other. */
+
+import { embedDocuments, embedQueries } from '../../src/engine/indexing/embed-texts.ts';
 import type { Embedder } from '../../src/ports/vectors/embedder.ts';
-import { embedDocuments, embedQueries } from '../../src/vectors/embed-texts.ts';
 
 /** Answers when it is told to; `begun` is the first text of each request, in the order in which they came. */
 function heldEmbedder() {

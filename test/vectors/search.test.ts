@@ -1,10 +1,11 @@
 /** A search over vector stores: what an embedder of the host's own may answer, and one file in several of them. */
+
+import { searchChunks } from '../../src/engine/indexing/search.ts';
+import { searchTerms } from '../../src/engine/indexing/search-terms.ts';
 import { memoryFiles } from '../../src/stores/memory/memory-files.ts';
 import { memoryVectors } from '../../src/stores/memory/memory-vectors.ts';
 import { stored } from '../../src/testing/files/file-case.ts';
 import { aFile, aStore, claimed, filled, vector } from '../../src/testing/vectors/vector-case.ts';
-import { searchChunks } from '../../src/vectors/search.ts';
-import { searchTerms } from '../../src/vectors/search-terms.ts';
 
 const never = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 /** Stores the answer of a request with `store: true`, as its client receives it. */
 
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { type KeepSettings, kept } from '../../ports/endpoints/keep.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { type KeepSettings, kept } from '../../engine/request/keep.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';

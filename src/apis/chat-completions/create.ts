@@ -1,8 +1,10 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 
-import { budgeted } from '../../metering/budgeted.ts';
-import type { Activity } from '../../ports/endpoints/activity.ts';
-import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
+import { budgeted } from '../../engine/metering/budgeted.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
+import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { upstreamInfo } from '../../engine/turn/observe.ts';
 import { silenceOf } from '../../ports/endpoints/prepare.ts';
 import { type Hooks, notify, observed, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
 import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
@@ -14,8 +16,6 @@ import { type Silence, withHeartbeats } from '../../streams/heartbeats.ts';
 import { inTurn, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
-import { upstreamInfo } from '../../turn/observe.ts';
 import { type Completion, chunkFrame } from './completion/completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';

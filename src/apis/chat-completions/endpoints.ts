@@ -1,5 +1,5 @@
 /** The routes of the Chat Completions API, for any framework. */
-import { activity } from '../../ports/endpoints/activity.ts';
+import { activity } from '../../engine/request/activity.ts';
 import { answered } from '../../ports/endpoints/endpoint.ts';
 import { modelRoutes } from '../../ports/endpoints/models.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';

@@ -1,7 +1,7 @@
 /** Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the same turn. */
 
-import { referenceRoom } from '../../history/history.ts';
-import { type KeepSettings, keep } from '../../ports/endpoints/keep.ts';
+import { referenceRoom } from '../../engine/history/history.ts';
+import { type KeepSettings, keep } from '../../engine/request/keep.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';

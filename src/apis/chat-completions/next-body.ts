@@ -1,11 +1,11 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
-import { type CallRules, offeredAfter } from '../../ports/turn/call-permission.ts';
+import { toolList } from '../../engine/tools/toolset.ts';
+import { type CallRules, offeredAfter } from '../../engine/turn/call-permission.ts';
 import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { toolList } from '../../tools/toolset.ts';
 import type { ChatCall } from './completion/completion.ts';
 import { isLegacy, nameIn } from './prepare-tools.ts';
 import type { Round } from './round-state.ts';

@@ -1,7 +1,7 @@
 /** Resolves the references of a Chat Completions body into messages: the turns that it continues, and stored results. */
 
-import { loadHistory } from '../../history/history.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { loadHistory } from '../../engine/history/history.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../ports/endpoints/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';

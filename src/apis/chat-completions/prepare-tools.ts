@@ -1,15 +1,9 @@
 /** Adds the server-run tools to a Chat Completions body. */
 
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
-import type { Toolset } from '../../ports/toolset.ts';
-import type { CallRules } from '../../ports/turn/call-permission.ts';
-import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
-import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
-import { approvalRulesOf } from '../../tools/approval-rules.ts';
-import { checkRequested } from '../../tools/check-requested.ts';
-import { modelToolset } from '../../tools/deferred-tools.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { approvalRulesOf } from '../../engine/tools/approval-rules.ts';
+import { checkRequested } from '../../engine/tools/check-requested.ts';
+import { modelToolset } from '../../engine/tools/deferred-tools.ts';
 import {
   buildToolset,
   clientToolsOnly,
@@ -18,7 +12,13 @@ import {
   namesServing,
   toolList,
   typesOf,
-} from '../../tools/toolset.ts';
+} from '../../engine/tools/toolset.ts';
+import type { CallRules } from '../../engine/turn/call-permission.ts';
+import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import type { Toolset } from '../../ports/toolset.ts';
+import type { ToolDefinition } from '../../protocol/model-request.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import type { ChatBody } from './schema.ts';
 
 /**

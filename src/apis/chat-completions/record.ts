@@ -1,10 +1,12 @@
 /** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
-import { keptTurn } from '../../history/keep-turn.ts';
-import { ownInput } from '../../history/own-input.ts';
+import { keptTurn } from '../../engine/history/keep-turn.ts';
+import { ownInput } from '../../engine/history/own-input.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { step } from '../../engine/turn/machine.ts';
+import { startState } from '../../engine/turn/state.ts';
 import type { Presentation } from '../../ports/dialect.ts';
 import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
@@ -13,8 +15,6 @@ import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
-import { step } from '../../turn/machine.ts';
-import { startState } from '../../turn/state.ts';
 import { isMessageList, itemsOf } from './items.ts';
 
 /** The limits of the answer, and where reasoning is kept. */

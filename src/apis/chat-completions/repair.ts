@@ -1,6 +1,6 @@
 /** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result directly after it. */
 
-import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 

@@ -1,7 +1,7 @@
 /** The state of one model call of a completion. */
 
+import type { CallRules } from '../../engine/turn/call-permission.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { CallRules } from '../../ports/turn/call-permission.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { weightOf } from '../../protocol/chat-completions/own-fields.ts';

@@ -1,6 +1,7 @@
 /** One model call of a completion: passed on and recorded as it arrives, within its limits, until it calls a server-run tool. */
+
+import { refusalOf } from '../../engine/turn/call-permission.ts';
 import { bytesOfItem } from '../../ports/limits.ts';
-import { refusalOf } from '../../ports/turn/call-permission.ts';
 import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
 import { customOf, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';

@@ -1,13 +1,14 @@
 /** Runs a chat completion: the model, server-run tools, and the model again, until there is output for the client. */
 
+import { toolRounds } from '../../engine/tools/rounds.ts';
 import {
   lacksCallNote,
   type RefusedCall,
   refusalNote,
   refusalText,
   wantsTextOnly,
-} from '../../ports/turn/call-permission.ts';
-import type { RoundLimits, ToolRounds } from '../../ports/turn/tool-rounds.ts';
+} from '../../engine/turn/call-permission.ts';
+import type { RoundLimits, ToolRounds } from '../../engine/turn/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
@@ -15,7 +16,6 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
-import { toolRounds } from '../../tools/rounds.ts';
 import { addImage, type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
 import { addUsage } from './completion/usage.ts';
 import type { CompletionRecord } from './completion-record.ts';

@@ -1,7 +1,8 @@
 /** The endpoints of stored chat completions: listed, retrieved, given other metadata, deleted, and their messages. */
+
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { listResource, pageOf, pageQuery } from '../../engine/request/item-pages.ts';
 import { answered, type EndpointSettings, type Handler } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { listResource, pageOf, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ItemPage, ResponseStore } from '../../ports/store.ts';

@@ -1,5 +1,7 @@
 /** The endpoints of the Conversations API as functions from a request to a reply, for any framework. */
 
+import { guardedBody } from '../../engine/guarding/request/guarded-body.ts';
+import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
 import {
   appendItems,
   conversationNotFound,
@@ -9,12 +11,10 @@ import {
   findConversation,
   itemsNamed,
   updateConversation,
-} from '../../history/conversation.ts';
-import { guardedBody } from '../../inspection/request/guarded-body.ts';
-import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
+} from '../../engine/history/conversation.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { listOf, page, pageQuery } from '../../engine/request/item-pages.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { listOf, page, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Reports } from '../../ports/hooks.ts';

@@ -1,7 +1,8 @@
 /** The endpoints of the Files API as functions from a request to a reply, for any framework. */
+
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { listResource } from '../../engine/request/item-pages.ts';
 import { answered, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { listResource } from '../../ports/endpoints/item-pages.ts';
 import { notForAnthropic } from '../../ports/endpoints/models.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';

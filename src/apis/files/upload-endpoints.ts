@@ -1,6 +1,7 @@
 /** OpenAI's Uploads API: a long file sent in parts, each of which any process may receive. */
+
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { notForAnthropic } from '../../ports/endpoints/models.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { fromFiles } from '../../ports/files/file-store.ts';

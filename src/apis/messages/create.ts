@@ -1,8 +1,11 @@
 /** `POST /v1/messages`: one request, from its body to its answer. */
 
-import { budgeted } from '../../metering/budgeted.ts';
-import type { Activity } from '../../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { budgeted } from '../../engine/metering/budgeted.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { errorOf } from '../../engine/turn/observe.ts';
+import { endOf, runTurn } from '../../engine/turn/run-turn.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
 import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
@@ -19,9 +22,6 @@ import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
-import { errorOf } from '../../turn/observe.ts';
-import { endOf, runTurn } from '../../turn/run-turn.ts';
 import { frameOf, MessagesEncoder, PING } from './encoder.ts';
 import { sealHidden, sealThought } from './hidden-items.ts';
 import { type MessageFacts, thoughtText, wholeMessage } from './message.ts';

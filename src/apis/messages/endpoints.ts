@@ -1,13 +1,13 @@
 /** The routes of the Messages API, for any framework, and the count of a request's tokens. */
-import { type Activity, activity } from '../../ports/endpoints/activity.ts';
+import { type Activity, activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { countInput } from '../../engine/tokens/count-input.ts';
+import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { answered, type Handler, passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { ANTHROPIC, modelRoutes } from '../../ports/endpoints/models.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { countInput } from '../../tokens/count-input.ts';
-import { beginTurn } from '../../turn/lifetime.ts';
 import { createMessage } from './create.ts';
 import { inItems, withTools } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';

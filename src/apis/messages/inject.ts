@@ -1,7 +1,7 @@
 /** Adds the server-run tools to a Messages body, for another handler. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { bringLimits } from '../../ports/endpoints/brought.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { checkMessages } from './request/schema.ts';

@@ -1,7 +1,8 @@
 /** Passes a request on to a model server that speaks the Messages API itself, and its answer back, byte for byte. */
 
+import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
+import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf, silenceOf } from '../../ports/endpoints/prepare.ts';
 import { attemptsOf, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
@@ -16,7 +17,6 @@ import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import type { Lifetime } from '../../turn/lifetime.ts';
 import { frameOf, PING } from './encoder.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';

@@ -1,14 +1,14 @@
 /** Prepares a Messages request: checks it, resolves its tools, and rewrites it as a request in items. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { approvalRulesOf } from '../../engine/tools/approval-rules.ts';
 import { bringLimits } from '../../ports/endpoints/brought.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
 import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { approvalRulesOf } from '../../tools/approval-rules.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, inputOf } from './input.ts';
 import { itemsSettings } from './request/sampling.ts';

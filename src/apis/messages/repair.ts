@@ -1,6 +1,6 @@
 /** Repairs messages: roles alternate, and each call of a tool has one result in the message after it. */
 
-import { type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 

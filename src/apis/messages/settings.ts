@@ -1,9 +1,11 @@
 /** What the Messages API needs of the host's options and of the other rooms. */
 
-import type { GuardingSettings } from '../../inspection/request/guards-of.ts';
+import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { Lifetime } from '../../engine/turn/lifetime.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { Budget } from '../../ports/budget.ts';
 import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports, RequestInfo } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
@@ -11,8 +13,6 @@ import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { Lifetime } from '../../turn/lifetime.ts';
-import type { Turn } from '../../turn/run-turn.ts';
 
 /** The settings of one request to the Messages API. */
 export interface MessagesSettings extends PrepareSettings, EndpointSettings, GuardingSettings {

@@ -1,11 +1,11 @@
 /** Reads the tools of a Messages request, as its messages change them, as tools of the Responses API, which this server can offer and run. */
 
+import { definitions } from '../../engine/tools/toolset.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
-import { definitions } from '../../tools/toolset.ts';
 import { fault } from './request/faults.ts';
 import type { MessagesBody } from './request/schema.ts';
 import { otherTerms, webTool } from './web-terms.ts';

@@ -1,12 +1,13 @@
 /** `POST /responses/compact`: takes a conversation and returns a shorter one to continue with. */
 
-import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
-import { isUsers, pendingFrom } from '../../compaction/window.ts';
-import { guardedUpstream } from '../../inspection/guarded-upstream.ts';
-import { budgeted } from '../../metering/budgeted.ts';
-import type { Activity } from '../../ports/endpoints/activity.ts';
+import { type Summarised, summaryOf } from '../../engine/compaction/summarise.ts';
+import { isUsers, pendingFrom } from '../../engine/compaction/window.ts';
+import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
+import { budgeted } from '../../engine/metering/budgeted.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { attemptsOf, notify, type RequestInfo } from '../../ports/hooks.ts';
 import { needTenant } from '../../ports/scope.ts';
@@ -15,7 +16,6 @@ import type { Item } from '../../protocol/items.ts';
 import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
-import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { planTools } from './steps/plan-tools.ts';

@@ -1,8 +1,11 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
-import { type Budgeted, budgeted } from '../../metering/budgeted.ts';
-import type { Activity } from '../../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { type Budgeted, budgeted } from '../../engine/metering/budgeted.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
+import { errorOf } from '../../engine/turn/observe.ts';
+import { endOf, runTurn } from '../../engine/turn/run-turn.ts';
 import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
@@ -13,9 +16,6 @@ import { endedResource } from '../../protocol/responses/resource.ts';
 import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
-import { errorOf } from '../../turn/observe.ts';
-import { endOf, runTurn } from '../../turn/run-turn.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn, type TurnWay } from './prepare-turn.ts';
 import type { ResponsesApiSettings } from './settings.ts';

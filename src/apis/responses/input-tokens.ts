@@ -1,13 +1,13 @@
 /** `POST /responses/input_tokens`: counts the tokens of a request before it is answered. */
 
-import type { Activity } from '../../ports/endpoints/activity.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { countInput } from '../../engine/tokens/count-input.ts';
+import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { countInput } from '../../tokens/count-input.ts';
-import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

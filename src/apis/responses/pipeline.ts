@@ -1,7 +1,7 @@
 /** Prepares a request for the model: a list of steps over one growing value, none of which calls the next. */
-import { withGuardedErrors } from '../../inspection/answers/guarded-error.ts';
-import { type GuardingSettings, guardsOf } from '../../inspection/request/guards-of.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
+import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { PrepareSettings, ServerOfModels } from '../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { andThen, isPromise } from '../../protocol/record.ts';

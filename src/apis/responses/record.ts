@@ -1,8 +1,8 @@
 /** Reads the turn out of another server's answer in the Responses API. */
 
-import { ownInput } from '../../history/own-input.ts';
+import { ownInput } from '../../engine/history/own-input.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';

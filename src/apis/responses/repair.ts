@@ -1,6 +1,6 @@
 /** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output after it. */
 
-import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';

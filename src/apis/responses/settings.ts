@@ -1,11 +1,11 @@
 /** The host's options that the Responses API needs. */
 
-import type { CompactionSettings } from '../../compaction/settings.ts';
-import type { GuardingSettings } from '../../inspection/request/guards-of.ts';
-import type { BudgetSettings } from '../../metering/budgeted.ts';
+import type { CompactionSettings } from '../../engine/compaction/settings.ts';
+import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
+import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
+import type { KeepSettings } from '../../engine/request/keep.ts';
 import type { Presentation } from '../../ports/dialect.ts';
 import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';

@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { wholeResource } from '../../history/keep-turn.ts';
-import type { Activity } from '../../ports/endpoints/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { wholeResource } from '../../engine/history/keep-turn.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';

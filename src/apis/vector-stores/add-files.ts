@@ -1,5 +1,7 @@
 /** Adds files to a vector store: only the tenant's own, and within its limits. */
 import { isDeepStrictEqual } from 'node:util';
+import { fromIndex } from '../../engine/indexing/from-index.ts';
+import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import {
   isStoreExpired,
@@ -10,8 +12,6 @@ import {
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, quotedId } from '../../protocol/ids.ts';
-import { fromIndex } from '../../vectors/from-index.ts';
-import type { VectorStores } from '../../vectors/vector-stores.ts';
 import type { WantedFile } from './bodies.ts';
 import type { VectorStoreLimits } from './limits.ts';
 import { storeOver } from './store-in.ts';

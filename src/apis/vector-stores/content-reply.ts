@@ -1,8 +1,9 @@
 /** The texts of a file as an answer, which is sent while it is read: together they may take hundreds of megabytes. */
+
+import { fromIndex } from '../../engine/indexing/from-index.ts';
 import type { VectorFile, VectorIndex } from '../../ports/vectors/vector-index.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
-import { fromIndex } from '../../vectors/from-index.ts';
 
 /** Texts that are in memory at the same time. */
 const TEXTS = 64;

@@ -1,7 +1,10 @@
 /** The endpoints of vector stores as functions from a request to a reply, for any framework. */
+
+import { fromIndex } from '../../engine/indexing/from-index.ts';
+import { searchTerms } from '../../engine/indexing/search-terms.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { listResource, pageQuery } from '../../engine/request/item-pages.ts';
 import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { listResource, pageQuery } from '../../ports/endpoints/item-pages.ts';
 import type { Route } from '../../ports/endpoints/routes.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { StoredVectorStore } from '../../ports/vectors/vector-index.ts';
@@ -9,8 +12,6 @@ import { ApiError } from '../../protocol/errors.ts';
 import { newVectorStoreId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { fromIndex } from '../../vectors/from-index.ts';
-import { searchTerms } from '../../vectors/search-terms.ts';
 import { type NewFiles, StoreFiles } from './add-files.ts';
 import { readBatch, readNewStore, readQueries, readStoreChange } from './bodies.ts';
 import { FileEndpoints } from './file-endpoints.ts';

@@ -1,6 +1,9 @@
 /** The endpoints of the files and batches of a vector store. */
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { listResource, pageQuery } from '../../ports/endpoints/item-pages.ts';
+
+import { fromIndex } from '../../engine/indexing/from-index.ts';
+import { removeGone } from '../../engine/indexing/remove-gone.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { listResource, pageQuery } from '../../engine/request/item-pages.ts';
 import {
   type IndexingStatus,
   isStoreExpired,
@@ -15,8 +18,6 @@ import { ApiError } from '../../protocol/errors.ts';
 import { newFileBatchId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, withHeaders } from '../../protocol/reply.ts';
-import { fromIndex } from '../../vectors/from-index.ts';
-import { removeGone } from '../../vectors/remove-gone.ts';
 import { StoreFiles } from './add-files.ts';
 import { readAttributes, readBatch, readNewFile, wantedFile } from './bodies.ts';
 import { contentReply } from './content-reply.ts';

@@ -1,5 +1,9 @@
 /** Finds the objects that the path of a request names. The ids of other tenants are unknown ids. */
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+
+import { fromIndex } from '../../engine/indexing/from-index.ts';
+import { removeGone } from '../../engine/indexing/remove-gone.ts';
+import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import {
   isStoreExpired,
@@ -11,9 +15,6 @@ import {
 } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, isVectorStoreId, quotedId } from '../../protocol/ids.ts';
-import { fromIndex } from '../../vectors/from-index.ts';
-import { removeGone } from '../../vectors/remove-gone.ts';
-import type { VectorStores } from '../../vectors/vector-stores.ts';
 
 /** The vector store. Throws `vector_store_not_found`. */
 export async function storeIn({ scope, params }: EndpointRequest, index: VectorIndex): Promise<StoredVectorStore> {

@@ -1,6 +1,6 @@
 /** Wraps an upstream so that its calls are recorded. */
-import { hasLeft } from '../../ports/endpoints/endpoint-request.ts';
-import { OwnCalls } from '../../ports/turn/own-calls.ts';
+import { hasLeft } from '../../engine/request/endpoint-request.ts';
+import { OwnCalls } from '../../engine/turn/own-calls.ts';
 import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';

@@ -1,9 +1,9 @@
 /** Limits how much one request may bring, not counting what this package's middlewares have added to it. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
 import { refuseLong } from '../../protocol/responses/invalid.ts';
 import type { Limits } from '../limits.ts';
-import type { EndpointRequest } from './endpoint-request.ts';
 
 /** Checks the limits of the current body: loaded history and injected tools are not the client's. */
 export function bringLimits({ context }: Pick<EndpointRequest, 'context'>, limits: Limits): BringLimits {

@@ -1,12 +1,12 @@
 /** The behaviour that all endpoints share: errors in the envelope, calls of hooks, and the request's id on every answer. */
 
+import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorReply, type JsonReply, type Reply, written } from '../../protocol/reply.ts';
 import type { Dialect } from '../dialect.ts';
 import { notify, type Reports } from '../hooks.ts';
 import { HostError, ownError } from '../host/host-error.ts';
-import { type EndpointRequest, hasLeft } from './endpoint-request.ts';
 
 /**
  * One endpoint. It answers errors itself; it throws only if the client has left, or the errors of the host's own

@@ -1,5 +1,6 @@
 /** The list of models, in the shape that the client's own API has. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { anthropicModel, anthropicModels } from '../../protocol/anthropic/models.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -10,7 +11,6 @@ import { codexModels } from '../../protocol/responses/codex-models.ts';
 import type { Limits } from '../limits.ts';
 import type { Upstream } from '../upstream.ts';
 import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders, refusal } from './endpoint.ts';
-import type { EndpointRequest } from './endpoint-request.ts';
 import type { Route } from './routes.ts';
 
 interface ModelsSettings extends EndpointSettings {

@@ -1,5 +1,6 @@
 /** The shape of a preparation step: routers run them in a row, middlewares offer each one alone. */
 
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { FileFetcher } from '../files/file-fetcher.ts';
 import type { FileStore } from '../files/file-store.ts';
@@ -12,7 +13,6 @@ import type { MaybePromise, ResponseStore } from '../store.ts';
 import type { ApprovalPolicy, ToolsOf } from '../tool-provider.ts';
 import type { WantedHeartbeat } from '../turn-context.ts';
 import type { Upstream } from '../upstream.ts';
-import type { EndpointRequest } from './endpoint-request.ts';
 
 /** The dependencies of a preparation. */
 export interface PrepareSettings {

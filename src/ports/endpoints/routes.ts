@@ -1,5 +1,5 @@
 /** Routes as data, so that every framework serves the same paths. */
-import type { Activity } from './activity.ts';
+import type { Activity } from '../../engine/request/activity.ts';
 import type { Endpoint, EndpointSettings } from './endpoint.ts';
 
 /** One route; `path` is below the mount point, with `:name` for a parameter. */

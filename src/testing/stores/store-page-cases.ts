@@ -1,6 +1,6 @@
 /** The store contract on parts of conversations: pages, single items, and metadata that changes. */
 import assert from 'node:assert/strict';
-import { pageOf } from '../../ports/endpoints/item-pages.ts';
+import { pageOf } from '../../engine/request/item-pages.ts';
 import type { ConversationStore, ItemPageQuery, ResponseKey, WithAll } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertGoes, freshScope, type StoreCase } from './store-case.ts';

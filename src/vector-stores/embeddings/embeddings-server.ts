@@ -1,6 +1,7 @@
 /** A client of a server with OpenAI's `/embeddings`: sends texts in batches, and retries failures that may pass. */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { estimatedTokens } from '../../engine/indexing/token-estimate.ts';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
 import {
   checkOptions,
@@ -20,7 +21,6 @@ import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 import { isContextOverflow } from '../../protocol/upstream-errors/context-overflow.ts';
 import { bytesOf, readWhole } from '../../streams/bytes.ts';
-import { estimatedTokens } from '../../vectors/token-estimate.ts';
 import { batchesOf } from './batches.ts';
 import { EmbeddingFault, embeddingsIn, MOST_DIMENSIONS } from './read-embeddings.ts';
 

@@ -7,8 +7,8 @@ import {
   withTools,
 } from '../../../src/apis/chat-completions/prepare-tools.ts';
 import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';
+import { buildToolset } from '../../../src/engine/tools/toolset.ts';
 import { functionTools } from '../../../src/index.ts';
-import { buildToolset } from '../../../src/tools/toolset.ts';
 
 const BODY: ChatBody = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] };
 const NO_PARAMETERS = { type: 'object', properties: {} };

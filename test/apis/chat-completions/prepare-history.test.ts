@@ -2,9 +2,9 @@
 
 import { keepResults } from '../../../src/apis/chat-completions/kept-results.ts';
 import { prepareChatHistory } from '../../../src/apis/chat-completions/prepare-history.ts';
-import { ownInput } from '../../../src/history/own-input.ts';
+import { ownInput } from '../../../src/engine/history/own-input.ts';
+import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { memoryStore, type ResponseStore } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { Note } from '../../../src/protocol/note.ts';

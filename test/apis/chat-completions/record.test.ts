@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { completionReader } from '../../../src/apis/chat-completions/record.ts';
+import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import type { StoredResponse } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { repairMessages } from '../../../src/apis/chat-completions/repair.ts';
-import { rejectFirst } from '../../../src/history/repair.ts';
+import { rejectFirst } from '../../../src/engine/history/repair.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
 const NOTHING = '(no output was recorded)';

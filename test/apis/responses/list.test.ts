@@ -1,6 +1,6 @@
 /** Pages of items. */
 import fc from 'fast-check';
-import { page } from '../../../src/ports/endpoints/item-pages.ts';
+import { page } from '../../../src/engine/request/item-pages.ts';
 
 const ITEMS = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ type: 'message', id }));
 

@@ -2,9 +2,9 @@
 
 import { injectServerTools } from '../../../src/apis/responses/steps/inject-tools.ts';
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
-import { ownInput } from '../../../src/history/own-input.ts';
+import { ownInput } from '../../../src/engine/history/own-input.ts';
+import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Note } from '../../../src/protocol/note.ts';

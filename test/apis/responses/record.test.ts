@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
 

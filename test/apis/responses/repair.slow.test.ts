@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
-import { rejectFirst } from '../../../src/history/repair.ts';
+import { rejectFirst } from '../../../src/engine/history/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';

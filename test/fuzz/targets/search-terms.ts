@@ -1,8 +1,8 @@
 /** The terms of searches in vector stores, as untrusted clients send them: read, or refused by the name of what is wrong. */
 import fc from 'fast-check';
+import { type SearchTerms, searchTerms } from '../../../src/engine/indexing/search-terms.ts';
 import { type Attributes, matches } from '../../../src/ports/vectors/attributes.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';
-import { type SearchTerms, searchTerms } from '../../../src/vectors/search-terms.ts';
 import { law } from '../../support/law.ts';
 import type { Target } from '../target.ts';
 

@@ -1,11 +1,11 @@
 /** Determines which tools need the user's approval, and reads the user's decisions on pending calls. */
 
-import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
+import { type ApprovalSettings, readAnswers } from '../../../engine/approvals/read-answers.ts';
+import { approvalRulesOf } from '../../../engine/tools/approval-rules.ts';
 import { needTenant } from '../../../ports/scope.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
 import { andThen } from '../../../protocol/record.ts';
-import { approvalRulesOf } from '../../../tools/approval-rules.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
 /** The host's options that the step needs. */

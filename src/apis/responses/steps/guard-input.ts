@@ -1,7 +1,7 @@
 /** The guards see what the request brings: instructions and input, before anything is made of them. */
 
-import { guardedBody, restoredBody } from '../../../inspection/request/guarded-body.ts';
-import type { RequestGuards } from '../../../inspection/request/request-guards.ts';
+import { guardedBody, restoredBody } from '../../../engine/guarding/request/guarded-body.ts';
+import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import { bringLimits } from '../../../ports/endpoints/brought.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';

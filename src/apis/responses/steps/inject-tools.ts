@@ -1,6 +1,17 @@
 /** Adds the server-run tools to a Responses body. */
 
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { checkRequested } from '../../../engine/tools/check-requested.ts';
+import { modelToolset } from '../../../engine/tools/deferred-tools.ts';
+import {
+  clientToolsOnly,
+  definitions,
+  deniedNames,
+  listTools,
+  namedTools,
+  toolList,
+  typesOf,
+} from '../../../engine/tools/toolset.ts';
 import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
@@ -10,17 +21,6 @@ import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
-import { checkRequested } from '../../../tools/check-requested.ts';
-import { modelToolset } from '../../../tools/deferred-tools.ts';
-import {
-  clientToolsOnly,
-  definitions,
-  deniedNames,
-  listTools,
-  namedTools,
-  toolList,
-  typesOf,
-} from '../../../tools/toolset.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 

@@ -1,8 +1,9 @@
 /** Resolves the references of a Responses body: the turns that it continues, and single items by their id. */
 
-import { conversationItems } from '../../../history/conversation.ts';
-import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { conversationItems } from '../../../engine/history/conversation.ts';
+import { type History, loadHistory, resolveReferences } from '../../../engine/history/history.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { toolList } from '../../../engine/tools/toolset.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise, StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
@@ -10,7 +11,6 @@ import { ApiError } from '../../../protocol/errors.ts';
 import { conversationId, quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { toolList } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
 import { onTermsOf } from './server-tools.ts';

@@ -1,5 +1,7 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
+import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../engine/tools/deferred-tools.ts';
+import { clientToolsOnly, definitions, namesServing } from '../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -10,8 +12,6 @@ import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
 import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
-import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../tools/deferred-tools.ts';
-import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { type ClientTool, modelNameOf, readClientTools } from './client-tools.ts';
 import { isChosen, type NativeTools, type NativeTypes, nativeTools } from './native-tools.ts';
 

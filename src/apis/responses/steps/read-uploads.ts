@@ -1,5 +1,11 @@
 /** Reads the files of a request and its history, so that the model receives their content. */
-import { guardedItems } from '../../../inspection/request/guarded-body.ts';
+import { guardedItems } from '../../../engine/guarding/request/guarded-body.ts';
+import { namesServing } from '../../../engine/tools/toolset.ts';
+import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
+import { hasDocument, InlineTexts } from '../../../engine/uploads/inline-text.ts';
+import { filePart, uploadIn, withContent } from '../../../engine/uploads/upload-parts.ts';
+import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
+import { fileUrlIn, UrlReader } from '../../../engine/uploads/url-reader.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -10,12 +16,6 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemType } from '../../../protocol/responses/item-type.ts';
 import { partFields } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
-import { namesServing } from '../../../tools/toolset.ts';
-import { filesOfContainer } from '../../../uploads/container-files.ts';
-import { hasDocument, InlineTexts } from '../../../uploads/inline-text.ts';
-import { filePart, uploadIn, withContent } from '../../../uploads/upload-parts.ts';
-import { UploadReader } from '../../../uploads/upload-reader.ts';
-import { fileUrlIn, UrlReader } from '../../../uploads/url-reader.ts';
 import type { RequestWithTools } from './request.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** A request to the Responses API as it grows from step to step. */
 
-import type { Answers } from '../../../approvals/read-answers.ts';
-import type { ContextWindow } from '../../../compaction/window.ts';
-import type { RequestGuards } from '../../../inspection/request/request-guards.ts';
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { Answers } from '../../../engine/approvals/read-answers.ts';
+import type { ContextWindow } from '../../../engine/compaction/window.ts';
+import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { ProviderStates } from '../../../ports/endpoints/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';

@@ -1,8 +1,8 @@
 /** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
 
-import { inClientsOrder } from '../../../compaction/clients-order.ts';
-import { ownInput } from '../../../history/own-input.ts';
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { inClientsOrder } from '../../../engine/compaction/clients-order.ts';
+import { ownInput } from '../../../engine/history/own-input.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';

@@ -1,5 +1,5 @@
 /** Puts the prompt that a request names into the request, with the client's variables. */
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import type { Prompt, PromptsOf } from '../../../ports/prompts.ts';
 import type { MaybePromise } from '../../../ports/store.ts';

@@ -1,5 +1,5 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';

@@ -1,8 +1,8 @@
 /** Selects the part of the conversation that the model receives: the items after the last compaction, preceded by its summary. */
-import { type Compacted, SEALED_COMPACTION } from '../../../compaction/seal.ts';
-import type { CompactionSettings } from '../../../compaction/settings.ts';
-import { contextWindow } from '../../../compaction/window.ts';
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { type Compacted, SEALED_COMPACTION } from '../../../engine/compaction/seal.ts';
+import type { CompactionSettings } from '../../../engine/compaction/settings.ts';
+import { contextWindow } from '../../../engine/compaction/window.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { nativeTypesOf, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { originOfItem } from '../../../protocol/ids.ts';

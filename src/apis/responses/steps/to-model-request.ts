@@ -1,10 +1,12 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
-import type { Answers } from '../../../approvals/read-answers.ts';
+import type { Answers } from '../../../engine/approvals/read-answers.ts';
+import { withNamedFiles } from '../../../engine/tools/code-files.ts';
+import { forModel, namesServing } from '../../../engine/tools/toolset.ts';
+import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../engine/turn/call-permission.ts';
 import type { EndpointSettings } from '../../../ports/endpoints/endpoint.ts';
 import { nativeTypesOf, noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
-import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../ports/turn/call-permission.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import { SILENT_TYPES } from '../../../protocol/chat-completions/messages.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -15,8 +17,6 @@ import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
 import { isCall } from '../../../protocol/tool-calls/kinds.ts';
 import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
-import { withNamedFiles } from '../../../tools/code-files.ts';
-import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { NativeTools } from './native-tools.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';

@@ -1,7 +1,7 @@
 /** The first step: the body is checked. */
 
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { bringLimits } from '../../../ports/endpoints/brought.ts';
-import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
 import type { CheckedRequest } from './request.ts';

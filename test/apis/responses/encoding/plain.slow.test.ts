@@ -4,10 +4,10 @@ import { Encoder } from '../../../../src/apis/responses/encoding/encoder.ts';
 import { encodeBatch } from '../../../../src/apis/responses/encoding/fast-path.ts';
 import { type EncodeOptions, wireEvent } from '../../../../src/apis/responses/encoding/wire-events.ts';
 import { openai } from '../../../../src/dialects/dialects.ts';
+import { step } from '../../../../src/engine/turn/machine.ts';
+import { startState } from '../../../../src/engine/turn/state.ts';
 import type { TurnEvent } from '../../../../src/protocol/events.ts';
 import { HEARTBEAT_FRAME, numberedFrame } from '../../../../src/streams/sse-frames.ts';
-import { step } from '../../../../src/turn/machine.ts';
-import { startState } from '../../../../src/turn/state.ts';
 import { anyPlan, inputs } from '../../../turn/arbitrary-turns.ts';
 import { END } from '../../../turn/whole-turn.ts';
 

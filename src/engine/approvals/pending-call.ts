@@ -1,0 +1,75 @@
+/** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
+
+import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import { pendingCallId, responseIdOfItem } from '../../protocol/ids.ts';
+import type { Item, McpApprovalRequestItem } from '../../protocol/items.ts';
+import { type KeepSettings, keep } from '../request/keep.ts';
+
+/** A call as it will run: the item that requests its approval, and its server's address. */
+export interface PendingCall {
+  readonly request: McpApprovalRequestItem;
+  /** The URL of a server that the request named; null for one of the host's own. */
+  readonly url: string | null;
+}
+
+/** The same as stored. */
+interface KeptCall extends Item, PendingCall {
+  readonly type: typeof TYPE;
+}
+
+const TYPE = 'pending_call';
+
+/**
+ * Stores the call, even if the client wants nothing stored. Throws `store_error`, or only reports it, as the host
+ * configured.
+ */
+export async function keepPending(
+  settings: KeepSettings,
+  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  pending: PendingCall,
+): Promise<void> {
+  await keep(storedCall(scope, pending), settings, requestId);
+}
+
+/** Stores calls again that were taken and will not run. Throws `store_error`. */
+export async function giveBack(store: ResponseStore, scope: string, calls: readonly PendingCall[]): Promise<void> {
+  for (const call of calls) await fromStore(() => store.put(storedCall(scope, call)));
+}
+
+function storedCall(scope: string, pending: PendingCall): StoredResponse {
+  const id = pendingCallId(pending.request.id);
+  const kept: KeptCall = { type: TYPE, ...pending };
+  return { scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} };
+}
+
+/**
+ * The call that the item refers to; undefined if it is answered, expired, unknown or in another scope. Throws
+ * `store_error`.
+ */
+export async function findPending(store: ResponseStore, scope: string, id: string): Promise<PendingCall | undefined> {
+  // Ids that were not generated here would be keys of any length.
+  if (!isOwn(id)) return undefined;
+  const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
+  const [kept] = stored?.output ?? [];
+  return isKept(kept) ? kept : undefined;
+}
+
+/** Removes the call, so that it can be answered once; returns whether it was still there. Throws `store_error`. */
+export async function takePending(store: ResponseStore, scope: string, id: string): Promise<boolean> {
+  return isOwn(id) && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
+}
+
+/** Removes the calls that these items refer to: they can no longer be approved. Throws `store_error`. */
+export async function dropPending(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
+  for (const { type, id } of items) {
+    if (type === 'mcp_approval_request') await takePending(store, scope, String(id));
+  }
+}
+
+function isOwn(id: string): boolean {
+  return responseIdOfItem(id) !== undefined;
+}
+
+function isKept(item: Item | undefined): item is KeptCall {
+  return item?.type === TYPE;
+}

@@ -1,0 +1,130 @@
+/** Reads the user's answers to calls that wait for approval: all are checked before any is used. */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Reports } from '../../ports/hooks.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { MaybePromise, ResponseStore } from '../../ports/store.ts';
+import { findTool } from '../../ports/toolset.ts';
+import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
+import type { ApprovedCall } from '../../protocol/events.ts';
+import { quotedId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { markedIn } from '../../protocol/json/whole-numbers.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { type Answer, liveAnswers } from './live-answers.ts';
+import { findPending, type PendingCall } from './pending-call.ts';
+import { type Approver, type Decided, reportApproval } from './report-approval.ts';
+
+/** The user's decisions in this request. */
+export interface Answers {
+  readonly approved: readonly (ApprovedCall & Decided)[];
+  readonly denied: readonly Decided[];
+}
+
+const NO_ANSWERS: Answers = { approved: [], denied: [] };
+
+/** The request that holds the answers. */
+interface AnswerSources extends Approver {
+  /** The request's own items. */
+  readonly input: readonly Item[];
+  /** All items, oldest first. */
+  readonly conversation: readonly Item[];
+}
+
+/** The dependencies of reading answers. */
+export interface ApprovalSettings {
+  readonly store: ResponseStore;
+  readonly hooks: Reports;
+  readonly limits: Limits;
+}
+
+/**
+ * Finds and checks the new answers without using them up. Throws `approval_not_found` for an approval of a call that
+ * does not wait, `approval_mismatch` if call, server or tool differ from those that the user was shown, `invalid_value`
+ * for two answers to one request, `array_above_max_length` for more of them than calls may run.
+ */
+export function readAnswers(sources: AnswerSources, settings: ApprovalSettings): MaybePromise<Answers> {
+  const live = liveAnswers(sources.input);
+  return live.length === 0 ? NO_ANSWERS : checkedAnswers(live, sources, settings);
+}
+
+async function checkedAnswers(
+  live: readonly Answer[],
+  sources: AnswerSources,
+  settings: ApprovalSettings,
+): Promise<Answers> {
+  refuseMany(live, settings.limits.toolCalls);
+  refuseRepeated(live);
+  const approved: (ApprovedCall & Decided)[] = [];
+  const denied: Decided[] = [];
+  for (const answer of live) {
+    const id = answer.approval_request_id;
+    const pending = await findPending(settings.store, sources.apiRequest.scope, id);
+    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(sources.conversation, id)[0] });
+    else approved.push(approvedCall(answer, pending, sources, settings));
+  }
+  refuseTrigger(sources.input);
+  return { approved, denied };
+}
+
+/** Each requires a read from the store. */
+function refuseMany(answers: readonly Answer[], most: number): void {
+  if (answers.length <= most) return;
+  const message = `The input answers ${answers.length} approval requests; at most ${most} can be answered at once.`;
+  throw new ApiError('array_above_max_length', message, { param: 'input' });
+}
+
+function refuseRepeated(answers: readonly Answer[]): void {
+  const ids = answers.map(({ approval_request_id: id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
+  if (repeated === undefined) return;
+  throw new ApiError('invalid_value', `The input answers the approval request ${quotedId(repeated)} twice.`, {
+    param: 'input',
+  });
+}
+
+/** If the client requests only compaction, an approved call would not run. */
+function refuseTrigger(input: readonly Item[]): void {
+  if (input.at(-1)?.type !== 'compaction_trigger') return;
+  const message = "A 'compaction_trigger' cannot go with an answer to an approval request.";
+  throw new ApiError('invalid_value', message, { param: 'input' });
+}
+
+function requestsIn(conversation: readonly Item[], id: string): readonly Item[] {
+  return conversation.filter((item) => item.type === 'mcp_approval_request' && item.id === id);
+}
+
+function approvedCall(
+  { approval_request_id: id }: Answer,
+  pending: PendingCall | undefined,
+  sources: AnswerSources,
+  settings: ApprovalSettings,
+): ApprovedCall & Decided {
+  const refused = (code: ErrorCode, why: string): ApiError => {
+    reportApproval({ id, request: pending?.request }, 'refused', sources, settings);
+    return new ApiError(code, `The approval of ${quotedId(id)} does not count: ${why}.`, { param: 'input' });
+  };
+  if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
+  const { request, url } = pending;
+  if (!requestsIn(sources.conversation, id).every(sameAs(request)))
+    throw refused('approval_mismatch', 'the request in the conversation is not the one that was made');
+  const [name, entry] = findTool(sources.toolset, request.server_label, request.name) ?? [];
+  if (name === undefined) throw refused('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
+  if ((entry?.url ?? null) !== url)
+    throw refused('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
+  return { id, request, name, arguments: request.arguments, approvalRequestId: id };
+}
+
+/**
+ * Clients may reformat the arguments. Those of the call are parsed once: a conversation may show it thousands of times.
+ */
+function sameAs({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
+  let meant: { readonly value: unknown } | undefined;
+  const isMeant = (given: unknown): boolean => {
+    const value = markedIn(String(given));
+    meant ??= { value: markedIn(text) };
+    return isRecord(value) && isDeepStrictEqual(value, meant.value);
+  };
+  return (item) =>
+    item.server_label === label && item.name === name && (item.arguments === text || isMeant(item.arguments));
+}

@@ -1,0 +1,97 @@
+/** Requests the summary of a conversation from the model, and seals it. */
+
+import type { Limits } from '../../ports/limits.ts';
+import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { type ModelEvent, NO_USAGE, type Usage } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { CompactionSettings } from './settings.ts';
+import { transcriptOf } from './transcript.ts';
+import { pendingFrom } from './window.ts';
+
+/** The conversation to compact, its tenant, and the model call for it. */
+export interface CompactionPlan {
+  /** The settings of the model call; its items and tools are ignored. */
+  readonly request: ModelRequest;
+  /** The conversation as the model receives it. */
+  readonly items: readonly Item[];
+  /** How many items before the compaction item the model still receives. */
+  readonly retained: number;
+  readonly scope: string;
+  readonly call: UpstreamCall;
+}
+
+/** A sealed summary, and its token usage. */
+export interface Summarised {
+  readonly encrypted: string;
+  readonly usage: Usage;
+  readonly cost?: number | undefined;
+}
+
+/** The dependencies of a summary. */
+export interface SummarySettings {
+  readonly upstream: Pick<Upstream, 'stream'>;
+  readonly compaction: CompactionSettings;
+  readonly limits: Limits;
+}
+
+/**
+ * Yields once, when the model has begun to answer, and returns the summary. Throws as the upstream does, and
+ * `upstream_error` or `output_too_large` if the model writes nothing or too much.
+ */
+export async function* summarise(plan: CompactionPlan, settings: SummarySettings): AsyncGenerator<void, Summarised> {
+  const { items, retained, scope, call } = plan;
+  const { upstream, compaction, limits } = settings;
+  const start = pendingFrom(items);
+  const request = summaryRequest(plan.request, items.slice(0, start), compaction.prompt);
+  let summary = '';
+  let used: Pick<Summarised, 'usage' | 'cost'> = { usage: NO_USAGE };
+  let begun = false;
+  for await (const batch of upstream.stream(request, call)) {
+    if (!begun) yield;
+    begun = true;
+    summary += textIn(batch);
+    if (summary.length > limits.outputBytes) throw tooLarge();
+    used = usageIn(batch) ?? used;
+  }
+  if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
+  const kept = items.slice(start);
+  return {
+    encrypted: compaction.seal.close({ summary: summary.trim(), retained, kept }, scope),
+    usage: used.usage,
+    cost: used.cost,
+  };
+}
+
+/** The summary alone, for callers that send no heartbeats meanwhile. */
+export async function summaryOf(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
+  const summarising = summarise(plan, settings);
+  for (;;) {
+    const step = await summarising.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Only the settings that identify the user and the model: the output format is the turn's, not the summary's. */
+function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
+  const { model, instructions, serviceTier, safetyIdentifier, user, moderation } = original;
+  const { promptCacheKey, promptCacheOptions, promptCacheRetention } = original;
+  const cache = { promptCacheKey, promptCacheOptions, promptCacheRetention };
+  const kept = { instructions, serviceTier, safetyIdentifier, ...cache, user, moderation };
+  const given = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
+  const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };
+  return { ...given, model, items: [...transcriptOf(items), question], tools: [] };
+}
+
+function textIn(batch: readonly ModelEvent[]): string {
+  return batch.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
+}
+
+function usageIn(batch: readonly ModelEvent[]): Pick<Summarised, 'usage' | 'cost'> | undefined {
+  return batch.flatMap((event) => (event.type === 'usage' ? [event] : [])).at(-1);
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('output_too_large', "The model wrote more than this server's limit for a summary.");
+}

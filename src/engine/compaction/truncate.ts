@@ -1,0 +1,109 @@
+/** Leaves out the oldest turns of a conversation that is longer than the model's context. */
+
+import type { Item } from '../../protocol/items.ts';
+import { leastBytes } from '../../protocol/json/json-size.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { answeredId, isCall, isCallOutput } from '../../protocol/tool-calls/kinds.ts';
+import { isRule, isSameSpeech, isUsers } from './window.ts';
+
+/** A shorter conversation. */
+export interface Truncated {
+  readonly items: readonly Item[];
+  /** How many turns were left out, and how many rounds of tools of the newest turn. */
+  readonly turns: number;
+  readonly rounds: number;
+}
+
+/** An image or another medium counts as this many characters of text, whatever its size. */
+const MEDIUM_WEIGHT = 3000;
+
+const MEDIA: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
+
+/** The approximate characters that the model reads of a request. */
+export function weightOf({ instructions = '', tools, items }: Pick<ModelRequest, 'instructions' | 'tools' | 'items'>) {
+  return instructions.length + leastBytes(tools) + items.reduce((sum, item) => sum + itemWeight(item), 0);
+}
+
+function itemWeight(item: Item): number {
+  const parts = [item.content, item.output].find((value) => Array.isArray(value));
+  if (!Array.isArray(parts) || !parts.some(isMedium)) return leastBytes(item);
+  const texts = parts.filter((part) => !isMedium(part));
+  return leastBytes(texts) + (parts.length - texts.length) * MEDIUM_WEIGHT;
+}
+
+function isMedium(part: unknown): boolean {
+  return isRecord(part) && MEDIA.has(part.type);
+}
+
+/**
+ * Leaves out whole turns from the oldest on, and then rounds of tools of the newest turn, until the request weighs at
+ * most `maxWeight` or nothing more may go. What the host and the developer say, the newest message of the user, the
+ * items that `isPinned` names and the last round stay, and no call is left without its output. Undefined if nothing can
+ * be left out.
+ */
+export function truncated(
+  request: ModelRequest,
+  maxWeight: number,
+  isPinned: (item: Item) => boolean = () => false,
+): Truncated | undefined {
+  const { items } = request;
+  const [newest, end] = newestWords(items);
+  const stays = (item: Item, index: number) => isRule(item) || isPinned(item) || (index >= newest && index < end);
+  let weight = weightOf(request);
+  let from = 0;
+  let turns = 0;
+  let rounds = 0;
+  for (const cut of cutsIn(items, newest)) {
+    if (weight <= maxWeight) break;
+    const gone = items.slice(from, cut).filter((item, at) => !stays(item, from + at));
+    weight -= gone.reduce((sum, item) => sum + itemWeight(item), 0);
+    from = cut;
+    if (gone.length === 0) continue;
+    if (cut <= newest) turns += 1;
+    else rounds += 1;
+  }
+  if (turns + rounds === 0) return undefined;
+  return { items: items.filter((item, index) => index >= from || stays(item, index)), turns, rounds };
+}
+
+/** The place of the user's newest messages in a row, and its end; the end of the list twice if there are none. */
+function newestWords(items: readonly Item[]): readonly [number, number] {
+  const last = items.findLastIndex(isUsers);
+  if (last < 0) return [items.length, items.length];
+  return [items.findLastIndex((item, index) => index < last && !isUsers(item)) + 1, last + 1];
+}
+
+/**
+ * Where the conversation may begin anew: at each message of the user that follows something else, and in front of each
+ * answer of the model to results of tools; never between a call and its output.
+ */
+function* cutsIn(items: readonly Item[], newest: number): Generator<number, void> {
+  const open = new Map<unknown, number>();
+  let waiting = 0;
+  let searches = 0;
+  for (const [index, item] of items.entries()) {
+    const before = items[index - 1];
+    const isWhole = waiting === 0 && searches <= 0;
+    if (before && isWhole && (beginsTurn(before, item) || (index > newest && beginsRound(before, item)))) yield index;
+    if (item.type === 'tool_search_call' && item.output === undefined) searches += 1;
+    else if (item.type === 'tool_search_output') searches -= 1;
+    else if (isCall(item) && item.status !== 'incomplete') {
+      open.set(item.call_id, (open.get(item.call_id) ?? 0) + 1);
+      waiting += 1;
+    } else if (isCallOutput(item)) {
+      const id = answeredId(item);
+      const count = open.get(id) ?? 0;
+      if (count > 0) waiting -= 1;
+      open.set(id, Math.max(count - 1, 0));
+    }
+  }
+}
+
+function beginsTurn(before: Item, item: Item): boolean {
+  return isUsers(item) && !isUsers(before) && !isRule(before);
+}
+
+function beginsRound(before: Item, item: Item): boolean {
+  return !isUsers(before) && !isUsers(item) && !isCallOutput(item) && !isRule(item) && !isSameSpeech(before, item);
+}

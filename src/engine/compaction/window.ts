@@ -1,0 +1,86 @@
+/** The part of a conversation that the model receives: from the newest compaction item on, and the host's rules before it. */
+
+import { modelCallOfItem } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { answeredId, isCall, isCallOutput, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import type { Compacted } from './seal.ts';
+
+/** A conversation as the model receives it. */
+export interface ContextWindow {
+  readonly items: readonly Item[];
+  /** The message among them that replaces the compacted items. */
+  readonly summary: Item | undefined;
+}
+
+/**
+ * Leaves out the items that the newest compaction item replaces. `open` reads it, and throws if it cannot. Those for which
+ * `isNative` is true are items like any other: the model's own server reads them.
+ */
+export function contextWindow(
+  conversation: readonly Item[],
+  open: (item: Item) => Compacted,
+  isNative: (item: Item) => boolean = () => false,
+): ContextWindow {
+  if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
+  const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
+  const place = items.findLastIndex((item) => item.type === 'compaction' && !isNative(item));
+  const newest = items[place];
+  if (!newest) return { items, summary: undefined };
+  const { summary: text, retained, kept } = open(newest);
+  const summary = summaryMessage(text);
+  const past = items
+    .slice(0, place)
+    .filter((item, index) => isRule(item) || (index >= place - retained && isUsers(item)));
+  return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
+}
+
+function isOfCompaction({ type }: Item): boolean {
+  return type === 'compaction' || type === 'compaction_trigger';
+}
+
+/** The user's: as a system message, the model's old text would have more weight than the user's. */
+function summaryMessage(summary: string): Item {
+  const text = `This is a summary of our conversation so far, in place of its earlier messages:\n\n${summary}`;
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+}
+
+/** A host's or developer's message, which no summary may weaken. */
+export function isRule({ type, role }: Item): boolean {
+  return type === 'message' && (role === 'system' || role === 'developer');
+}
+
+/** Whether it is a user message. */
+export function isUsers({ type, role }: Item): boolean {
+  return type === 'message' && role === 'user';
+}
+
+/**
+ * The start of what cannot be summarised yet: the first call without an output, with the rest of the model's output
+ * around it. The length of the list if every call has its output.
+ */
+export function pendingFrom(items: readonly Item[]): number {
+  const open = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    if (isCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
+    else if (isCallOutput(item)) open.delete(answeredId(item));
+  }
+  let start = items.length;
+  for (const index of open.values()) start = Math.min(start, index);
+  for (let before = items[start - 1]; before && isSameSpeech(before, items[start]); before = items[start - 1])
+    start -= 1;
+  return start;
+}
+
+/** Whether both belong to one output of the model. */
+export function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
+  return !!before && !!item && isModels(before) && modelCallOf(before) === modelCallOf(item);
+}
+
+function isModels(item: Item): boolean {
+  if (item.type === 'message') return item.role === 'assistant';
+  return item.type === 'reasoning' || toolCallKind(item) !== undefined;
+}
+
+function modelCallOf({ id }: Item): string | undefined {
+  return modelCallOfItem(String(id));
+}

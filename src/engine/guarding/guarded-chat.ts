@@ -1,0 +1,57 @@
+/** Chat Completions behind the guards of one request. */
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { ChatAnswer } from './answers/chat-answer.ts';
+import { guardedError } from './answers/guarded-error.ts';
+import { type BatchGuard, guardedStream } from './answers/guarded-stream.ts';
+import { bodyForModel, guardedBody, restoredBody } from './request/guarded-body.ts';
+import type { RequestGuards } from './request/request-guards.ts';
+
+/** The body with its new messages guarded. Throws `content_filter` and `guard_failed`. */
+export async function guardedMessages<Body extends JsonObject>(
+  body: Body,
+  guards: RequestGuards,
+  loaded: readonly unknown[] = [],
+): Promise<Body> {
+  const sent = await restoredBody(body, guards);
+  return guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+}
+
+/** The model calls of one turn. */
+export function guardedChat<Body extends JsonObject>(
+  chat: (body: Body, call: UpstreamCall) => ReturnType<NonNullable<Upstream['chat']>>,
+  guards: RequestGuards,
+): typeof chat {
+  if (!guards.guardsOutput) return chat;
+  const asked: typeof chat = guards.restores
+    ? async function* withPlaceholders(body, call) {
+        yield* chat(await bodyForModel(body, guards), call);
+      }
+    : chat;
+  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards));
+}
+
+class ChatBatches implements BatchGuard<ChatBatch> {
+  private readonly guards: RequestGuards;
+  private readonly answer: ChatAnswer;
+
+  constructor(guards: RequestGuards) {
+    this.guards = guards;
+    this.answer = new ChatAnswer(guards);
+  }
+
+  failure(error: unknown): Promise<unknown> {
+    return guardedError(error, this.guards);
+  }
+
+  get isBlocked(): boolean {
+    return this.answer.isBlocked;
+  }
+
+  async take({ whole, data }: ChatBatch): Promise<ChatBatch> {
+    if (whole) return { whole, data: await Promise.all(data.map((text) => this.answer.whole(text))) };
+    const shown: string[] = [];
+    for (const each of data) shown.push(...(await this.answer.event(each)));
+    return { whole, data: shown };
+  }
+}

@@ -1,0 +1,56 @@
+/** What a guard finds in a text that is read as a whole, or as a window of a longer one. */
+import type { Guard, GuardFinding } from '../../../ports/guard.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import { andThen } from '../../../protocol/record.ts';
+import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
+import { type Found, findingsOf } from '../guard/run-guard.ts';
+import { joined, placedFindings, type UnescapedText, unescaped } from './escapes.ts';
+import type { Reading } from './reading.ts';
+
+/** Of JSON with more values than these a guard that rewrites several of them rewrites all that lie between. */
+const MAX_PARTS = 1000;
+
+/** The findings in the view of a reading, in order. Throws `GuardBlocked`, and `guard_failed`. */
+export function findingsInReading(
+  guard: Guard,
+  reading: Reading,
+  at: GuardedPlace,
+  context: GuardContext,
+): MaybePromise<readonly GuardFinding[]> {
+  const { view } = reading;
+  const inspect = (text: string) => findingsOf(guard, text, at, context);
+  const inView = andThen(inspect(view), (found) => inParts(found, reading, inspect));
+  const decoded = unescaped(view, true);
+  if (!decoded || decoded.places.length > view.length) return inView;
+  return andThen(inView, (raw) => andThen(inspect(decoded.text), (found) => withDecoded(raw, found, decoded)));
+}
+
+/** The change of a guard that writes the text again may span what was rewritten already. */
+function withDecoded(
+  raw: readonly GuardFinding[],
+  { findings, isRewritten }: Found,
+  decoded: UnescapedText,
+): readonly GuardFinding[] {
+  return isRewritten && raw.length > 0 ? raw : joined(raw, placedFindings(findings, decoded), decoded);
+}
+
+/** A guard that writes JSON again in several places is asked about each value, so that those between stay as they are. */
+function inParts(
+  { findings, isRewritten }: Found,
+  reading: Reading,
+  inspect: (text: string) => MaybePromise<Found>,
+): MaybePromise<readonly GuardFinding[]> {
+  const [change] = findings;
+  if (!isRewritten || !change || reading.isPlainText) return findings;
+  const parts = reading.parts();
+  const isInOne = parts.some(({ start, end }) => start <= change.start && change.end <= end);
+  if (isInOne || parts.length > MAX_PARTS) return findings;
+  const { view } = reading;
+  return (async () => {
+    const found: GuardFinding[] = [];
+    for (const { start, end } of parts)
+      for (const each of (await inspect(view.slice(start, end))).findings)
+        found.push({ ...each, start: each.start + start, end: each.end + start });
+    return found.length > 0 ? found : findings;
+  })();
+}

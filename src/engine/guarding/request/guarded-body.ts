@@ -1,0 +1,108 @@
+/** The body of a request with its new texts guarded. */
+import { ApiError } from '../../../protocol/errors.ts';
+import type { Item } from '../../../protocol/items.ts';
+import type { ModelRequest } from '../../../protocol/model-request.ts';
+import { GuardBlocked } from '../guard/guard-context.ts';
+import { BODY, PIECE } from '../texts/positions.ts';
+import { type MapText, mapTexts } from '../texts/walk.ts';
+import type { RequestGuards } from './request-guards.ts';
+
+/**
+ * The body after the guards of `input`. The loaded part of earlier turns, `known`, was guarded when it arrived. Throws
+ * `content_filter` naming the place.
+ */
+export async function guardedBody<Body>(
+  body: Body,
+  guards: RequestGuards,
+  known?: ReadonlySet<unknown>,
+): Promise<Body> {
+  if (!guards.guardsInput) return body;
+  const map = refusing((text, path) => guards.input(text, path));
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map, known, onTokens: refuseTokens })) as Body;
+}
+
+/** The numbers of tokens spell a text that no guard can read. */
+function refuseTokens(param: string): never {
+  throw new ApiError('content_filter', `This server's policy lets no tokens pass in '${param}': send their text.`, {
+    param,
+  });
+}
+
+/** The replacements of items, such as the text of files that they name, after the guards of `input`. */
+export async function guardedItems(
+  placed: ReadonlyMap<Item, Item>,
+  guards: RequestGuards,
+): Promise<ReadonlyMap<Item, Item>> {
+  const map = refusing((text, path) => guards.input(text, path));
+  const guarded = new Map<Item, Item>();
+  // The cast: texts are replaced by texts.
+  for (const [item, whole] of placed) guarded.set(item, (await mapTexts(whole, 'input', PIECE, { map })) as Item);
+  return guarded;
+}
+
+/** The body without the placeholders of a middleware in front. */
+export async function restoredBody<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+  if (!guards.hasPlaceholders) return body;
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map: (text) => guards.restored(text) })) as Body;
+}
+
+/** The body as the model may receive it: with placeholders. Throws `content_filter`. */
+export async function bodyForModel<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+  // The cast: texts are replaced by texts.
+  return (await mapTexts(body, '', BODY, { map: forModel(guards), inTurn: true, onTokens: refuseTokens })) as Body;
+}
+
+/** The requests of one turn as the model may receive them: with placeholders. */
+export class ModelRequests {
+  private readonly guards: RequestGuards;
+  /** The items of an earlier request are in the next one too. */
+  private readonly items = new WeakMap<Item, Item>();
+
+  constructor(guards: RequestGuards) {
+    this.guards = guards;
+  }
+
+  /** Throws `content_filter`. */
+  async guarded(request: ModelRequest): Promise<ModelRequest> {
+    const items: Item[] = [];
+    for (const [at, item] of request.items.entries()) items.push(await this.item(item, `input[${at}]`));
+    const { instructions } = request;
+    if (instructions === undefined) return { ...request, items };
+    return { ...request, items, instructions: await forModel(this.guards)(instructions, 'instructions') };
+  }
+
+  private async item(item: Item, path: string): Promise<Item> {
+    const known = this.items.get(item);
+    if (known) return known;
+    // The cast: texts are replaced by texts.
+    const guarded = (await mapTexts(item, path, PIECE, { map: forModel(this.guards), inTurn: true })) as Item;
+    this.items.set(item, guarded);
+    return guarded;
+  }
+}
+
+function forModel(guards: RequestGuards): MapText {
+  return refusing((text, path) => guards.forModel(text, path));
+}
+
+/** Adds the place of the blocked text to the error. */
+function refusing(map: MapText): MapText {
+  return async (text, path) => {
+    try {
+      return await map(text, path);
+    } catch (error) {
+      if (error instanceof GuardBlocked) throw contentFilter(error, path);
+      throw error;
+    }
+  };
+}
+
+/** The refusal of a request with such a text. */
+function contentFilter({ reason }: GuardBlocked, param: string): ApiError {
+  const why = reason === '' ? '' : ` ${reason}`;
+  return new ApiError('content_filter', `This server's policy does not let the text in '${param}' pass.${why}`, {
+    param,
+  });
+}

@@ -1,0 +1,201 @@
+/** Finds what a request refers to: the turns that it continues, and single items by their id. */
+
+import type { Limits } from '../../ports/limits.ts';
+import {
+  fromStore,
+  hasFailed,
+  isRunning,
+  isUnstored,
+  type MaybePromise,
+  type ResponseStore,
+  roomOf,
+  type StoredResponse,
+  TooManyBytes,
+} from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isResponseId, quotedId, responseIdOfItem } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { loadChain } from './load-chain.ts';
+
+/** Maximum history of one request. */
+type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
+
+/** A request's past. */
+export interface History {
+  /** The whole conversation before the request, oldest first. */
+  readonly items: readonly Item[];
+  /** The response that is continued. */
+  readonly previous: StoredResponse | undefined;
+}
+
+const NO_HISTORY: History = { items: [], previous: undefined };
+
+/**
+ * The turns up to `previousId`. Throws `previous_response_not_found` if it is missing or in another scope,
+ * `history_too_long` past the limit, `store_error` if the store fails.
+ */
+export function loadHistory(
+  store: ResponseStore,
+  scope: string,
+  previousId: string | null | undefined,
+  limits: HistoryLimits,
+): MaybePromise<History> {
+  return previousId ? loadTurns(store, scope, previousId, limits) : NO_HISTORY;
+}
+
+async function loadTurns(
+  store: ResponseStore,
+  scope: string,
+  previousId: string,
+  { historyTurns, historyBytes }: HistoryLimits,
+): Promise<History> {
+  if (!isResponseId(previousId)) throw notFound(previousId);
+  // One more than allowed distinguishes a chain at the limit from one past it.
+  const key = { scope, id: previousId };
+  const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
+  const chain = await fromStore(() => load().catch(refuseBytes(historyBytes)));
+  const [previous] = chain;
+  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound(previousId);
+  if (isRunning(previous)) throw inProgress(previousId);
+  if (chain.length > historyTurns) throw tooLong(`${historyTurns} responses`);
+  return { items: itemsAdded(chain.toReversed()), previous };
+}
+
+/** Loops: `flatMap` takes ten times as long for thousands of items. */
+function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
+  const items: Item[] = [];
+  for (const { input, output } of turns) {
+    for (const item of input) items.push(item);
+    for (const item of output) items.push(item);
+  }
+  return items;
+}
+
+function notFound(id: string): ApiError {
+  const message = `Previous response with id ${quotedId(id)} not found.`;
+  return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
+}
+
+function inProgress(id: string): ApiError {
+  const message = `Previous response with id ${quotedId(id)} is still in progress.`;
+  return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
+}
+
+function tooLong(limit: string, param = 'previous_response_id'): ApiError {
+  const message = `The conversation is longer than the ${limit} that this server continues.`;
+  return new ApiError('history_too_long', message, { param });
+}
+
+/** Converts an excess of bytes into the client's error; throws any other error unchanged. */
+function refuseBytes(maxBytes: number, param?: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof TooManyBytes ? tooLong(`${maxBytes} bytes`, param) : error;
+  };
+}
+
+/** Where the items that a request refers to are searched. */
+interface ReferenceSources {
+  readonly store: ResponseStore;
+  readonly scope: string;
+  /** The response that the request continues. */
+  readonly history: readonly Item[];
+  /** Maximum bytes that are read and put into the input together, counting each repetition. */
+  readonly maxBytes: number;
+  /** Maximum number of stored responses that are read. */
+  readonly maxResponses: number;
+  readonly note: (note: Note) => void;
+}
+
+/**
+ * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost
+ * replaced by the stored one, from the history or the store. References to unknown items are noted and left out. Throws
+ * `history_too_long` if they lead to more bytes, or more responses, than allowed.
+ */
+export function resolveReferences(input: readonly Item[], sources: ReferenceSources): MaybePromise<readonly Item[]> {
+  const wanted = input.filter(needsStored);
+  return wanted.length === 0 ? input : withStored(input, wanted, sources);
+}
+
+async function withStored(
+  input: readonly Item[],
+  wanted: readonly Item[],
+  sources: ReferenceSources,
+): Promise<readonly Item[]> {
+  const find = await itemsFor(wanted, sources);
+  const resolved: Item[] = [];
+  for (const item of input) {
+    const stored = needsStored(item) ? find(item.id) : item;
+    if (stored) resolved.push(stored);
+    else if (!isReference(item)) resolved.push(item);
+    else sources.note(skipped(item));
+  }
+  return resolved;
+}
+
+function skipped({ id }: Item): Note {
+  return { code: 'reference_skipped', message: `No item with id ${quotedId(id)} is known; the reference is skipped.` };
+}
+
+/** Not what is no item: that is left to the body's validation. */
+function needsStored(item: Item): boolean {
+  return isRecord(item) && (isReference(item) || writtenKind(item)?.lacksResult?.(item) === true);
+}
+
+function isReference(item: Item): boolean {
+  return isRecord(item) && item.type === 'item_reference';
+}
+
+/** Finds the wanted items. A reference is a few bytes, so its item is counted at each occurrence. */
+async function itemsFor(
+  wanted: readonly Item[],
+  sources: ReferenceSources,
+): Promise<(id: unknown) => Item | undefined> {
+  const earlier = new Map(sources.history.map((item) => [item.id, item]));
+  const elsewhere = wanted.filter(({ id }) => !earlier.has(id));
+  const stored = await storedItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
+  const room = referenceRoom(sources.maxBytes, 'input');
+  return (id) => {
+    const known = earlier.get(id as string);
+    // A copy: the item is repeated here, and the client's own items are distinguished from the history by identity.
+    return room(known ? { ...known } : stored.get(String(id)));
+  };
+}
+
+/** Those of the items that the store has. Each response that holds some is read once, and then released. */
+async function storedItems(ids: ReadonlySet<string>, sources: ReferenceSources): Promise<ReadonlyMap<string, Item>> {
+  const { store, scope } = sources;
+  const found = new Map<string, Item>();
+  const room = referenceRoom(sources.maxBytes, 'input');
+  const responses = new Set([...ids].map(responseIdOfItem));
+  if (responses.size > sources.maxResponses) throw tooScattered(sources.maxResponses);
+  for (const id of responses) {
+    const kept = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
+    const response = kept && !isUnstored(kept) ? kept : undefined;
+    const items = room([...(response?.input ?? []), ...(response?.output ?? [])]);
+    for (const item of items) {
+      const itemId = String(item.id);
+      if (ids.has(itemId) && responseIdOfItem(itemId) === id) found.set(itemId, item);
+    }
+  }
+  return found;
+}
+
+function tooScattered(limit: number): ApiError {
+  const message = `The input refers to items of more than the ${limit} responses that this server looks into.`;
+  return new ApiError('history_too_long', message, { param: 'input' });
+}
+
+/** Counts the item that a request refers to in `param`, and returns it. Throws `history_too_long` past `maxBytes`. */
+export function referenceRoom(maxBytes: number, param: string): <Value>(value: Value) => Value {
+  const room = roomOf(maxBytes);
+  return (value) => {
+    try {
+      return room.take(value);
+    } catch (error) {
+      return refuseBytes(maxBytes, param)(error);
+    }
+  };
+}

@@ -1,0 +1,161 @@
+/** Keeps a finished turn, and gives it back as the client knows it. */
+
+import {
+  fromStore,
+  hasFailed,
+  isRunning,
+  isUnstored,
+  type ResponseKey,
+  type ResponseStore,
+  replaceIn,
+  type StoredResponse,
+  type TurnFence,
+  versionOf,
+} from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { Item } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { type KeepSettings, keep, kept } from '../request/keep.ts';
+import { appendItems } from './conversation.ts';
+
+/** A turn as it is stored, except for its end. */
+type StoredTurn = Omit<StoredResponse, 'output' | 'resource'>;
+
+/** The end of a turn as it is stored: the resource has no `output`. */
+type StoredEnd = Pick<StoredResponse, 'output' | 'resource'>;
+
+/**
+ * Stores the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or
+ * is only reported, as the host configured.
+ */
+export function keepTurn(turn: StoredTurn, ended: StoredEnd, settings: KeepSettings, requestId: string): Promise<void> {
+  return keep(keptTurn(turn, ended), settings, requestId);
+}
+
+/** Thrown if a background turn was ended elsewhere, taken over or deleted, before it could be stored. */
+export class TurnOverruled extends Error {
+  override readonly name = 'TurnOverruled';
+  /** Whether another process goes on with the turn, or has ended it well: what was stored beside it is in use. */
+  readonly isTakenOver: boolean;
+
+  /** `now` is what is stored; undefined if it was deleted. */
+  constructor(now: StoredResponse | undefined) {
+    super('The response has been cancelled, deleted or taken over.');
+    this.isTakenOver = now !== undefined && !hasFailed(now);
+  }
+}
+
+/**
+ * Replaces the response in progress by the finished turn, as `keepTurn` does. Throws `TurnOverruled` if it is no longer
+ * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
+ */
+export async function keepEnd(
+  turn: StoredTurn,
+  ended: StoredEnd,
+  { store, ...settings }: KeepSettings,
+  requestId: string,
+): Promise<void> {
+  let ending: Ending | undefined;
+  await kept(
+    async () => {
+      ending = await endRunning(store, turn, () => keptTurn(turn, ended), turn.version);
+    },
+    settings,
+    requestId,
+  );
+  if (ending?.isEnded === false) throw new TurnOverruled(ending.now);
+}
+
+/** The outcome of an attempt to end a response. */
+interface Ending {
+  /** Whether this attempt ended it. */
+  readonly isEnded: boolean;
+  /** What is stored now; undefined if it was deleted. */
+  readonly now: StoredResponse | undefined;
+}
+
+/** Each attempt fails only if something else changed the response meanwhile, which is rare for one that runs. */
+const ENDING_TRIES = 10;
+
+/**
+ * Ends the response if it is still in progress; of several concurrent attempts one succeeds. Leaves a response
+ * unchanged whose version is not the `expected` one. Throws `store_error`.
+ */
+export async function endRunning(
+  store: ResponseStore,
+  key: ResponseKey,
+  end: (running: StoredResponse) => StoredResponse,
+  expected?: number,
+): Promise<Ending> {
+  for (let tries = 0; tries < ENDING_TRIES; tries += 1) {
+    const now = await fromStore(() => store.get(key));
+    if (!now || !isRunning(now)) return { isEnded: false, now };
+    const version = versionOf(now);
+    if (expected !== undefined && version !== expected) return { isEnded: false, now };
+    const ended = { ...end(now), version: version + 1 };
+    if (await fromStore(() => replaceIn(store, ended, version))) return { isEnded: true, now: ended };
+  }
+  throw new ApiError('store_error', 'The store of responses failed.', {
+    cause: new Error(`The store '${store.name}' refused to replace a response that nobody else has changed.`),
+  });
+}
+
+/** The turn as it is stored, with its final resource. */
+export function keptTurn(turn: StoredTurn, { resource, output }: StoredEnd): StoredResponse {
+  return untilForgotten({ output, resource, ...turn });
+}
+
+/** How long a background response with `store: false` can be retrieved after its end, in milliseconds; the same as OpenAI's. */
+const UNSTORED_MS = 10 * 60_000;
+
+/** The finished response, with the time at which it expires if its client wanted nothing stored. */
+export function untilForgotten(response: StoredResponse): StoredResponse {
+  if (isRunning(response) || !isUnstored(response)) return response;
+  return { ...response, expiresAt: Date.now() + UNSTORED_MS };
+}
+
+/** The response at its start. It expires at last if its node dies, since no response takes longer than this. */
+export function untilEnded(response: StoredResponse, durationMs: number): StoredResponse {
+  if (!isUnstored(response)) return response;
+  return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
+}
+
+/** The items that a turn adds to its conversation. */
+export interface Extension {
+  readonly conversation: ResponseKey;
+  readonly items: readonly Item[];
+  /** The maximum bytes of items in the conversation afterwards. */
+  readonly maxBytes: number;
+  /** The turn, if another process may take it over. */
+  readonly turn: TurnFence | undefined;
+}
+
+/**
+ * Adds a turn's items to its conversation; returns whether there still is one. Throws `TurnOverruled` if another process
+ * has taken the turn over, and the errors of `appendItems`.
+ */
+export async function extend(
+  { store, ...settings }: KeepSettings,
+  { conversation, items, ...terms }: Extension,
+  requestId: string,
+): Promise<boolean> {
+  let answer: Awaited<ReturnType<typeof appendItems>> | undefined;
+  await kept(
+    async () => {
+      answer = await appendItems(store, conversation, items, terms);
+    },
+    settings,
+    requestId,
+  );
+  if (answer === 'overruled') {
+    const key = { scope: conversation.scope, id: terms.turn?.id ?? '' };
+    throw new TurnOverruled(await fromStore(() => store.get(key)));
+  }
+  return answer !== 'missing';
+}
+
+/** The resource of a stored turn, without what is stored for its next turn only. */
+export function wholeResource({ resource, output }: StoredResponse): JsonObject {
+  const { requested: _, logged: __, ...shown } = resource;
+  return { ...shown, output };
+}

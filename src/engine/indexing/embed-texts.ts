@@ -1,0 +1,53 @@
+/** Embeds texts, and checks the answer: an embedder of the host's own may return anything. */
+import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { orderFor } from './embedding-order.ts';
+
+/** Texts of a document that the embedder receives at a time: a query that comes meanwhile waits for them. */
+export const EMBEDDED_AT_ONCE = 16;
+
+/** The embeddings of queries, which go before those of documents. Throws as `embedDocuments` does. */
+export function embedQueries(
+  queries: readonly string[],
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  return orderFor(embedder).query(() => embedTexts(queries, embedder, signal));
+}
+
+/**
+ * The embeddings of the texts, in their order. Throws `EmbeddingError` if one is missing or has no finite numbers, and the signal's
+ * reason at once, even if the embedder never answers.
+ */
+export async function embedDocuments(
+  texts: readonly string[],
+  embedder: Embedder,
+  tenant: string,
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  const order = orderFor(embedder);
+  const embeddings: Float32Array[] = [];
+  for (let from = 0; from < texts.length; from += EMBEDDED_AT_ONCE) {
+    const some = texts.slice(from, from + EMBEDDED_AT_ONCE);
+    embeddings.push(...(await order.document(tenant, () => embedTexts(some, embedder, signal), signal)));
+  }
+  return embeddings;
+}
+
+async function embedTexts(
+  texts: readonly string[],
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  const embeddings: unknown = await untilAborted(signal, () => embedder.embed(texts, signal));
+  if (areFor(texts, embeddings)) return embeddings;
+  throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false });
+}
+
+function areFor(texts: readonly string[], embeddings: unknown): embeddings is readonly Float32Array[] {
+  return Array.isArray(embeddings) && texts.every((_, at) => isEmbedding(embeddings[at]));
+}
+
+function isEmbedding(value: unknown): boolean {
+  return value instanceof Float32Array && value.length > 0 && value.every(Number.isFinite);
+}

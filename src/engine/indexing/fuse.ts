@@ -1,0 +1,43 @@
+/** Joins the results of the search by meaning with those of the search by words. */
+import type { FoundChunk } from '../../ports/vectors/vector-index.ts';
+
+/** The share of both kinds of search; their sum is 1. */
+export interface SearchWeights {
+  /** The share of the search by meaning: the nearest embeddings. */
+  readonly meaning: number;
+  /** The share of the full-text search. */
+  readonly words: number;
+}
+
+/** The usual constant of reciprocal rank fusion, which makes the first ranks differ less. */
+const RANK_OFFSET = 60;
+
+/**
+ * Each chunk once, best first; scores are from 0 to 1. Joined by reciprocal rank: a chunk that is first in both lists has the score 1,
+ * and each list gives its weight times 61 / (60 + rank). Without `byWords`, the score is the cosine similarity.
+ */
+export function fuse(
+  byMeaning: readonly FoundChunk[],
+  byWords: readonly FoundChunk[] | undefined,
+  { meaning, words }: SearchWeights,
+): readonly FoundChunk[] {
+  if (!byWords) return byMeaning.map((chunk) => ({ ...chunk, score: within(chunk.score) }));
+  const fused = new Map<string, FoundChunk>();
+  const add = (chunk: FoundChunk, score: number) => {
+    const key = `${chunk.store}\0${chunk.file}\0${chunk.place}`;
+    fused.set(key, { ...chunk, score: within((fused.get(key)?.score ?? 0) + score) });
+  };
+  for (const [at, chunk] of byMeaning.entries()) add(chunk, meaning * shareOf(at));
+  for (const [at, chunk] of byWords.entries()) add(chunk, words * shareOf(at));
+  return [...fused.values()].toSorted((one, other) => other.score - one.score);
+}
+
+/** 1 for the first place, and less for each further one. */
+function shareOf(place: number): number {
+  return (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + place);
+}
+
+/** The score from 0 to 1, despite rounding errors, and for a vector of zeros, whose similarity is NaN. */
+function within(score: number): number {
+  return Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : 0;
+}

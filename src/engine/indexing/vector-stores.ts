@@ -1,0 +1,81 @@
+/** The vector stores of a host: what is searched, and the work that makes files searchable. */
+import type { ResponseKey } from '../../ports/background/response-key.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
+import type { TextReader } from '../../ports/files/text-reader.ts';
+import type { Embedder } from '../../ports/vectors/embedder.ts';
+import {
+  type FoundChunk,
+  isStoreExpired,
+  type StoredVectorStore,
+  type VectorIndex,
+} from '../../ports/vectors/vector-index.ts';
+import { fromIndex } from './from-index.ts';
+import { Indexer, type IndexerSettings } from './indexer.ts';
+import { removeEverywhere } from './remove-gone.ts';
+import { type Search, searchChunks } from './search.ts';
+
+/** Made by `createVectorStores`; the same object serves the router and the tool. */
+export interface VectorStores {
+  /** Where uploaded files are. */
+  readonly files: FileStore;
+  /** Where vector stores are. */
+  readonly index: VectorIndex;
+  /** The best chunks first; scores are from 0 to 1. Throws `ApiError`, or the signal's reason. */
+  search(search: Search, signal: AbortSignal): Promise<readonly FoundChunk[]>;
+  /** Starts indexing files that were added: so many, if it is known. */
+  indexAdded(files?: number): void;
+  /** Stops indexing files of the vector store that were deleted or cancelled, at once. */
+  stopRemoved(store: string): Promise<void>;
+  /** Removes an uploaded file from all vector stores of its tenant, once it is deleted. */
+  forgetFile(key: ResponseKey): Promise<void>;
+  /** Notes that the vector store is in use, which postpones its expiry. */
+  touch(store: StoredVectorStore): Promise<void>;
+  /** Claims no more files, and resolves when those being indexed have ended; on an engine these are given back, for another process. */
+  drain(): Promise<void>;
+  /** Stops indexing at once, and closes the index, the embedder and the reader of documents; the store of files stays open. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Activity is noted once in this time, in milliseconds: expiry is counted in days. */
+const TOUCH_MS = 60_000;
+
+/** Starts indexing the files that wait. */
+export function vectorStoresOf(settings: IndexerSettings): VectorStores {
+  const { files, index, embedder, documents } = settings;
+  const indexer = new Indexer(settings);
+  let closing: Promise<void> | undefined;
+  return {
+    files,
+    index,
+    search: (search, signal) => searchChunks(search, { index, files, embedder }, signal),
+    indexAdded: (count) => indexer.wake(count),
+    stopRemoved: (store) => indexer.recheck(store),
+    async forgetFile(key) {
+      for (const store of await removeEverywhere(key, index)) await indexer.recheck(store);
+    },
+    touch: (store) => touch(store, index),
+    drain: () => indexer.drain(),
+    close() {
+      closing ??= closeAll(indexer, [embedder, documents, index]);
+      return closing;
+    },
+  };
+}
+
+async function closeAll(indexer: Indexer, parts: readonly (Embedder | TextReader | VectorIndex)[]): Promise<void> {
+  await indexer.close();
+  for (const part of parts) await part.close?.();
+}
+
+async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void> {
+  const now = Date.now();
+  if (now - store.lastActiveAt < TOUCH_MS || isStoreExpired(store, now)) return;
+  // Read again: its name or its notes may have been changed since, such as during the search.
+  const kept = await findVectorStore(index, store);
+  if (kept) await fromIndex(() => index.putStore({ ...kept, lastActiveAt: now }, 'replace'));
+}
+
+/** The vector store, if the tenant has it. Throws `store_error`. */
+export function findVectorStore(index: VectorIndex, key: ResponseKey): Promise<StoredVectorStore | undefined> {
+  return fromIndex(() => index.getStore(key));
+}

@@ -1,0 +1,88 @@
+/** Reads the usage and the written text of an answer from the bytes of any of the APIs, without parsing every event. */
+import { usageReader } from '../../protocol/anthropic/usage.ts';
+import { costIn, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
+import type { ModelEvent, Usage } from '../../protocol/events.ts';
+import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+
+/** Most chunks have no usage, or `null`, and are not parsed. */
+const HAS_USAGE = /"usage": ?\{/;
+/** Marks events of the Responses API: only their deltas are counted, since other events repeat the text. */
+const IS_RESPONSES = /"type": ?"response\./;
+const DELTA = /"delta": ?"/g;
+const WRITTEN = /"(?:content|reasoning_content|reasoning|refusal|arguments|text|thinking|partial_json)": ?"/g;
+/** Nothing but usage follows it. */
+const FINISHED = /"finish_reason": ?"|"type": ?"(?:response\.(?:completed|incomplete)|message_stop)"|^\[DONE\]/;
+
+const MODELS =
+  /"(?:choices": ?\[|usage": ?\{|finish_reason":)|"type": ?"(?:response\.|message_)|"object": ?"(?:response|chat\.completion)/;
+
+/** The usage of one answer, as far as it has been read. */
+export class AnswerUsage {
+  usage: Usage | undefined;
+  /** In dollars. */
+  cost: number | undefined;
+  readonly written: GrownText = { text: '', tail: '' };
+  /** Whether the model has finished its answer. */
+  isFinished = false;
+  /** Whether anything of it is in the shape of an API that calls models. */
+  isModels = false;
+  /** Anthropic reports it in parts. */
+  private readonly parts = usageReader();
+
+  /** What the model has written, escaped as in JSON. */
+  get text(): string {
+    return wholeText(this.written);
+  }
+
+  /** Reads the data of one event, or a whole answer. */
+  take(data: string, isWhole: boolean): void {
+    this.isFinished ||= isWhole || FINISHED.test(data);
+    this.isModels ||= MODELS.test(data);
+    if (HAS_USAGE.test(data)) this.read(data);
+    grow(this.written, stringsAfter(IS_RESPONSES.test(data) ? DELTA : WRITTEN, data));
+  }
+
+  private read(data: string): void {
+    const answer = objectIn(data);
+    if (answer && isMessage(answer)) return this.readMessage(answer);
+    const reported = answer && usageIn(isRecord(answer.response) ? answer.response : answer);
+    this.usage = readUsage(reported) ?? this.usage;
+    this.cost = (reported && costIn(reported)) ?? this.cost;
+  }
+
+  private readMessage({ message, usage }: JsonObject): void {
+    const events: ModelEvent[] = [];
+    this.parts.take(isRecord(message) ? message.usage : usage, events);
+    const [event] = events;
+    if (event?.type === 'usage') this.usage = event.usage;
+  }
+}
+
+/** Whether it is a message of Anthropic's API, or an event with the message's usage. */
+function isMessage({ type }: JsonObject): boolean {
+  return type === 'message' || type === 'message_start' || type === 'message_delta';
+}
+
+/** The strings that follow the key, joined. */
+function stringsAfter(key: RegExp, data: string): string {
+  let text = '';
+  key.lastIndex = 0;
+  while (key.test(data)) {
+    const end = endOfString(data, key.lastIndex);
+    text += data.slice(key.lastIndex, end);
+    key.lastIndex = end;
+  }
+  return text;
+}
+
+/** Where the JSON string ends that begins here. Not a pattern, which exhausts the stack in a text of some megabytes. */
+function endOfString(data: string, start: number): number {
+  for (let at = data.indexOf('"', start); at >= 0; at = data.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (at - escapes > start && data[at - escapes - 1] === '\\') escapes += 1;
+    if (escapes % 2 === 0) return at;
+  }
+  return data.length;
+}

@@ -1,0 +1,60 @@
+/** One request as the core receives it, independent of any framework. */
+
+import type { ObservedTurn } from '../../ports/hooks.ts';
+import type { TurnContext } from '../../ports/turn-context.ts';
+import { ApiError } from '../../protocol/errors.ts';
+
+/** The argument of a handler. Header names are lower case. */
+export interface EndpointRequest {
+  readonly body: unknown;
+  /** The body as it arrives, where the endpoint reads it itself. */
+  readonly bytes?: AsyncIterable<Uint8Array> | undefined;
+  /** The path's parameters, such as the response's `id`. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
+  /** The tenant; see the `scope` option. */
+  readonly scope: string;
+  /** Sent as `x-request-id`. */
+  readonly requestId: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /**
+   * Aborts that signal with an `ApiError`: the turn then needs no signal of its own, each of which takes 5 µs and a
+   * kilobyte.
+   */
+  readonly abort?: ((reason: ApiError) => void) | undefined;
+  /** Whether the client has sent input for the running turn, which then ends before the next model call. */
+  readonly isSteered?: (() => boolean) | undefined;
+  /** The host framework's own request, for its auth. */
+  readonly request?: unknown;
+  /** The client's request, where the body above was made from it. */
+  readonly asSent?: ClientRequest | undefined;
+  /** The preparation that the body has already had. */
+  readonly context?: TurnContext | undefined;
+  /** Closes the client's connection, if it does not read its answer. */
+  readonly disconnect?: (() => void) | undefined;
+}
+
+/** A request in the words of the API that the client speaks. */
+export type ClientRequest = Pick<ObservedTurn, 'api' | 'body'>;
+
+/** A turn that the server stops has a reason that is reported to the client; a turn whose client left has none. */
+export function hasLeft(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof ApiError);
+}
+
+/** Headers in Node's form. */
+export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The same headers as a Web `Headers` object. */
+export function headersFrom(given: NodeHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    // HTTP/2 has pseudo-headers such as `:path`, which the Web API rejects.
+    if (value === undefined || name.startsWith(':')) continue;
+    // Not only as typed: adapters of AWS Lambda make `content-length` a number.
+    headers.set(name, Array.isArray(value) ? value.join(', ') : String(value));
+  }
+  return headers;
+}

@@ -1,0 +1,95 @@
+/** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
+
+import type { ItemPage, ItemPageQuery } from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { quotedId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { wholeItem } from '../../protocol/responses/whole-item.ts';
+import { pagePresenter } from '../../protocol/tool-calls/kinds.ts';
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+
+/**
+ * One page of the items, which are given oldest first, as the client receives them; the newest are listed first unless
+ * `order` is `asc`.
+ */
+export function page(items: readonly Item[], query: JsonObject, presentItem = pagePresenter(query)): JsonObject {
+  return listOf(pageOf(items, pageQuery(query)), query, presentItem);
+}
+
+/** The query's paging parameters. Throws `invalid_value`. */
+export function pageQuery({ limit, order, after, before }: JsonObject): ItemPageQuery {
+  return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
+}
+
+/** The page of these items, which are given oldest first. */
+export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
+  const once = eachOnce(items);
+  const ordered = order === 'asc' ? once : once.toReversed();
+  const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
+  const last = after === undefined ? -1 : placeOf(after);
+  const to = before === undefined ? ordered.length : placeOf(before);
+  if (after !== undefined && last < 0) return { items: [], hasMore: false, unknown: 'after' };
+  if (to < 0) return { items: [], hasMore: false, unknown: 'before' };
+  const found = ordered.slice(last + 1, Math.min(to, last + 1 + limit));
+  return { items: found, hasMore: last + 1 + found.length < to };
+}
+
+/**
+ * The items without those that repeat the id of an earlier one: the page after the second of them would begin behind
+ * the first one again, and paging would never end.
+ */
+export function eachOnce(items: readonly Item[]): readonly Item[] {
+  const ids = new Set<string>();
+  return items.filter(({ id }) => {
+    if (typeof id !== 'string') return true;
+    const isFirst = !ids.has(id);
+    ids.add(id);
+    return isFirst;
+  });
+}
+
+/** OpenAI's list of the page, as the client receives it. Throws `item_not_found` if the query names an unknown item. */
+export function listOf(
+  { items, hasMore, unknown }: ItemPage,
+  query: JsonObject,
+  presentItem = pagePresenter(query),
+): JsonObject {
+  if (unknown) {
+    const message = `No item found with id ${quotedId(query[unknown])}.`;
+    throw new ApiError('item_not_found', message, { param: unknown });
+  }
+  return listResource(
+    items.map((item) => wholeItem(presentItem(item))),
+    hasMore,
+  );
+}
+
+/** OpenAI's list of objects with an `id`. */
+export function listResource(data: readonly JsonObject[], hasMore: boolean): JsonObject {
+  const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  return { object: 'list', data, ...ends, has_more: hasMore };
+}
+
+/** A value that is not text, such as a repeated parameter, matches no item. */
+function idOf(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+function limitOf(value: unknown): number {
+  if (value === undefined) return DEFAULT_LIMIT;
+  const limit = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : Number.NaN;
+  if (limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new ApiError('invalid_value', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`, {
+    param: 'limit',
+  });
+}
+
+function orderOf(value: unknown): 'asc' | 'desc' {
+  if (value === undefined || value === 'desc') return 'desc';
+  if (value === 'asc') return 'asc';
+  throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });
+}

@@ -1,0 +1,37 @@
+/** Stores what a later request needs: the one place that applies the host's policy for a failing store. */
+
+import { notify, type Reports } from '../../ports/hooks.ts';
+import { timed } from '../../ports/step.ts';
+import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import type { ApiError } from '../../protocol/errors.ts';
+
+/** The policy for a failing store. */
+interface StoreFailureSettings {
+  readonly onStoreError: 'fail' | 'continue';
+  readonly hooks: Reports;
+}
+
+/** The store, and the policy for its failures. */
+export interface KeepSettings extends StoreFailureSettings {
+  readonly store: ResponseStore;
+}
+
+/** Puts one record. Throws `store_error`, or only reports it, as the host configured. */
+export function keep(stored: StoredResponse, settings: KeepSettings, requestId: string): Promise<void> {
+  return kept(() => fromStore(() => settings.store.put(stored)), settings, requestId);
+}
+
+/** Runs one write to the store. Throws `store_error`, or only reports it, as the host configured. */
+export async function kept(
+  keeping: () => MaybePromise<void>,
+  { onStoreError, hooks }: StoreFailureSettings,
+  requestId: string,
+): Promise<void> {
+  try {
+    await timed(hooks.recorder?.onStep, keeping, (_, ms) => ({ name: 'stored', requestId, ms }));
+  } catch (error) {
+    if (onStoreError === 'fail') throw error;
+    // The cast: both throw only this error.
+    notify(hooks, 'onError', error as ApiError, { requestId });
+  }
+}

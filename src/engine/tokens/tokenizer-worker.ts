@@ -1,0 +1,39 @@
+/** The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long one. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import { requirePackage } from '../../ports/host/package-files.cjs';
+import type { Count } from './byte-pairs.ts';
+import { encodedTokens, loadEncoding } from './encoding.ts';
+import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
+
+const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
+let isRunning = false;
+
+void loadEncoding(async (name) => ({ default: requirePackage(name) })).then(serve);
+
+function serve(encoding: Count | undefined): void {
+  post({ hasEncoding: encoding !== undefined });
+  parentPort?.on('message', ({ id, text }: ToCount) => {
+    if (text === undefined || !encoding) return void counting.delete(id);
+    counting.set(id, { slices: encodedTokens(text, encoding), tokens: 0 });
+    if (!isRunning) run();
+  });
+}
+
+function post(what: Counted | Ready): void {
+  parentPort?.postMessage(what);
+}
+
+async function run(): Promise<void> {
+  isRunning = true;
+  while (counting.size > 0) {
+    for (const [id, job] of counting) {
+      const { done, value } = job.slices.next();
+      if (!done) job.tokens += value;
+      else if (counting.delete(id)) post({ id, tokens: job.tokens });
+    }
+    // Messages arrive in between: more to count, and cancellations.
+    await nextTurn();
+  }
+  isRunning = false;
+}

@@ -1,0 +1,66 @@
+/** Holds the tools that a request enables against its entries for them, before the model is called. */
+
+import type { ToolProvider } from '../../ports/tool-provider.ts';
+import type { ToolsetEntry } from '../../ports/toolset.ts';
+import type { Note } from '../../protocol/note.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { unkeptTerms } from '../../protocol/responses/hosted-terms.ts';
+import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import type { EndpointRequest } from '../request/endpoint-request.ts';
+
+/**
+ * The tools that keep to what the request forbids; the others are noted. Of several entries of a type only the first has an
+ * effect, and is checked by the provider. Throws what the provider throws.
+ */
+export async function checkRequested<Entry extends ToolsetEntry>(
+  entries: readonly Entry[],
+  tools: readonly JsonObject[],
+  { scope, requestId, request }: EndpointRequest,
+  note: (note: Note) => void,
+): Promise<readonly Entry[]> {
+  const kept = withinTerms(entries, tools, note);
+  const checked = new Set<ToolProvider>();
+  for (const { provider, tool } of kept) {
+    if (!provider.check || tool.requestedBy === undefined || checked.has(provider)) continue;
+    checked.add(provider);
+    const at = tools.findIndex(({ type }) => requestedType(type) === tool.requestedBy);
+    const settings = tools[at];
+    if (settings) await provider.check(settings, { scope, requestId, request }, `tools[${at}]`);
+  }
+  return kept;
+}
+
+/** Where a request has several entries of one type, what any of them forbids is forbidden. */
+function withinTerms<Entry extends ToolsetEntry>(
+  entries: readonly Entry[],
+  tools: readonly JsonObject[],
+  note: (note: Note) => void,
+): readonly Entry[] {
+  const asked = new Map<unknown, JsonObject[]>();
+  for (const tool of tools) {
+    const type = requestedType(tool.type);
+    asked.set(type, [...(asked.get(type) ?? []), tool].slice(-MAX_ENTRIES));
+  }
+  return entries.filter((entry) => {
+    const { requestedBy } = entry.tool;
+    const all = requestedBy === undefined ? [] : (asked.get(requestedBy) ?? []);
+    const objection = all.map((settings) => objectionTo(entry, settings)).find((text) => text !== undefined);
+    if (objection !== undefined)
+      note({ code: 'tool_dropped', message: `${objection}; '${entry.tool.name}' is not offered.` });
+    return objection === undefined;
+  });
+}
+
+/** Entries of one type that are looked at; clients send one. */
+const MAX_ENTRIES = 16;
+
+function objectionTo({ provider, tool }: ToolsetEntry, settings: JsonObject): string | undefined {
+  const [unkept] = unkeptTerms(settings);
+  if (unkept !== undefined) return `Nothing here keeps to '${unkept.slice(0, MAX_FIELD)}' of the request's tool`;
+  if (provider.objection) return provider.objection(settings, tool);
+  const isForbidding = settings.external_web_access === false;
+  return isForbidding ? `'external_web_access' is false, and '${provider.name}' does not say that it obeys` : undefined;
+}
+
+/** The most characters of a field's name in a note. */
+const MAX_FIELD = 64;

@@ -1,0 +1,138 @@
+/** Functions of the host as tools that the server runs. */
+import { inspect } from 'node:util';
+import type { z } from 'zod';
+import { checkOptions } from '../../ports/host/options-check.ts';
+import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../ports/tool-provider.ts';
+import { zod } from '../../protocol/json/packages.cjs';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isToolResult } from './run-call.ts';
+
+/** The context of a function call besides its arguments. `Req` is the host framework's request. */
+export interface ExecuteContext<Req = unknown>
+  extends Pick<ToolCall<Req>, 'scope' | 'requestId' | 'request' | 'onProgress'> {
+  /** Aborted when the client leaves or the call times out. */
+  readonly signal: AbortSignal;
+}
+
+/** One function, with arguments of any type. */
+export interface AnyFunctionTool<Req = unknown> {
+  /** What the function does, for the model. */
+  readonly description?: string | undefined;
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. */
+  readonly parameters?: JsonObject | z.ZodType | undefined;
+  /** Runs the function. Its errors are passed to the model. */
+  readonly execute: (args: never, context: ExecuteContext<Req>) => unknown;
+}
+
+/**
+ * One function. Its result is text, a `ToolResult`, or any other value as JSON; errors it throws are passed to the
+ * model.
+ */
+export interface FunctionTool<Arguments, Req = unknown> extends AnyFunctionTool<Req> {
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. Default: an object without properties. */
+  readonly parameters?: JsonObject | z.ZodType<Arguments> | undefined;
+  /** Runs the function with its parsed arguments. Its errors are passed to the model. */
+  readonly execute: (args: Arguments, context: ExecuteContext<Req>) => unknown;
+}
+
+/** Keeps the type of a function's arguments tied to its zod schema. */
+export function functionTool<Arguments = JsonObject, Req = unknown>(
+  tool: FunctionTool<Arguments, Req>,
+): FunctionTool<Arguments, Req> {
+  return tool;
+}
+
+/**
+ * A provider of the functions, by name; clients see `server` as `server_label` (default `functions`). Throws a
+ * `TypeError` for a tool without `execute`, and for a name or a schema that model servers refuse.
+ *
+ * @example
+ * ```ts
+ * import { functionTool, functionTools, responsesRouter } from 'express-open-responses';
+ * import { z } from 'zod';
+ *
+ * const add = functionTool({
+ *   description: 'Adds two numbers.',
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => String(a + b),
+ * });
+ * const router = responsesRouter({ tools: functionTools({ add }) });
+ * ```
+ */
+export function functionTools<Req = unknown>(
+  tools: Readonly<Record<string, AnyFunctionTool<Req>>>,
+  { server = 'functions' }: { readonly server?: string | undefined } = {},
+): ToolProvider<Req> {
+  checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
+  const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
+  return {
+    name: server,
+    list: () => provided,
+    async call({ name, arguments: args, scope, requestId, request, onProgress }, signal) {
+      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+      if (!tool) throw new Error(`There is no function '${name}'.`);
+      const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
+      // The cast: the schema's output is the function's input.
+      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal, onProgress }));
+    },
+  };
+}
+
+function providedTool(server: string, name: string, tool: AnyFunctionTool<never>): ProvidedTool {
+  checkOptions(`functionTools: ${name}`, tool, {
+    description: (value) => typeof value === 'string' || 'a string',
+    parameters: (value) => (isRecord(value) && !isZod3(value)) || 'a JSON Schema or a schema of zod 4',
+    execute: (value) => typeof value === 'function' || 'a function',
+  });
+  if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
+  if (!NAME.test(name))
+    throw new TypeError(`functionTools: the name of a function must match ${NAME}, got ${inspect(name)}`);
+  const { description, parameters } = tool;
+  return {
+    server,
+    name,
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters: schemaOf(name, parameters) } : {}),
+  };
+}
+
+function isZod(parameters: unknown): parameters is z.ZodType {
+  // Not instanceof: the host may have its own copy of zod.
+  return isRecord(parameters) && '_zod' in parameters;
+}
+
+function isZod3(parameters: JsonObject): boolean {
+  return '_def' in parameters && !isZod(parameters);
+}
+
+/** The names that every model server accepts. */
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+function schemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
+  const schema = jsonSchemaOf(name, parameters);
+  if (isOfObject(schema)) return schema;
+  const message = `functionTools: ${name}: parameters must describe an object ({ type: 'object', properties: … })`;
+  throw new TypeError(`${message}, got ${inspect(schema, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}`);
+}
+
+/** Arguments are an object, and model servers refuse a schema of any other type, or of alternatives at the top. */
+function isOfObject(schema: JsonObject): boolean {
+  if (schema.type !== undefined) return schema.type === 'object';
+  return !['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'].some((name) => Object.hasOwn(schema, name));
+}
+
+function jsonSchemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
+  if (!isZod(parameters)) return parameters;
+  try {
+    return zod().z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
+  } catch (cause) {
+    const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
+    throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
+function resultOf(value: unknown): ToolResult {
+  if (typeof value === 'string') return { content: value };
+  if (isToolResult(value)) return value;
+  return { content: JSON.stringify(value) ?? '' };
+}

@@ -1,0 +1,136 @@
+/** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
+
+import type { PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
+import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
+import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../turn/tool-rounds.ts';
+
+/** Runs one call; rejects only when the turn is aborted. `onPartialImage` receives the unfinished images of the call. */
+export type RunCall<Call extends RoundCall> = (
+  call: Call,
+  onPartialImage?: (image: PartialImage) => void,
+) => Promise<ToolCallResult>;
+
+/**
+ * Counts from zero. `isSteered` returns, after each round, whether the client has sent input that the model must receive
+ * next.
+ */
+export function toolRounds<Call extends RoundCall>(
+  limits: RoundLimits,
+  runCall: RunCall<Call>,
+  isSteered: () => boolean = () => false,
+): ToolRounds<Call> {
+  return new Rounds(limits, runCall, isSteered);
+}
+
+/** A class, since a generator function that is made for a turn keeps the turn until the next full garbage collection: V8 makes a hidden class for it. */
+class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
+  private readonly limits: RoundLimits;
+  private readonly runCall: RunCall<Call>;
+  private readonly isSteered: () => boolean;
+  private readonly repeats: ReturnType<typeof repeatCounter>;
+  private rounds = 0;
+  private ran = 0;
+  private end: RoundsEnd | undefined;
+
+  constructor(limits: RoundLimits, runCall: RunCall<Call>, isSteered: () => boolean) {
+    this.limits = limits;
+    this.runCall = runCall;
+    this.isSteered = isSteered;
+    this.repeats = repeatCounter(limits.repeatedCalls);
+  }
+
+  async *run(
+    calls: readonly Call[],
+    onPartialImage?: (call: Call, image: PartialImage) => void,
+  ): ReturnType<ToolRounds<Call>['run']> {
+    const room = this.begin(calls.length);
+    const slots = limiter(this.limits.parallelTools);
+    const running = calls.slice(0, room).map((call) => {
+      return { call, pending: slots(() => this.runCall(call, (image) => onPartialImage?.(call, image))) };
+    });
+    // Each is awaited in order; until then its failure is not unhandled.
+    for (const { pending } of running) pending.catch(() => {});
+    for (const { call, pending } of running) yield { call, outcome: this.repeats.outcomeFor(call, await pending) };
+    for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
+    if (this.isSteered()) this.end ??= 'steered';
+  }
+
+  refuse(calls: readonly RoundCall[], outputs: readonly string[]): void {
+    this.rounds += 1;
+    if (this.rounds > this.limits.toolIterations) this.end = 'max_tool_iterations';
+    else if (this.circling()) this.end = 'repeated_tool_calls';
+    for (const [at, call] of calls.entries())
+      this.repeats.outcomeFor(call, { output: outputs[at] ?? '', failed: true });
+    if (this.isSteered()) this.end ??= 'steered';
+  }
+
+  stopped(): RoundsEnd | undefined {
+    return this.end;
+  }
+
+  circling(): boolean {
+    return this.repeats.circling();
+  }
+
+  /** Counts a round of so many calls; returns how many of them may run. */
+  private begin(calls: number): number {
+    const { toolIterations, toolCalls } = this.limits;
+    this.rounds += 1;
+    const room = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
+    if (this.circling() && calls > 0) this.end = 'repeated_tool_calls';
+    if (calls > room) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
+    this.ran += calls;
+    return room;
+  }
+}
+
+const LIMIT_REACHED = 'Not run: the limit of tool calls for this response is reached.';
+const NOT_RUN: ToolCallResult = {
+  output: LIMIT_REACHED,
+  failed: true,
+  error: protocolError(INTERNAL_ERROR, LIMIT_REACHED),
+};
+
+/** Runs at most this many at the same time. */
+function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = [];
+  let free = size;
+  return async (task) => {
+    if (free === 0) await new Promise<void>((resolve) => queue.push(resolve));
+    else free -= 1;
+    try {
+      return await task();
+    } finally {
+      const next = queue.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+}
+
+/** Detects the same call with the same result again and again, a loop that no model ends by itself. */
+function repeatCounter(limit: number) {
+  let last = '';
+  let count = 0;
+  let circling = false;
+  return {
+    circling: () => circling,
+    /** The outcome as the model receives it. */
+    outcomeFor(call: RoundCall, outcome: ToolCallResult): ToolCallResult {
+      const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
+      count = signature === last ? count + 1 : 1;
+      last = signature;
+      if (count < limit) return outcome;
+      circling = true;
+      return { ...outcome, output: withNote(outcome.output, repeatNote(call.name, count)) };
+    },
+  };
+}
+
+function repeatNote(name: string, count: number): string {
+  return `(${name} was called ${count} times in a row with the same arguments and the same result. Answer without tools.)`;
+}
+
+function withNote(output: ToolOutput, note: string): ToolOutput {
+  return typeof output === 'string' ? `${output}\n${note}` : [...output, { type: 'input_text', text: note }];
+}

@@ -1,0 +1,68 @@
+/** Runs the calls of one request and reports each to the host. */
+
+import { notify, type Reports } from '../../ports/hooks.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { ToolProgress, Workspace } from '../../ports/tool-provider.ts';
+import type { Toolset, ToolsetEntry } from '../../ports/toolset.ts';
+import { dataURL } from '../../protocol/images.ts';
+import type { ToolOutput } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { requestedType } from '../../protocol/tool-calls/kinds.ts';
+import type { EndpointRequest } from '../request/endpoint-request.ts';
+import type { RoundCall } from '../turn/tool-rounds.ts';
+import type { RunCall } from './rounds.ts';
+import { runCall } from './run-call.ts';
+
+/** The context of one request's calls. */
+interface RunnerTools {
+  readonly toolset: Toolset;
+  readonly workspace: Workspace | undefined;
+  /** The images of the conversation before this turn, if a tool needs them. */
+  readonly images: (() => readonly string[]) | undefined;
+  /** The request's own tools. */
+  readonly tools: readonly JsonObject[];
+}
+
+/** The limits of each call, and the hooks that report it to the host. */
+interface RunnerSettings {
+  readonly limits: Limits;
+  readonly hooks: Reports;
+}
+
+/** Rejects only with the signal's reason. */
+export function toolRunner(
+  { toolset, workspace, images: earlier, tools }: RunnerTools,
+  { scope, requestId, request }: EndpointRequest,
+  { limits, hooks }: RunnerSettings,
+  signal: AbortSignal,
+): RunCall<RoundCall> {
+  const made: string[] = [];
+  const images = earlier && (() => [...earlier(), ...made]);
+  const context = { scope, requestId, request, images, limits, signal, ...(workspace ? { workspace } : {}) };
+  return async ({ name, arguments: text }, onPartialImage) => {
+    const began = Date.now();
+    const entry = toolset.get(name);
+    const { server = '', name: own = name, protocol } = entry?.tool ?? {};
+    const called = { requestId, scope, server, name: own, ...(protocol ? { protocol } : {}) };
+    const info = () => ({ ...called, durationMs: Date.now() - began });
+    const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
+    const settings = settingsOf(entry, tools);
+    const outcome = await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
+    const { failed, output, image } = outcome;
+    if (image) made.push(dataURL(image.result, image.details.output_format));
+    // Only then: an image has megabytes.
+    const error = failed ? textOf(output) : undefined;
+    notify(hooks, 'onToolCall', { ...info(), error });
+    return outcome;
+  };
+}
+
+/** The request's own entry for a tool that requests enable by its type. */
+function settingsOf(entry: ToolsetEntry | undefined, tools: readonly JsonObject[]): JsonObject | undefined {
+  const requestedBy = entry?.tool.requestedBy;
+  return requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
+}
+
+function textOf(output: ToolOutput): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
+}

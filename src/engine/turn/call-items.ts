@@ -1,0 +1,61 @@
+/** The output items that show tool calls, from their start to their result. */
+
+import { originOfItem } from '../../protocol/ids.ts';
+import type { ItemStatus, OutputItem, ToolCallResult } from '../../protocol/items.ts';
+import type { ShownCall, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
+import { kindOf, kindOfClient, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
+
+/** The item type that shows the call. */
+export function shownAs(
+  { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
+  { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
+): WrittenToolCallKind {
+  if (owner) return shownInstead(kindOf(owner.shownAs ?? ownedAs), ownedAs);
+  return form ? kindOfClient(form) : kindOf('function_call');
+}
+
+/** The type that shows it to clients that know only calls of functions. */
+function shownInstead(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
+  return kind.plainAs === ownedAs ? kindOf(kind.plainAs) : kind;
+}
+
+/** Whether this server ran the call. The model's own server makes items of some of the same types. */
+export function ranHere({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
+  if (originOfItem(item.id) !== undefined) return false;
+  const kind = toolCallKind(item);
+  if (kind?.runBy !== 'server' || !kind.mayRunUpstream) return kind?.runBy === 'server';
+  return [...owners.values()].some(({ shownAs: type }) => type === kind.type);
+}
+
+/** The call without a result. */
+export function callItem(plan: TurnPlan, call: OpenToolCall, status: ItemStatus): OutputItem {
+  return shownAs(plan, call).item(shownCall(call), status);
+}
+
+/** The call with its result, where one item shows both. */
+export function finishedItem(plan: TurnPlan, call: PendingToolCall, result: ToolCallResult): OutputItem {
+  const kind = shownAs(plan, call);
+  return kind.finished?.(shownCall(call), result) ?? kind.item(shownCall(call), 'completed');
+}
+
+function shownCall(call: OpenToolCall): ShownCall {
+  const { id, callId, name, input, owner, approvalRequestId = null, fields } = call;
+  return {
+    id,
+    callId,
+    clientTool: clientTool(call),
+    arguments: call.arguments,
+    input,
+    owner: owner ?? { server: '', name },
+    approvalRequestId,
+    ...(fields === undefined ? {} : { fields }),
+  };
+}
+
+/** The client's name for the tool. */
+export function clientTool({ name, form }: OpenToolCall): { readonly name: string; readonly namespace?: string } {
+  if (form?.isFound) return { name: form.name, namespace: form.name };
+  if (form?.namespace === undefined) return { name: form?.name ?? name };
+  return { name: form.name, namespace: form.namespace };
+}

@@ -1,0 +1,272 @@
+/** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
+import { ApiError, type ErrorBody } from '../../protocol/errors.ts';
+import type {
+  FinishReason,
+  ModelEvent,
+  TurnEnd,
+  TurnError,
+  TurnEvent,
+  TurnInput,
+  Usage,
+} from '../../protocol/events.ts';
+import type { ItemStatus } from '../../protocol/items.ts';
+import { unreachable } from '../../protocol/record.ts';
+import { settleAll, settleCalls } from './call-order.ts';
+import { SharedMap } from './data/shared-list.ts';
+import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
+import { followsCall, waitsForCall } from './waiting-output.ts';
+import {
+  abandonPending,
+  closeCall,
+  failPending,
+  requestApproval,
+  writeApproved,
+  writeCall,
+  writePartialImage,
+  writeResult,
+  writeToolList,
+} from './write-calls.ts';
+import { closeNative, endNatives, openNative, writeNativeProgress } from './write-native-items.ts';
+import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
+import {
+  beginCompaction,
+  closeSearch,
+  failCompaction,
+  failSearches,
+  openSearch,
+  writeCompaction,
+  writeImage,
+} from './write-whole-items.ts';
+
+const NOTHING: SharedMap<number, never> = new SharedMap();
+
+/** Takes one input and returns the next state and the events to emit. Input after the end is ignored. */
+export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
+  const draft = draftOf(state);
+  for (const input of inputs) {
+    if (draft.ended) break;
+    if (isCutOff(draft) && SPEECH.has(input.type)) continue;
+    // Most inputs are text, and come while no call is open.
+    if (draft.openCall && followsCall(draft.openCall, input)) settleCalls(draft, take);
+    if (!waitsForCall(draft, input)) take(draft, input);
+    const bytes = draft.waiting ? draft.bytes + draft.waiting.bytes : draft.bytes;
+    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
+  }
+  const { events } = draft;
+  return [stateOf(draft), events];
+}
+
+/** Marks what a truncated model can no longer finish: its last item is incomplete, and must stay the last. */
+const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
+  'text-delta',
+  'refusal-delta',
+  'message-start',
+  'reasoning-delta',
+  'reasoning-end',
+  'tool-call-delta',
+  'annotation',
+  'image',
+  'search-start',
+  'native-start',
+  'finish',
+  'tools-listed',
+  'compacting',
+  'compacted',
+] as const);
+
+function take(draft: Draft, input: TurnInput): void {
+  switch (input.type) {
+    case 'text-delta':
+      return writeText(draft, 'output_text', input.text, input.logprobs);
+    case 'refusal-delta':
+      return writeText(draft, 'refusal', input.text);
+    case 'message-start':
+      return startMessage(draft, input.phase);
+    case 'reasoning-delta':
+      return writeText(draft, draft.plan.reasoning, input.text);
+    case 'reasoning-end':
+      return closeReasoning(draft, input.state);
+    case 'tool-call-delta':
+      return takeCall(draft, input);
+    case 'annotation':
+      return annotate(draft, input.annotation, input.atEnd);
+    case 'image':
+      return writeImage(draft, input);
+    case 'search-start':
+      return openSearch(draft, input);
+    case 'search-end':
+      return closeSearch(draft, input);
+    case 'native-start':
+      return openNative(draft, input);
+    case 'native-progress':
+      return writeNativeProgress(draft, input);
+    case 'native-end':
+      return closeNative(draft, input);
+    case 'usage':
+      draft.callUsage = input;
+      return;
+    case 'model-info': {
+      const { type: _, ...info } = input;
+      draft.facts = { ...draft.facts, ...info };
+      return;
+    }
+    case 'finish':
+      if (input.stopSequence !== undefined) draft.facts = { ...draft.facts, stopSequence: input.stopSequence };
+      if (input.isContextFull) draft.facts = { ...draft.facts, isContextFull: true };
+      return finishModelCall(draft, input.reason);
+    default:
+      takeControl(draft, input);
+  }
+}
+
+/** Takes an input that is not the model's. */
+function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void {
+  switch (input.type) {
+    case 'call-approved':
+      return writeApproved(draft, input);
+    case 'tool-result':
+      return writeResult(draft, input);
+    case 'partial-image':
+      return writePartialImage(draft, input);
+    case 'tools-listed':
+      return writeToolList(draft, input.server, input.tools);
+    case 'compacting':
+      return beginCompaction(draft);
+    case 'compacted':
+      draft.usage = sum(draft.usage, input.usage);
+      addCost(draft, input.cost);
+      return writeCompaction(draft, input.encrypted);
+    case 'start':
+      return start(draft);
+    case 'model-call':
+      draft.roundStart = draft.output.size;
+      draft.finish = undefined;
+      draft.refused = NOTHING;
+      draft.hasCall = false;
+      draft.isForced = input.isForced;
+      return;
+    case 'resume':
+      closeAll(draft, () => 'completed');
+      // The calls run now: whoever goes on from here must not take them for new ones.
+      if (draft.pending.size > 0) draft.finish ??= 'stop';
+      return addCallUsage(draft);
+    case 'keepalive':
+      draft.events.push({ type: 'keepalive', sequence: draft.sequence++ });
+      return;
+    case 'fail':
+      return fail(draft, input.error);
+    case 'end':
+      return end(draft, input.at);
+    case 'stop':
+      draft.stopped = input.reason;
+      return;
+    default:
+      unreachable(input);
+  }
+}
+
+function start(draft: Draft): void {
+  draft.started = true;
+  draft.events.push({ type: 'turn-start', sequence: draft.sequence++ });
+  if (draft.plan.queuedEvent) draft.events.push({ type: 'turn-queued', sequence: draft.sequence++ });
+  draft.events.push({ type: 'turn-progress', sequence: draft.sequence++ });
+}
+
+function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
+  const call = writeCall(draft, delta);
+  if (call && call.bytes > draft.plan.argumentBytes) fail(draft, tooLarge('the arguments of a tool call'));
+}
+
+function finishModelCall(draft: Draft, reason: FinishReason): void {
+  settleAll(draft, take, reason !== 'stop');
+  const last = draft.output.size - 1;
+  closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
+  requestApproval(draft, reason === 'stop');
+  draft.finish = reason;
+  draft.round += 1;
+  addCallUsage(draft);
+}
+
+/** Closes open items in output order: text does not wait for the end of a call before it. What waits is left out. */
+function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
+  const { openCall, writing } = draft;
+  draft.openCall = undefined;
+  draft.waiting = undefined;
+  draft.closedCalls = NOTHING;
+  if (openCall) closeCall(draft, openCall, status(openCall.index));
+  failSearches(draft);
+  endNatives(draft, status);
+  if (writing) closeWriting(draft, status(writing.index));
+  draft.nextPhase = undefined;
+}
+
+function addCallUsage(draft: Draft): void {
+  const { callUsage } = draft;
+  if (!callUsage) return;
+  draft.usage = sum(draft.usage, callUsage.usage);
+  if (callUsage.reported) draft.facts = { ...draft.facts, usage: callUsage.reported };
+  addCost(draft, callUsage.cost);
+  draft.callUsage = undefined;
+}
+
+function addCost(draft: Draft, cost: number | undefined): void {
+  if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
+}
+
+function sum(a: Usage, b: Usage): Usage {
+  return {
+    input_tokens: a.input_tokens + b.input_tokens,
+    input_tokens_details: {
+      cached_tokens: a.input_tokens_details.cached_tokens + b.input_tokens_details.cached_tokens,
+      cache_write_tokens: cacheWrites(a) + cacheWrites(b),
+    },
+    output_tokens: a.output_tokens + b.output_tokens,
+    output_tokens_details: {
+      reasoning_tokens: a.output_tokens_details.reasoning_tokens + b.output_tokens_details.reasoning_tokens,
+    },
+    total_tokens: a.total_tokens + b.total_tokens,
+  };
+}
+
+function cacheWrites({ input_tokens_details: details }: Usage): number {
+  return details.cache_write_tokens ?? 0;
+}
+
+const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
+
+function end(draft: Draft, at: number): void {
+  if (isOpen(draft)) finishModelCall(draft, 'stop');
+  failPending(draft);
+  addCallUsage(draft);
+  const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
+  const status = reason ? 'incomplete' : 'completed';
+  endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
+}
+
+/** Whether the model call has begun something that it has not finished. */
+function isOpen({ writing, openCall, awaitingApproval, searches, natives }: Draft): boolean {
+  if (writing !== undefined || openCall !== undefined) return true;
+  return awaitingApproval.size > 0 || searches.size > 0 || natives.size > 0;
+}
+
+function fail(draft: Draft, error: TurnError): void {
+  if (!draft.started) start(draft);
+  abandonPending(draft);
+  closeAll(draft, () => 'incomplete');
+  failCompaction(draft);
+  addCallUsage(draft);
+  draft.events.push({ type: 'error', sequence: draft.sequence++, error });
+  endTurn(draft, { status: 'failed', reason: null, error, completedAt: null });
+}
+
+function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' | 'completedAt'>): void {
+  draft.ended = true;
+  const { usage, facts } = draft;
+  const output = draft.output.from(0);
+  const upstream = facts ? { upstream: facts } : {};
+  draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage, ...upstream });
+}
+
+function tooLarge(what: string): ErrorBody {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`).body;
+}

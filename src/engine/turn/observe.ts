@@ -1,0 +1,56 @@
+/** Reports a turn's events to the host's hooks. */
+
+import { type Hooks, notify, type ReceiveEvents, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { TurnError, TurnEvent, UpstreamFacts } from '../../protocol/events.ts';
+import type { Note } from '../../protocol/note.ts';
+import { refusalNote } from './call-permission.ts';
+
+/** Receives batches before they are passed on; `receive` is the host's own receiver of them. */
+export function observer(
+  info: RequestInfo,
+  hooks: Hooks,
+  receive?: ReceiveEvents,
+): (events: readonly TurnEvent[]) => void {
+  const began = Date.now();
+  return (events) => {
+    receive?.(events);
+    for (const event of events) observe(event, info, hooks, began);
+  };
+}
+
+function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
+  if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCall(event), info);
+  if (event.type !== 'turn-end') return;
+  const { status, usage, error, output, upstream = {} } = event;
+  // A JSON answer without output is refused with the error's status, and reported there.
+  if (error && (info.stream || info.background || output.length > 0)) notify(hooks, 'onError', errorOf(error), info);
+  notify(hooks, 'onResponse', { status, usage, ...upstreamInfo(upstream), durationMs: Date.now() - began, ...info });
+}
+
+/** Reports to the host what model servers answered. */
+export function upstreamInfo({ model, server, usage, cost }: UpstreamFacts): UpstreamInfo {
+  return {
+    ...(model === undefined ? {} : { upstreamModel: model }),
+    ...(server === undefined ? {} : { server }),
+    ...(usage === undefined ? {} : { upstreamUsage: usage }),
+    ...(cost === undefined ? {} : { cost }),
+  };
+}
+
+function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
+  if (why !== 'cut_off') return refusalNote(name, why);
+  return { code: 'call_dropped', message: `The model called '${name}', which needs approval, and was cut off.` };
+}
+
+/** The original error behind a turn's error. */
+export function errorOf({ code, message, type, param, status, cause, server, advice }: TurnError): ApiError {
+  return new ApiError(code ?? 'server_error', message, {
+    type,
+    param,
+    cause,
+    server,
+    advice,
+    ...(status === undefined ? {} : { status }),
+  });
+}

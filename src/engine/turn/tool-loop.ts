@@ -1,0 +1,333 @@
+/** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
+
+import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ApprovedCall, TurnInput } from '../../protocol/events.ts';
+import { originOfItem, outputItemId } from '../../protocol/ids.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../../protocol/items.ts';
+import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
+import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
+import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
+import { interleaved } from '../../streams/interleaved.ts';
+import { mapped, only } from '../../streams/pull-stream.ts';
+import { ranHere } from './call-items.ts';
+import {
+  type CallRules,
+  lacksCallNote,
+  offeredAfter,
+  refusalOf,
+  refusalText,
+  wantsTextOnly,
+} from './call-permission.ts';
+import { WholeCharacters } from './data/whole-characters.ts';
+import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
+import type { ToolRounds } from './tool-rounds.ts';
+
+/** What the loop needs from a turn. */
+export interface Loop {
+  /** Hands over the first request, once, so that a long history can be freed while the model answers. */
+  readonly takeRequest: () => ModelRequest;
+  readonly upstream: Pick<Upstream, 'stream'>;
+  /** The items as the upstream receives them: with the upstream's own state that they carry. */
+  readonly opened: (items: readonly Item[]) => readonly Item[];
+  readonly call: UpstreamCall;
+  readonly plan: Pick<TurnPlan, 'owners'> & CallRules;
+  /** The tools of each server that the client has not been shown yet. */
+  readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
+  /** A tool that the model is offered once it has found it, by its name for it. */
+  readonly deferred?: ((name: string) => DeferredTool | undefined) | undefined;
+  /** The servers among them whose tools are listed first: the request itself names them. */
+  readonly named: ReadonlySet<string>;
+  /** Calls of earlier turns that the user has approved: they run before the model is called. */
+  readonly approved: readonly ApprovedCall[];
+  /** Set if another process began the turn, and is gone. */
+  readonly resumed?: ResumedTurn | undefined;
+  /**
+   * Resolves when this state is kept, where another process may go on with the turn: it must know of a call before the
+   * call runs, or it would be made twice. Undefined if there is none.
+   */
+  readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
+  /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
+  readonly beginRounds: () => ToolRounds<PendingToolCall>;
+}
+
+/** A tool that the model must find first. */
+interface DeferredTool {
+  readonly server: string;
+  readonly definition: ToolDefinition;
+  readonly listed: ListedTool;
+}
+
+/** A turn that another process began. */
+export interface ResumedTurn {
+  /** Where it was when that process last reported. */
+  readonly state: TurnState;
+  /** Its output as the model must receive it. */
+  readonly modelView: (output: readonly OutputItem[]) => readonly Item[];
+}
+
+/** The input of the state machine, batch by batch. */
+export type Inputs = AsyncIterable<readonly TurnInput[]>;
+
+/**
+ * The single answer of a model without server-run tools: there is no second request, so the first is not kept in
+ * memory.
+ */
+export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
+  return mapped(upstream.stream(takeRequest(), call), new WholeCharacters());
+}
+
+/**
+ * Yields the model's output and the tool results as sources, each to be read to its end, until the model answers
+ * without calling a server-run tool or one that it may not call, calls a client's tool, or reaches a limit. N rounds
+ * are exactly N model calls.
+ * `current` returns the machine's state after everything that was read.
+ */
+export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  const introduced = introducer(loop, current);
+  const rounds = loop.beginRounds();
+  let request = loop.takeRequest();
+  const turn = { loop, rounds, current };
+
+  if (loop.resumed) {
+    yield only([{ type: 'resume' }]);
+    if (current().pending.size > 0 && !(yield* ran(turn, current().roundStart))) return;
+    if (!needsModel(current(), loop.plan)) return;
+    const told = current().finish === undefined ? [] : toldOfRefusals(request, loop.plan, current());
+    request = withFound(resumedRequest(request, loop.resumed, current(), told), loop, current());
+  }
+  if (loop.approved.length > 0) {
+    const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
+    // They belong to an earlier model call, so the model's next output is not part of it.
+    yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
+    const written = yield* ran(turn, 0);
+    if (!written) return;
+    request = { ...request, items: [...request.items, ...written] };
+  }
+  let refusals = 0;
+  for (let isFirst = true; ; isFirst = false) {
+    const before = current().output.size;
+    const isForced = typeof request.toolChoice === 'object';
+    if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
+    yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
+    const { pending, refused, finish, hasCall } = current();
+    if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
+      loop.call.note?.(lacksCallNote(loop.plan));
+    if (isCutOff(current()) || (pending.size === 0 && !goesOnUnrun(current(), before, loop.plan))) return;
+    const told = toldOfRefusals(request, loop.plan, current());
+    const written = pending.size > 0 ? yield* ran(turn, before) : yield* refusedRound(turn, before, told);
+    if (!written) return;
+    if (refused.size > 0) refusals += 1;
+    const next = nextRequest(request, [...written, ...told], rounds.circling(), pending.size === 0);
+    const tools = offeredAfter(refusals, next.tools, loop.plan, nameOf);
+    request = withFound(tools === next.tools ? next : { ...next, tools }, loop, current());
+  }
+}
+
+/** Whether the model's own server has made an item, such as the call of a tool that it runs. */
+function hasNative({ output }: TurnState, before: number): boolean {
+  return output.from(before).some(({ id }) => originOfItem(id) !== undefined);
+}
+
+/** Whether the model is asked again although none of its calls ran: it made calls that it may not make, and nothing else. */
+function goesOnUnrun({ refused, output }: TurnState, before: number, plan: CallRules): boolean {
+  if (refused.size === 0) return false;
+  const written = output.from(before);
+  if (owedByClient(written).length > 0) return false;
+  return !(wantsTextOnly(plan) && written.some(hasText));
+}
+
+function hasText(item: OutputItem): boolean {
+  if (item.type !== 'message') return false;
+  return item.content.some((part) => ('text' in part ? part.text : part.refusal).trim() !== '');
+}
+
+/** The refused calls with what the model is told of each. The same of every one, as they belong to one answer of the model. */
+function toldOfRefusals({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
+  const names = tools.map(({ name }) => name);
+  return state.refused.values().flatMap((call, at): readonly Item[] => {
+    const { id: callId, name, arguments: text } = call;
+    // The id says which answer of the model it belongs to.
+    const id = outputItemId('fc', state.plan.seed, state.output.size + at, state.round - 1);
+    return [
+      { type: 'function_call', id, call_id: callId, name, arguments: text === '' ? '{}' : text },
+      { type: 'function_call_output', call_id: callId, output: refusalText(call, plan, names) },
+    ];
+  });
+}
+
+/** A round in which nothing ran. Returns as `ran` does. */
+async function* refusedRound(
+  { loop, rounds, current }: LoopedTurn,
+  before: number,
+  told: readonly Item[],
+): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+  const outputs = told.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
+  rounds.refuse(current().refused.values(), outputs);
+  const reason = rounds.stopped();
+  if (reason) yield only([{ type: 'stop', reason }]);
+  return reason ? undefined : loop.opened(current().output.from(before));
+}
+
+function nameOf({ name }: ToolDefinition): string {
+  return name;
+}
+
+function isDemanding({ toolChoice }: ModelRequest): boolean {
+  return toolChoice === 'required' || typeof toolChoice === 'object';
+}
+
+/** A turn while its loop runs. */
+interface LoopedTurn {
+  readonly loop: Loop;
+  readonly rounds: ToolRounds<PendingToolCall>;
+  readonly current: () => TurnState;
+}
+
+/**
+ * Runs the pending calls. Returns what was written since `before` as the model must see it, or undefined if the turn
+ * ends.
+ */
+async function* ran(
+  { loop, rounds, current }: LoopedTurn,
+  before: number,
+): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+  const pending = current().pending.values();
+  const outputs = new Map<number, ToolOutput>();
+  await loop.beforeCalls?.(current());
+  yield interleaved((push) => {
+    const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
+    return resultsOf(rounds, pending, outputs, partial, current);
+  });
+  if (rounds.stopped()) return undefined;
+  const written = current().output.from(before);
+  const ours = new Map(pending.map((call) => [call.id, call]));
+  // The client must act before the model can continue: run a call, or approve one.
+  if (owedByClient(written).some(({ id }) => !ours.has(String(id)))) return undefined;
+  return loop.opened(modelView(written, ours, outputs));
+}
+
+type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
+
+/** Runs the calls, and records the result of each. */
+async function* resultsOf(
+  rounds: ToolRounds<PendingToolCall>,
+  pending: readonly PendingToolCall[],
+  outputs: Map<number, ToolOutput>,
+  onPartialImage: OnPartialImage,
+  current: () => TurnState,
+): AsyncGenerator<readonly TurnInput[], void> {
+  for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
+    const { bytes, plan } = current();
+    const outcome = withinRoom(given, plan.outputBytes - bytes);
+    outputs.set(call.index, outcome.output);
+    yield [{ type: 'tool-result', index: call.index, ...outcome }];
+  }
+  const reason = rounds.stopped();
+  if (reason) yield [{ type: 'stop', reason }];
+}
+
+/**
+ * Puts the tool lists of servers that the request names before everything else, and that of another server before the
+ * first call of one of its tools: a client that never uses them does not receive tools that it did not bring.
+ */
+function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnState): (source: Inputs) => Inputs {
+  const unknown = new Map(lists);
+  let begun = false;
+  const listed = (server: string): readonly TurnInput[] => {
+    const tools = unknown.get(server);
+    unknown.delete(server);
+    if (!tools) return [];
+    const found = foundTools(current(), deferred).filter((tool) => tool.server === server);
+    return [{ type: 'tools-listed', server, tools: [...tools, ...found.map(({ listed }) => listed)] }];
+  };
+  const introduced = (batch: readonly TurnInput[]): readonly TurnInput[] => {
+    if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
+    const first = begun ? [] : [...named].flatMap(listed);
+    begun = true;
+    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan, current())), event])];
+  };
+  return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
+}
+
+function foundTools({ found }: TurnState, deferred: Loop['deferred']): readonly DeferredTool[] {
+  return found.values().flatMap((name) => deferred?.(name) ?? []);
+}
+
+/** The request with the tools that the model has found; those that it found first come first, as in the request before. */
+function withFound(request: ModelRequest, { deferred }: Loop, state: TurnState): ModelRequest {
+  if (state.found.size === 0) return request;
+  const offered = new Set(request.tools.map(({ name }) => name));
+  const added = foundTools(state, deferred).flatMap(({ definition }) =>
+    offered.has(definition.name) ? [] : [definition],
+  );
+  return added.length === 0 ? request : { ...request, tools: [...request.tools, ...added] };
+}
+
+function beginsCall(event: TurnInput): event is TurnInput & { readonly name: string } {
+  return event.type === 'call-approved' || (event.type === 'tool-call-delta' && event.name !== undefined);
+}
+
+/** The server whose tool is called here; no server has an empty name. */
+function serverOf(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
+  if (!beginsCall(event) || (event.type === 'tool-call-delta' && refusalOf(plan, event.name, state))) return '';
+  return plan.owners.get(event.name)?.server ?? '';
+}
+
+/** Whether the model is called next in a turn that another process began, and that waits for no tool. */
+function needsModel(state: TurnState, plan: Loop['plan']): boolean {
+  if (state.stopped || isCutOff(state)) return false;
+  const written = state.output.from(state.roundStart);
+  if (owedByClient(written).length > 0) return false;
+  if (goesOnUnrun(state, state.roundStart, plan)) return true;
+  return (
+    state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
+  );
+}
+
+const GO_ON: Item = {
+  type: 'message',
+  role: 'user',
+  content:
+    'Your answer was interrupted by a technical failure. Go on exactly where it ends, without repeating anything.',
+};
+
+/** The request with what the turn has written so far; a text that was torn is to be continued. */
+function resumedRequest(
+  request: ModelRequest,
+  resumed: ResumedTurn,
+  { output, finish }: TurnState,
+  told: readonly Item[],
+): ModelRequest {
+  const written = [...resumed.modelView(output.from(0)), ...told];
+  if (written.length === 0) return request;
+  const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
+  const isOpen = !isTorn && !output.from(0).some((item) => toolCallKind(item));
+  return nextRequest(request, isTorn ? [...written, GO_ON] : written, false, isOpen);
+}
+
+/** The output as the model must receive it: its own call ids, and results with their images. */
+function modelView(
+  written: readonly OutputItem[],
+  ours: ReadonlyMap<string, PendingToolCall>,
+  outputs: ReadonlyMap<number, ToolOutput>,
+): readonly Item[] {
+  return written.map((item): Item => {
+    const call = ours.get(item.id);
+    if (!call || toolCallKind(item)?.runBy !== 'server') return item;
+    return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
+  });
+}
+
+/** A forced tool choice applies until its call is made (`isOpen` says it is not), or the model could never answer. */
+function nextRequest(
+  request: ModelRequest,
+  written: readonly Item[],
+  circling: boolean,
+  isOpen: boolean,
+): ModelRequest {
+  const { toolChoice, ...rest } = request;
+  const free = isOpen || toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
+  const choice = circling ? 'none' : free;
+  return { ...rest, items: [...request.items, ...written], ...(choice === undefined ? {} : { toolChoice: choice }) };
+}

@@ -1,0 +1,339 @@
+/** Writes tool calls: their arguments, and the results of server-run tools. */
+
+import type { ToolOwner } from '../../ports/toolset.ts';
+import type { ApprovedCall, CallRefusal, TurnInput } from '../../protocol/events.ts';
+import { callIdOf } from '../../protocol/ids.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../protocol/items.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import type { WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
+import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
+import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
+import { type RefusedCall, refusalOf } from './call-permission.ts';
+import { withFiles } from './cited-files.ts';
+import { withPages } from './cited-pages.ts';
+import { SharedMap } from './data/shared-list.ts';
+import { FIELD_START, readField } from './data/text-field.ts';
+import {
+  type Draft,
+  isCutOff,
+  type OpenToolCall,
+  type PendingToolCall,
+  type ToolCallAwaitingApproval,
+  type WaitingCall,
+} from './state.ts';
+import { growWaiting, waitingCall } from './waiting-output.ts';
+import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
+
+const NOTHING: SharedMap<number, never> = new SharedMap();
+
+type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
+
+/**
+ * Adds arguments to the call, which begins if it is new; returns the call if it is allowed. One that begins while
+ * another one is open waits, and what comes for one that has ended is left out: its arguments were whole.
+ */
+export function writeCall(
+  draft: Draft,
+  delta: CallDelta,
+): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
+  const { openCall } = draft;
+  if (openCall?.toolCallIndex === delta.call) return writeOpen(draft, openCall, delta);
+  const refused = draft.refused.get(delta.call);
+  if (refused) return growRefused(draft, refused, delta);
+  if (draft.closedCalls.has(delta.call)) {
+    draft.bytes += Buffer.byteLength(delta.arguments);
+    return undefined;
+  }
+  return callAwaitingApproval(draft, delta) ?? growWaiting(draft, delta) ?? beginCall(draft, delta);
+}
+
+function writeOpen(draft: Draft, open: OpenToolCall, { arguments: text }: CallDelta): OpenToolCall {
+  if (text === '') return open;
+  const bytes = Buffer.byteLength(text);
+  draft.bytes += bytes;
+  open.bytes += bytes;
+  return writeArguments(draft, open, text);
+}
+
+/** The call awaiting approval with the delta's arguments. */
+function callAwaitingApproval(
+  draft: Draft,
+  { call, arguments: text }: CallDelta,
+): ToolCallAwaitingApproval | undefined {
+  const awaiting = draft.awaitingApproval.get(call);
+  if (!awaiting || text === '') return awaiting;
+  const bytes = Buffer.byteLength(text);
+  draft.bytes += bytes;
+  const written = { ...awaiting, arguments: awaiting.arguments + text, bytes: awaiting.bytes + bytes };
+  draft.awaitingApproval = draft.awaitingApproval.with(call, written);
+  return written;
+}
+
+function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
+  const name = delta.name ?? '';
+  const why = refusalOf(draft.plan, name, draft);
+  if (why) return refuseCall(draft, delta, name, why);
+  draft.hasCall = true;
+  const owner = draft.plan.owners.get(name);
+  if (owner?.needsApproval) return holdCall(draft, owner, delta);
+  if (draft.openCall) return waitingCall(draft, delta);
+  draft.openCall = showCall(draft, delta.call, name, delta);
+  return writeOpen(draft, draft.openCall, delta);
+}
+
+function holdCall(
+  draft: Draft,
+  owner: ToolOwner,
+  { call, id = '', name = '', arguments: text }: CallDelta,
+): ToolCallAwaitingApproval {
+  const bytes = Buffer.byteLength(text);
+  const awaiting: ToolCallAwaitingApproval = { toolCallIndex: call, owner, arguments: text, bytes };
+  draft.awaitingApproval = draft.awaitingApproval.with(call, awaiting);
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id) + bytes;
+  countItem(draft);
+  return awaiting;
+}
+
+/** Announces the call. */
+export function showCall(
+  draft: Draft,
+  number: number,
+  name: string,
+  { id: given, fields }: Pick<CallDelta, 'id' | 'fields'> = {},
+  approvalRequestId?: string,
+): OpenToolCall {
+  closeWriting(draft, 'completed');
+  const index = draft.output.size;
+  const callId = unusedCallId(draft, given, index);
+  const owner = draft.plan.owners.get(name);
+  const form = draft.plan.forms?.get(name);
+  const id = nextItemId(draft, shownAs(draft.plan, { owner, form }).idPrefix);
+  const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
+  const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+  const further = fields === undefined ? {} : { fields };
+  const about = { ...approved, ...further };
+  const call: OpenToolCall = { toolCallIndex: number, index, id, callId, name, owner, form, ...nothing, ...about };
+  draft.callIds = draft.callIds.with(callId, true);
+  announce(draft, callItem(draft.plan, call, 'in_progress'));
+  emitState(draft, call, 'opened');
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
+  if (fields) draft.bytes += Buffer.byteLength(JSON.stringify(fields));
+  return call;
+}
+
+/** The single argument that such a call is shown with; undefined if it is shown with all of them. */
+function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
+  const { field } = shownAs(plan, call);
+  return field === 'arguments' ? undefined : field;
+}
+
+/** Counted from the end, so that the ids of refused calls differ from those that are made for shown ones. */
+const LAST_CALL_ID = 0xfff;
+
+/** A call that the request does not allow is never shown, whatever the model does; the loop tells the model of it. */
+export function refuseCall(draft: Draft, delta: CallDelta, name: string, why: CallRefusal): undefined {
+  const id = unusedCallId(draft, delta.id, LAST_CALL_ID - draft.refused.size);
+  draft.callIds = draft.callIds.with(id, true);
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(id);
+  countItem(draft);
+  draft.events.push({ type: 'call-dropped', name, why });
+  growRefused(draft, { id, name, why, arguments: '' }, delta);
+}
+
+/** Arguments beyond the limit are left out: the call fails anyway. */
+function growRefused(draft: Draft, refused: RefusedCall, { call, arguments: text }: CallDelta): undefined {
+  const whole = refused.arguments + text;
+  const written = whole.length > draft.plan.argumentBytes ? refused.arguments : whole;
+  draft.bytes += Buffer.byteLength(text);
+  draft.refused = draft.refused.with(call, { ...refused, arguments: written });
+}
+
+/** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */
+function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
+  if (id && !draft.callIds.has(id)) return id;
+  return callIdOf(draft.plan.seed, index);
+}
+
+/** Adds to the arguments of a shown call. */
+export function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
+  call.arguments += text;
+  if (call.unread !== undefined) call.unread += text;
+  const field = textFieldOf(draft, call);
+  if (field) writeInput(draft, call, field, text);
+  else emitArguments(draft, call, text);
+  return call;
+}
+
+/** The free text is the only string in the arguments, and is emitted as soon as it can be decoded. */
+function writeInput(draft: Draft, call: OpenToolCall, field: string, text: string): void {
+  const [reading, read] = readField(call.reading, field, text);
+  call.reading = reading;
+  call.input += read;
+  if (read !== '') emitArguments(draft, call, read);
+}
+
+function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
+  const { type, argumentsEvent } = shownAs(draft.plan, call);
+  if (argumentsEvent === undefined) return;
+  draft.events.push({
+    type: 'arguments-delta',
+    sequence: draft.sequence++,
+    index: call.index,
+    itemId: call.id,
+    call: type,
+    text,
+  });
+}
+
+/** Emits the call's progress, if its type has an event for that. */
+function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCallKind['states']): void {
+  const { type: kind, states } = shownAs(draft.plan, call);
+  const state = states[stage];
+  if (state === undefined) return;
+  const { index, id: itemId } = call;
+  draft.events.push({ type: 'call-state', sequence: draft.sequence++, index, itemId, kind, state });
+}
+
+/**
+ * Ends the arguments. A call without arguments gets `{}`, also as a delta, since some clients read only deltas. A
+ * complete call of a server-run tool then waits for its result.
+ */
+export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
+  const field = textFieldOf(draft, open);
+  const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
+  const { index, id: itemId, input, owner } = call;
+  const { type, runBy, argumentsEvent } = shownAs(draft.plan, call);
+  const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
+  if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  const waits = owner && status === 'completed';
+  if (waits) awaitResult(draft, { ...call, owner }, field);
+  if (!waits || runBy === 'client') closeItem(draft, index, callItem(draft.plan, call, status));
+}
+
+/** The code that runs is the code that was shown, in whatever form the model wrote it. */
+function awaitResult(draft: Draft, call: PendingToolCall, field: string | undefined): void {
+  const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
+  draft.pending = draft.pending.with(run.index, run);
+  emitState(draft, call, 'running');
+}
+
+function wholeCall(draft: Draft, call: OpenToolCall, status: ItemStatus): OpenToolCall {
+  const bare = status === 'completed' && call.arguments.trim() === '';
+  return bare ? writeArguments(draft, call, '{}') : call;
+}
+
+/** Input in another form than requested still counts as the text. */
+function wholeInput(draft: Draft, call: OpenToolCall, field: string, status: ItemStatus): OpenToolCall {
+  const { phase } = call.reading;
+  // Arguments that were truncated before the text began contain no text.
+  const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
+  const input = isRead ? call.input : otherInput(call.arguments, field);
+  if (input !== call.input) emitArguments(draft, call, input);
+  return { ...call, input };
+}
+
+function otherInput(text: string, field: string): string {
+  const fields = objectIn(text);
+  if (!fields) return text;
+  const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
+  return others.length === 0 && typeof only === 'string' ? only : text;
+}
+
+/** Not the number of any model's call; upstreams number theirs. */
+const APPROVED = -1;
+
+/** Shows a call that the user has approved, which then waits for its result. */
+export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId }: ApprovedCall): void {
+  const call = showCall(draft, APPROVED, name, undefined, approvalRequestId);
+  closeCall(draft, writeArguments(draft, call, text), 'completed');
+}
+
+/** Requests the user's approval of the calls that need it; those of a truncated model are left out. */
+export function requestApproval(draft: Draft, isWhole: boolean): void {
+  const { awaitingApproval: awaiting } = draft;
+  draft.awaitingApproval = NOTHING;
+  for (const call of awaiting.values()) {
+    if (isWhole) writeApprovalRequest(draft, call);
+    else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
+  }
+}
+
+function writeApprovalRequest(draft: Draft, { owner, arguments: text }: ToolCallAwaitingApproval): void {
+  const index = draft.output.size;
+  const { server, name } = owner;
+  const item: McpApprovalRequestItem = {
+    id: nextItemId(draft, 'mcpr'),
+    type: 'mcp_approval_request',
+    arguments: text.trim() === '' ? '{}' : text,
+    name,
+    server_label: server,
+  };
+  announce(draft, item);
+  closeItem(draft, index, item);
+}
+
+/** Shows the result of a pending call; a result without a pending call is ignored. */
+export function writeResult(draft: Draft, { index, ...result }: ToolCallResult & { readonly index: number }): void {
+  const call = draft.pending.get(index);
+  if (!call) return;
+  draft.pending = draft.pending.without(index);
+  draft.bytes += Buffer.byteLength(result.image?.result ?? '');
+  for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
+  if (result.passages) draft.files = withFiles(draft.files, result.passages);
+  if (result.results) draft.pages = withPages(draft.pages, result.results);
+  if (shownAs(draft.plan, call).runBy !== 'client') {
+    emitState(draft, call, result.failed ? 'failed' : 'completed');
+    closeItem(draft, index, finishedItem(draft.plan, call, result));
+  }
+  // A truncated item must stay the last.
+  if (!isCutOff(draft)) writeOutputItem(draft, call, result);
+}
+
+/** Shows an unfinished image, unless the image itself, which is about as large, would then exceed the turn's limit. */
+export function writePartialImage(draft: Draft, { index, image }: Extract<TurnInput, { type: 'partial-image' }>): void {
+  const call = draft.pending.get(index);
+  const bytes = image.result.length;
+  if (!call || draft.bytes + 2 * bytes > draft.plan.outputBytes) return;
+  draft.bytes += bytes;
+  const { type: kind } = shownAs(draft.plan, call);
+  draft.events.push({ type: 'partial-image', sequence: draft.sequence++, index, itemId: call.id, kind, image });
+}
+
+function writeOutputItem(draft: Draft, call: PendingToolCall, result: ToolCallResult): void {
+  const { outputItem: own } = shownAs(draft.plan, call);
+  if (!own) return;
+  const index = draft.output.size;
+  const id = nextItemId(draft, own.idPrefix);
+  announce(draft, own.item(call, id, undefined));
+  closeItem(draft, index, own.item(call, id, result));
+}
+
+/** Closes calls that were never run, when the turn ends normally. */
+export function failPending(draft: Draft): void {
+  const output = 'Not run: the response had ended.';
+  const error = protocolError(INTERNAL_ERROR, output);
+  for (const { index } of draft.pending.values()) writeResult(draft, { index, output, failed: true, error });
+}
+
+/** Leaves pending calls without results unchanged, when the turn fails. */
+export function abandonPending(draft: Draft): void {
+  const { pending } = draft;
+  draft.pending = NOTHING;
+  for (const call of pending.values()) {
+    // The item of such a call has ended already.
+    if (shownAs(draft.plan, call).runBy !== 'client')
+      closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
+  }
+}
+
+/** Shows which tools of a server are offered to the model. */
+export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.size;
+  const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
+  const place = { index, itemId: item.id };
+  announce(draft, { ...item, status: 'in_progress', tools: [] });
+  draft.events.push({ type: 'list-progress', sequence: draft.sequence++, ...place });
+  draft.events.push({ type: 'list-end', sequence: draft.sequence++, ...place });
+  closeItem(draft, index, { ...item, status: 'completed', tools });
+}

@@ -1,0 +1,84 @@
+/** Reads the uploaded files that one request names, within one limit. */
+import { type FileStore, fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
+import type { Limits } from '../../ports/limits.ts';
+import { isUntracked } from '../../ports/scope.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isFileId, quotedId } from '../../protocol/ids.ts';
+
+/** An uploaded file with its bytes. */
+export interface Upload {
+  readonly file: StoredFile;
+  readonly content: Buffer;
+}
+
+/** The most files that one request may look up: a history may name hundreds of thousands that do not exist. */
+export const MOST_FILES = 500;
+
+/** The tenant's files for one request. Each mention of a file counts, since each makes the model's request longer. */
+export class UploadReader {
+  private readonly files: FileStore;
+  private readonly scope: string;
+  private readonly limit: number;
+  private readonly signal: AbortSignal;
+  private readonly known = new Map<string, Upload | undefined>();
+  private bytes = 0;
+
+  constructor(
+    files: FileStore,
+    { scope, signal }: { readonly scope: string; readonly signal: AbortSignal },
+    { inputFileBytes }: Limits,
+  ) {
+    this.files = files;
+    this.scope = scope;
+    this.signal = signal;
+    this.limit = inputFileBytes;
+  }
+
+  /** Undefined if the tenant has no such file. Throws `request_too_large` past the limit. */
+  async find(id: string, param: string): Promise<Upload | undefined> {
+    const known = this.known.get(id);
+    if (known) this.count(known.file, param);
+    if (known || this.known.has(id)) return known;
+    if (this.known.size >= MOST_FILES) throw tooLarge(`it names more than ${MOST_FILES} files`, param);
+    const found = await this.read(id, param);
+    this.known.set(id, found);
+    return found;
+  }
+
+  /** Throws `file_not_found` if the tenant has no such file, even if another tenant has it. */
+  async get(id: string, param: string): Promise<Upload> {
+    const found = await this.find(id, param);
+    if (found) return found;
+    throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param, status: 400 });
+  }
+
+  private async read(id: string, param: string): Promise<Upload | undefined> {
+    if (!isFileId(id) || isUntracked(this.scope)) return undefined;
+    const key = { scope: this.scope, id };
+    const file = await fromFiles(() => this.files.get(key));
+    if (!file) return undefined;
+    this.count(file, param);
+    const bytes = await fromFiles(() => this.files.read(key));
+    return bytes && { file, content: await fromFiles(() => this.joined(bytes)) };
+  }
+
+  private count({ id, bytes }: StoredFile, param: string): void {
+    this.bytes += bytes;
+    if (this.bytes > this.limit)
+      throw tooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
+  }
+
+  private async joined(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of bytes) {
+      this.signal.throwIfAborted();
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
+  }
+}
+
+/** For a request whose files take too much. */
+export function tooLarge(why: string, param: string): ApiError {
+  return new ApiError('request_too_large', `The request is larger than this server takes: ${why}.`, { param });
+}
