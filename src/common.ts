@@ -1,6 +1,6 @@
 /** The names that the entries with and without Express have in common, in one list. */
 
-export type { RestoredRequest } from './background/stored-request.ts';
+export type { RestoredRequest } from './apis/background/stored-request.ts';
 export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { TokenOptions } from './engine/tokens/settings.ts';

@@ -1,4 +1,12 @@
 /** OpenAI's vector stores and the tool `file_search`: the router, the index, and the model that embeds. */
+
+export {
+  createVectorStores,
+  type IndexingOptions,
+  type VectorStoresOptions,
+} from './apis/vector-stores/create-vector-stores.ts';
+export type { EmbeddingsOptions } from './apis/vector-stores/embeddings/embeddings-server.ts';
+export { type FileSearchOptions, fileSearch } from './apis/vector-stores/file-search.ts';
 export type { SomeVectorStoreLimits, VectorStoreLimits } from './apis/vector-stores/limits.ts';
 export type { SearchWeights } from './engine/indexing/fuse.ts';
 export type { Search } from './engine/indexing/search.ts';
@@ -48,10 +56,3 @@ export { type PgVectorsOptions, pgVectors } from './stores/postgres/pg-vectors.t
 export type { PostgresClient, PostgresPool, PostgresQueries } from './stores/postgres/schema.ts';
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './stores/sqlite/database.ts';
 export { type SqliteVectorsOptions, sqliteVectors } from './stores/sqlite/sqlite-vectors.ts';
-export {
-  createVectorStores,
-  type IndexingOptions,
-  type VectorStoresOptions,
-} from './vector-stores/create-vector-stores.ts';
-export type { EmbeddingsOptions } from './vector-stores/embeddings/embeddings-server.ts';
-export { type FileSearchOptions, fileSearch } from './vector-stores/file-search.ts';

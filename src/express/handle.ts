@@ -1,12 +1,12 @@
 /** Runs an endpoint as an Express handler. */
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Endpoint } from '../apis/endpoint/endpoint.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { hasLeft } from '../engine/request/endpoint-request.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import type { Endpoint } from '../ports/endpoints/endpoint.ts';
 
 /** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {

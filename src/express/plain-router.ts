@@ -1,8 +1,8 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
+import { type EndpointSettings, refusal } from '../apis/endpoint/endpoint.ts';
+import type { Route } from '../apis/endpoint/routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
-import type { Route } from '../ports/endpoints/routes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { PlainSettings } from '../server/plain-api.ts';
 import type { ReportedRoutes } from '../server/reported-routes.ts';

@@ -1,7 +1,7 @@
 /** The parts that the routers of models share: options and shutting down. */
 import type { Request, Router } from 'express';
+import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import type { DrainOptions } from '../engine/request/activity.ts';
-import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 import { reportedRoutes } from '../server/reported-routes.ts';

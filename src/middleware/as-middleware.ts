@@ -1,13 +1,13 @@
 /** Turns a preparation step into a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
+import { bringLimits, refuseMany } from '../apis/endpoint/brought.ts';
+import { errorReplyTo } from '../apis/endpoint/endpoint.ts';
+import { ANTHROPIC } from '../apis/endpoint/models.ts';
+import type { Prepare } from '../apis/endpoint/prepare.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
-import { errorReplyTo } from '../ports/endpoints/endpoint.ts';
-import { ANTHROPIC } from '../ports/endpoints/models.ts';
-import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { ownError } from '../ports/host/host-error.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { bodyFields } from '../protocol/json/json-shape.ts';

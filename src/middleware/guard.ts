@@ -3,6 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
+import { bringLimits, refuseMany } from '../apis/endpoint/brought.ts';
+import { reportError } from '../apis/endpoint/endpoint.ts';
 import { AnyAnswer } from '../engine/guarding/answers/any-answer.ts';
 import { type GuardSettings, guardSettings } from '../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardedBody } from '../engine/guarding/request/guarded-body.ts';
@@ -12,8 +14,6 @@ import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
 import { wholeBodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
-import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
-import { reportError } from '../ports/endpoints/endpoint.ts';
 import type { GuardOptions } from '../ports/guard.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { LoadedHistory } from '../ports/turn-context.ts';

@@ -1,11 +1,11 @@
 /** Writes heartbeats into another handler's event stream, so that proxies and clients do not time out. */
 import type { ServerResponse } from 'node:http';
 import { chunkFrame } from '../apis/chat-completions/completion/completion.ts';
+import { openAfter } from '../apis/endpoint/prepare.ts';
 import { earlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type EventTail, eventTail } from '../node/event-tail.ts';
 import { contextOf, keepContext, type NodeRequest } from '../node/node-request.ts';
-import { openAfter } from '../ports/endpoints/prepare.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';

@@ -1,12 +1,12 @@
 /** Passes what this package does not serve itself on to the model server, with the host's key. */
 import type { ServerResponse } from 'node:http';
+import { passedHeaders } from '../apis/endpoint/endpoint.ts';
+import { noteOf } from '../apis/endpoint/prepare.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { arrivedJson, replaceBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { passedHeaders } from '../ports/endpoints/endpoint.ts';
-import { noteOf } from '../ports/endpoints/prepare.ts';
 import { attemptsOf } from '../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { PassedAnswer, PassedRequest, Upstream } from '../ports/upstream.ts';

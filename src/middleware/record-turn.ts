@@ -1,6 +1,7 @@
 /** Stores the answers of another handler, so that `loadHistory` can load them. */
 import type { ServerResponse } from 'node:http';
 import { completionReader } from '../apis/chat-completions/record.ts';
+import type { AnswerReader } from '../apis/endpoint/answer-reader.ts';
 import { responseReader } from '../apis/responses/record.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { answerWatch } from '../node/answer-watch.ts';
@@ -8,7 +9,6 @@ import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
-import type { AnswerReader } from '../ports/endpoints/answer-reader.ts';
 import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -1,11 +1,11 @@
 /** Checks conversations before a model server refuses them, and repairs them if possible. */
 
 import { repairMessages } from '../apis/chat-completions/repair.ts';
+import type { Prepare } from '../apis/endpoint/prepare.ts';
 import { repairTurns } from '../apis/messages/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../engine/history/repair.ts';
 import type { NodeRequest } from '../node/node-request.ts';
-import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { guarded } from '../ports/hooks.ts';
 import { oneOf } from '../ports/host/options-check.ts';
 import type { TurnContext } from '../ports/turn-context.ts';

@@ -1,7 +1,7 @@
 /** Reads the data of an answer while a handler writes it: a whole body, or the events of a stream. */
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
-import type { AnswerReader } from '../ports/endpoints/answer-reader.ts';
+import type { AnswerReader } from '../apis/endpoint/answer-reader.ts';
 import type { Limits } from '../ports/limits.ts';
 import { eventLines } from '../streams/event-lines.ts';
 import { type AnswerHead, isEventStream } from './event-stream.ts';

@@ -2,8 +2,8 @@
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
+import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import type { DrainOptions } from '../engine/request/activity.ts';
-import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { anthropicRoutes } from './messages-routes.ts';
 import { type AnyCoreOptions, type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';

@@ -1,13 +1,13 @@
 /** The Messages API over the steps of the Responses API, whose items can hold everything that its messages do. */
 
+import { openai } from '../apis/dialects/dialects.ts';
+import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import { messagesRoutes } from '../apis/messages/endpoints.ts';
 import { prepareRequest } from '../apis/responses/pipeline.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
 import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
-import { openai } from '../dialects/dialects.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
-import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { CoreSettings } from './options.ts';
 

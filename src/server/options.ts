@@ -1,7 +1,9 @@
 /** The options that all routers and adapters share, checked once. */
 
 import { inspect } from 'node:util';
-import { DIALECTS, openai } from '../dialects/dialects.ts';
+import { DIALECTS, openai } from '../apis/dialects/dialects.ts';
+import { stateSealer } from '../apis/endpoint/provider-state.ts';
+import { tenantStore } from '../apis/endpoint/tenant-store.ts';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../engine/compaction/settings.ts';
 import { type GuardSettings, guardSettings } from '../engine/guarding/guard/settings.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
@@ -9,8 +11,6 @@ import { type TokenOptions, tokenSettings } from '../engine/tokens/settings.ts';
 import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Budget } from '../ports/budget.ts';
 import type { Dialect, DialectName, Presentation } from '../ports/dialect.ts';
-import { stateSealer } from '../ports/endpoints/provider-state.ts';
-import { tenantStore } from '../ports/endpoints/tenant-store.ts';
 import type { FileFetcher } from '../ports/files/file-fetcher.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import type { TextReader } from '../ports/files/text-reader.ts';

@@ -1,6 +1,6 @@
 /** The options in which the APIs that call no model are alike. */
-import { openai } from '../dialects/dialects.ts';
-import type { EndpointSettings } from '../ports/endpoints/endpoint.ts';
+import { openai } from '../apis/dialects/dialects.ts';
+import type { EndpointSettings } from '../apis/endpoint/endpoint.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
 import {

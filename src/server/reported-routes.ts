@@ -1,6 +1,7 @@
 /** Reports each request to a router and the beginning of its answer, where somebody reads the steps of requests. */
+
+import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
-import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { stopwatch } from '../ports/step.ts';
 import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';

@@ -1,11 +1,6 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 
-import { conversationRoutes } from '../apis/conversations/endpoints.ts';
-import { compactConversation } from '../apis/responses/compact.ts';
-import { createResponse, prepareForBackground, readersOf } from '../apis/responses/create.ts';
-import { countInputTokens } from '../apis/responses/input-tokens.ts';
-import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
-import { BackgroundRuns } from '../background/background-runs.ts';
+import { BackgroundRuns } from '../apis/background/background-runs.ts';
 import {
   cancel,
   createDurable,
@@ -14,8 +9,16 @@ import {
   replay,
   settled,
   wantsBackground,
-} from '../background/endpoints.ts';
-import { Followers } from '../background/followers.ts';
+} from '../apis/background/endpoints.ts';
+import { Followers } from '../apis/background/followers.ts';
+import { conversationRoutes } from '../apis/conversations/endpoints.ts';
+import { answered, type Handler } from '../apis/endpoint/endpoint.ts';
+import { modelRoutes } from '../apis/endpoint/models.ts';
+import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
+import { compactConversation } from '../apis/responses/compact.ts';
+import { createResponse, prepareForBackground, readersOf } from '../apis/responses/create.ts';
+import { countInputTokens } from '../apis/responses/input-tokens.ts';
+import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPending } from '../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../engine/history/conversation.ts';
 import { wholeResource } from '../engine/history/keep-turn.ts';
@@ -24,9 +27,6 @@ import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { page } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
-import { answered, type Handler } from '../ports/endpoints/endpoint.ts';
-import { modelRoutes } from '../ports/endpoints/models.ts';
-import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';

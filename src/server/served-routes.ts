@@ -1,8 +1,8 @@
 /** Routes as one function from a request to a reply, for frameworks without a router in this package. */
 
+import { type EndpointSettings, refusal } from '../apis/endpoint/endpoint.ts';
+import { matchPath, type Route } from '../apis/endpoint/routes.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';
-import { type EndpointSettings, refusal } from '../ports/endpoints/endpoint.ts';
-import { matchPath, type Route } from '../ports/endpoints/routes.ts';
 import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';

@@ -1,5 +1,5 @@
 /** The status of a router, for the host's own health route. */
-import type { RunningTurns } from '../ports/endpoints/routes.ts';
+import type { RunningTurns } from '../apis/endpoint/routes.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { ModelServerStatus } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';

@@ -1,11 +1,11 @@
 /** Answers one message of a client with the core's reply. */
 
 import type { IncomingMessage } from 'node:http';
+import { refusal, reportError } from '../apis/endpoint/endpoint.ts';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
 import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
 import type { Activity } from '../engine/request/activity.ts';
 import { type EndpointRequest, headersFrom } from '../engine/request/endpoint-request.ts';
-import { refusal, reportError } from '../ports/endpoints/endpoint.ts';
 import { ownError } from '../ports/host/host-error.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { ApiError } from '../protocol/errors.ts';

@@ -1,9 +1,9 @@
 /** A client that reads a log: what it gets while the store is slow or away. */
 import { jest } from '@jest/globals';
-import { eventText } from '../../src/background/event-text.ts';
-import { LogFollower } from '../../src/background/log-follower.ts';
-import { LogWatch } from '../../src/background/log-watch.ts';
-import type { EventReader } from '../../src/background/recording.ts';
+import { eventText } from '../../src/apis/background/event-text.ts';
+import { LogFollower } from '../../src/apis/background/log-follower.ts';
+import { LogWatch } from '../../src/apis/background/log-watch.ts';
+import type { EventReader } from '../../src/apis/background/recording.ts';
 import type { EventLog, LogPage } from '../../src/ports/background/event-log.ts';
 import type { TurnEvent } from '../../src/protocol/events.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';

@@ -1,7 +1,7 @@
 /** How soon a process sees what another one did to a response: it looks at the logs of all at fixed times. */
 import { jest } from '@jest/globals';
-import { LogWatch } from '../../src/background/log-watch.ts';
-import { LogKeeper } from '../../src/background/run-keeper.ts';
+import { LogWatch } from '../../src/apis/background/log-watch.ts';
+import { LogKeeper } from '../../src/apis/background/run-keeper.ts';
 import type { EventLog, LogHead } from '../../src/ports/background/event-log.ts';
 import type { ResponseKey } from '../../src/ports/store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';

@@ -1,5 +1,5 @@
 /** What the writer of a log holds back while a call is being written. */
-import { LogWriter } from '../../src/background/log-writer.ts';
+import { LogWriter } from '../../src/apis/background/log-writer.ts';
 import { step } from '../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';

@@ -1,5 +1,5 @@
 /** What the writer of a log does once it has given up a write. */
-import { LogWriter } from '../../src/background/log-writer.ts';
+import { LogWriter } from '../../src/apis/background/log-writer.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';
 import type { TurnEvent } from '../../src/protocol/events.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';

@@ -3,9 +3,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type EventReader, type RecordedEvent, Recording } from '../../src/background/recording.ts';
-import type { Run } from '../../src/background/run.ts';
-import { newRuns } from '../../src/background/runs.ts';
+import { type EventReader, type RecordedEvent, Recording } from '../../src/apis/background/recording.ts';
+import type { Run } from '../../src/apis/background/run.ts';
+import { newRuns } from '../../src/apis/background/runs.ts';
 import type { TurnEvent } from '../../src/protocol/events.ts';
 
 const END = '[end]';

@@ -3,7 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
-import { requestIn, requestText } from '../../src/background/stored-request.ts';
+import { requestIn, requestText } from '../../src/apis/background/stored-request.ts';
+import { stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import { pii } from '../../src/guards/index.ts';
 import type { Guard, GuardMiddlewareOptions } from '../../src/index.ts';
 import {
@@ -14,7 +15,6 @@ import {
   recordTurn,
   responsesRouter,
 } from '../../src/index.ts';
-import { stateSealer } from '../../src/ports/endpoints/provider-state.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import {

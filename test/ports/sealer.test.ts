@@ -1,6 +1,6 @@
 /** The sealer of values that leave this server and come back. */
 import fc from 'fast-check';
-import { providerStates, stateSealer } from '../../src/ports/endpoints/provider-state.ts';
+import { providerStates, stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import { sealer } from '../../src/ports/sealer.ts';
 import { stateOwnerOf, type Upstream } from '../../src/ports/upstream.ts';
 import type { Item } from '../../src/protocol/items.ts';

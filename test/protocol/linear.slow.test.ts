@@ -3,7 +3,7 @@
 import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
 import { newRound } from '../../src/apis/chat-completions/round-state.ts';
-import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';
+import { openResponsesServer } from '../../src/apis/dialects/open-responses-server.ts';
 import { step } from '../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/state.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';

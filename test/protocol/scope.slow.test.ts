@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { tenantStore } from '../../src/apis/endpoint/tenant-store.ts';
 import { memoryStore } from '../../src/index.ts';
-import { tenantStore } from '../../src/ports/endpoints/tenant-store.ts';
 import { defaultScope, isUntracked, needTenant, shareOf } from '../../src/ports/scope.ts';
 
 const scopeOf = (headers: Readonly<Record<string, string>>) => defaultScope(new Headers(headers));

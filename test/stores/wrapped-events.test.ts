@@ -1,7 +1,7 @@
 /** The event logs of a store as requests see them: through timeouts, the watch of writes and the check of tenants. */
 
+import { tenantStore } from '../../src/apis/endpoint/tenant-store.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';
-import { tenantStore } from '../../src/ports/endpoints/tenant-store.ts';
 import { defaultScope } from '../../src/ports/scope.ts';
 import { boundedStore, type ResponseStore } from '../../src/ports/store.ts';
 import { Vital, watchedStore } from '../../src/server/vitals.ts';

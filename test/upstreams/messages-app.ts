@@ -1,7 +1,7 @@
 /** An app over `anthropicUpstream` and a model server that replays. */
 import { type AnthropicOptions, anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import type { RouterOptions } from '../../src/index.ts';
-import { stateSealer } from '../../src/ports/endpoints/provider-state.ts';
 import { stateOwnerOf } from '../../src/ports/upstream.ts';
 import { type FakeAnswer, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';

@@ -1,5 +1,5 @@
 /** How texts are embedded by a server that may be down, slow or wrong. */
-import { type EmbeddingsOptions, embeddingsServer } from '../../src/vector-stores/embeddings/embeddings-server.ts';
+import { type EmbeddingsOptions, embeddingsServer } from '../../src/apis/vector-stores/embeddings/embeddings-server.ts';
 import { embeddingOf, embeddingsServerOf, sendJson } from './embeddings-server.ts';
 
 type Server = Awaited<ReturnType<typeof embeddingsServerOf>>;

@@ -2,7 +2,6 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { type KeepSettings, kept } from '../../engine/request/keep.ts';
-import { noteOf } from '../../ports/endpoints/prepare.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { isId } from '../../protocol/ids.ts';
@@ -10,6 +9,7 @@ import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
+import { noteOf } from '../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 import { ShownCompletion } from './shown-completion.ts';
 import { StoredCompletions } from './stored-completions.ts';

@@ -1,8 +1,8 @@
 /** The routes of the Chat Completions API, for any framework. */
 import { activity } from '../../engine/request/activity.ts';
-import { answered } from '../../ports/endpoints/endpoint.ts';
-import { modelRoutes } from '../../ports/endpoints/models.ts';
-import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
+import { answered } from '../endpoint/endpoint.ts';
+import { modelRoutes } from '../endpoint/models.ts';
+import type { ApiRoutes } from '../endpoint/routes.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
 import { storedRoutes } from './stored-endpoints.ts';

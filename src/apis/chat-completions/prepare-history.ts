@@ -2,9 +2,9 @@
 
 import { loadHistory } from '../../engine/history/history.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { noteOf, type PrepareSettings, reportingHistory } from '../../ports/endpoints/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { noteOf, type PrepareSettings, reportingHistory } from '../endpoint/prepare.ts';
 import { isMessageList, itemsOf, messagesOf } from './items.ts';
 import { restoreResults } from './kept-results.ts';
 import type { ChatBody } from './schema.ts';

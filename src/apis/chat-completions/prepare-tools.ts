@@ -14,11 +14,11 @@ import {
   typesOf,
 } from '../../engine/tools/toolset.ts';
 import type { CallRules } from '../../engine/turn/call-permission.ts';
-import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
+import { noteOf, type PrepareSettings } from '../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 
 /**

@@ -6,7 +6,6 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { step } from '../../engine/turn/machine.ts';
 import { startState } from '../../engine/turn/state.ts';
 import type { Presentation } from '../../ports/dialect.ts';
-import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
@@ -15,6 +14,7 @@ import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
+import type { AnswerReader } from '../endpoint/answer-reader.ts';
 import { isMessageList, itemsOf } from './items.ts';
 
 /** The limits of the answer, and where reasoning is kept. */

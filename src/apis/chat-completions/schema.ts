@@ -1,6 +1,5 @@
 /** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
 import type { z } from 'zod';
-import { refuseMany } from '../../ports/endpoints/brought.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
@@ -8,6 +7,7 @@ import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
+import { refuseMany } from '../endpoint/brought.ts';
 
 const chatSchema = lazily((z) => {
   const messages = listOf(z.object({ role: z.string() }));

@@ -2,8 +2,6 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageOf, pageQuery } from '../../engine/request/item-pages.ts';
-import { answered, type EndpointSettings, type Handler } from '../../ports/endpoints/endpoint.ts';
-import type { Route } from '../../ports/endpoints/routes.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ItemPage, ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -15,6 +13,8 @@ import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
+import { answered, type EndpointSettings, type Handler } from '../endpoint/endpoint.ts';
+import type { Route } from '../endpoint/routes.ts';
 import { StoredCompletions } from './stored-completions.ts';
 
 /** The host's options that stored chat completions need. */

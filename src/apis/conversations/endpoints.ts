@@ -14,8 +14,6 @@ import {
 } from '../../engine/history/conversation.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listOf, page, pageQuery } from '../../engine/request/item-pages.ts';
-import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { Route } from '../../ports/endpoints/routes.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
@@ -27,6 +25,8 @@ import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
+import { answered, type Endpoint, type EndpointSettings } from '../endpoint/endpoint.ts';
+import type { Route } from '../endpoint/routes.ts';
 import { type ConversationBody, type ConversationLimits, needed, validateConversation } from './schema.ts';
 
 /** The host's options that the Conversations API needs. */

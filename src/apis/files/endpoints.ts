@@ -2,15 +2,15 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource } from '../../engine/request/item-pages.ts';
-import { answered, type Handler, reportError } from '../../ports/endpoints/endpoint.ts';
-import { notForAnthropic } from '../../ports/endpoints/models.ts';
-import type { Route } from '../../ports/endpoints/routes.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
+import { answered, type Handler, reportError } from '../endpoint/endpoint.ts';
+import { notForAnthropic } from '../endpoint/models.ts';
+import type { Route } from '../endpoint/routes.ts';
 import { contentReply, wantedRange } from './content.ts';
 import { fileResource } from './file-resource.ts';
 import { listQuery } from './list-query.ts';

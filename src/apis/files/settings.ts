@@ -1,7 +1,8 @@
 /** What the Files API needs of the host's options. */
-import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
+import type { EndpointSettings } from '../endpoint/endpoint.ts';
 import type { FileLimits } from './limits.ts';
 import type { FormParser } from './multipart.ts';
 

@@ -1,14 +1,14 @@
 /** OpenAI's Uploads API: a long file sent in parts, each of which any process may receive. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { answered, type Handler } from '../../ports/endpoints/endpoint.ts';
-import { notForAnthropic } from '../../ports/endpoints/models.ts';
-import type { Route } from '../../ports/endpoints/routes.ts';
 import { fromFiles } from '../../ports/files/file-store.ts';
 import { needTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newUploadId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { answered, type Handler } from '../endpoint/endpoint.ts';
+import { notForAnthropic } from '../endpoint/models.ts';
+import type { Route } from '../endpoint/routes.ts';
 import { seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
 import { formType, mostBytes, tooLarge } from './multipart.ts';

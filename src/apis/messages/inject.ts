@@ -1,9 +1,9 @@
 /** Adds the server-run tools to a Messages body, for another handler. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { bringLimits } from '../../ports/endpoints/brought.ts';
-import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { bringLimits } from '../endpoint/brought.ts';
+import type { Prepare, PrepareSettings } from '../endpoint/prepare.ts';
 import { checkMessages } from './request/schema.ts';
 import { requestedTools, withServerRun } from './tools.ts';
 

@@ -2,8 +2,6 @@
 
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
-import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import { noteOf, silenceOf } from '../../ports/endpoints/prepare.ts';
 import { attemptsOf, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
@@ -17,6 +15,8 @@ import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
+import { passedHeaders } from '../endpoint/endpoint.ts';
+import { noteOf, silenceOf } from '../endpoint/prepare.ts';
 import { frameOf, PING } from './encoder.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';

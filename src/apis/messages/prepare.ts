@@ -2,13 +2,13 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { approvalRulesOf } from '../../engine/tools/approval-rules.ts';
-import { bringLimits } from '../../ports/endpoints/brought.ts';
-import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
 import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { bringLimits } from '../endpoint/brought.ts';
+import { noteOf } from '../endpoint/prepare.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, inputOf } from './input.ts';
 import { itemsSettings } from './request/sampling.ts';

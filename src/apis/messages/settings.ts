@@ -5,14 +5,14 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { Budget } from '../../ports/budget.ts';
-import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { Prepare, PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports, RequestInfo } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { EndpointSettings } from '../endpoint/endpoint.ts';
+import type { Prepare, PrepareSettings } from '../endpoint/prepare.ts';
 
 /** The settings of one request to the Messages API. */
 export interface MessagesSettings extends PrepareSettings, EndpointSettings, GuardingSettings {

@@ -4,10 +4,10 @@ import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
-import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
-import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { passedHeaders } from '../endpoint/endpoint.ts';
+import { noteOf } from '../endpoint/prepare.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

@@ -2,9 +2,9 @@
 import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
 import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { PrepareSettings, ServerOfModels } from '../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { andThen, isPromise } from '../../protocol/record.ts';
+import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
 import { readUploads } from './steps/read-uploads.ts';

@@ -2,7 +2,6 @@
 
 import { ownInput } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -10,6 +9,7 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
+import type { AnswerReader } from '../endpoint/answer-reader.ts';
 
 /** The output of another server consists of items. */
 type Answer = JsonObject & { readonly id: string; readonly output: readonly Item[] };

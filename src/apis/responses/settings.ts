@@ -5,11 +5,11 @@ import type { GuardingSettings } from '../../engine/guarding/request/guards-of.t
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
 import type { KeepSettings } from '../../engine/request/keep.ts';
 import type { Presentation } from '../../ports/dialect.ts';
-import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
-import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { TokenCounting } from '../../ports/token-counter.ts';
+import type { EndpointSettings } from '../endpoint/endpoint.ts';
+import type { PrepareSettings } from '../endpoint/prepare.ts';
 
 /** The settings of one request to the Responses API. */
 export interface ResponsesApiSettings

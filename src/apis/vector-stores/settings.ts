@@ -1,8 +1,8 @@
 /** What the endpoints of vector stores need of the host. */
 
 import type { VectorStores } from '../../engine/indexing/vector-stores.ts';
-import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
 import type { Limits } from '../../ports/limits.ts';
+import type { EndpointSettings } from '../endpoint/endpoint.ts';
 import type { VectorStoreLimits } from './limits.ts';
 
 /** The host's options that vector stores need. */

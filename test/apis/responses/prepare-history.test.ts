@@ -1,11 +1,11 @@
 /** What a request that continues another takes over from it. */
 
+import type { Prepare } from '../../../src/apis/endpoint/prepare.ts';
 import { injectServerTools } from '../../../src/apis/responses/steps/inject-tools.ts';
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { ownInput } from '../../../src/engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
-import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Note } from '../../../src/protocol/note.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';

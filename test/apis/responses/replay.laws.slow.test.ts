@@ -1,6 +1,7 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
 
 import fc from 'fast-check';
+import type { ApiRoutes } from '../../../src/apis/endpoint/routes.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import {
   chatCompletionsUpstream,
@@ -10,7 +11,6 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
-import type { ApiRoutes } from '../../../src/ports/endpoints/routes.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
 import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';

@@ -2,9 +2,9 @@
 
 import { guardedBody, restoredBody } from '../../../engine/guarding/request/guarded-body.ts';
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
-import { bringLimits } from '../../../ports/endpoints/brought.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
+import { bringLimits } from '../../endpoint/brought.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `content_filter` and `guard_failed`. */

@@ -12,7 +12,6 @@ import {
   toolList,
   typesOf,
 } from '../../../engine/tools/toolset.ts';
-import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
@@ -21,6 +20,7 @@ import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
+import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 

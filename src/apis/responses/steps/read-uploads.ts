@@ -6,7 +6,6 @@ import { hasDocument, InlineTexts } from '../../../engine/uploads/inline-text.ts
 import { filePart, uploadIn, withContent } from '../../../engine/uploads/upload-parts.ts';
 import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
 import { fileUrlIn, UrlReader } from '../../../engine/uploads/url-reader.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { quotedId } from '../../../protocol/ids.ts';
@@ -16,6 +15,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemType } from '../../../protocol/responses/item-type.ts';
 import { partFields } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
+import { noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { RequestWithTools } from './request.ts';
 
 /**

@@ -4,13 +4,13 @@ import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import type { ContextWindow } from '../../../engine/compaction/window.ts';
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import type { ProviderStates } from '../../../ports/endpoints/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import type { ProviderStates } from '../../endpoint/provider-state.ts';
 import type { ToolPlan } from './plan-tools.ts';
 
 /** After `validate`. */

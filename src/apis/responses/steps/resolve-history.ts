@@ -3,7 +3,6 @@
 import { inClientsOrder } from '../../../engine/compaction/clients-order.ts';
 import { ownInput } from '../../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
@@ -11,6 +10,7 @@ import type { Item } from '../../../protocol/items.ts';
 import { andThen } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { type CreateBody, configurationSchema } from '../../../protocol/responses/schema.ts';
+import type { PrepareSettings } from '../../endpoint/prepare.ts';
 import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
 

@@ -1,9 +1,9 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
+import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';

@@ -3,12 +3,12 @@ import { type Compacted, SEALED_COMPACTION } from '../../../engine/compaction/se
 import type { CompactionSettings } from '../../../engine/compaction/settings.ts';
 import { contextWindow } from '../../../engine/compaction/window.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { nativeTypesOf, type ServerOfModels } from '../../../ports/endpoints/prepare.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { originOfItem } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import { nativeTypesOf, type ServerOfModels } from '../../endpoint/prepare.ts';
 import type { CheckedRequest, RequestInWindow, RequestWithHistory } from './request.ts';
 
 /** The sealer of compaction items. */

@@ -2,10 +2,10 @@
 
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { listTools } from '../../../engine/tools/toolset.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
+import { noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
 /** The tools of one request: those that the client named, its own by name, and those of the host's providers. */

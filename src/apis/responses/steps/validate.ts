@@ -1,9 +1,9 @@
 /** The first step: the body is checked. */
 
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { bringLimits } from '../../../ports/endpoints/brought.ts';
-import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
+import { bringLimits } from '../../endpoint/brought.ts';
+import type { PrepareSettings } from '../../endpoint/prepare.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `ApiError` naming the field at fault. */

@@ -1,9 +1,9 @@
 /** The templates say what the plain version says, on everything that a turn can say. */
 import fc from 'fast-check';
+import { openai } from '../../../../src/apis/dialects/dialects.ts';
 import { Encoder } from '../../../../src/apis/responses/encoding/encoder.ts';
 import { encodeBatch } from '../../../../src/apis/responses/encoding/fast-path.ts';
 import { type EncodeOptions, wireEvent } from '../../../../src/apis/responses/encoding/wire-events.ts';
-import { openai } from '../../../../src/dialects/dialects.ts';
 import { step } from '../../../../src/engine/turn/machine.ts';
 import { startState } from '../../../../src/engine/turn/state.ts';
 import type { TurnEvent } from '../../../../src/protocol/events.ts';

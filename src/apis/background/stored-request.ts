@@ -1,0 +1,61 @@
+/** A request as its response's log holds it, for another process that goes on. */
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { Sealer } from '../../ports/sealer.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import { seedOf } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+/** The version of the format. */
+const VERSION = 1;
+
+/**
+ * The request that a host's functions, such as `tools` and `dialect`, receive in a process that continues a response:
+ * the framework's own request is gone.
+ */
+export interface RestoredRequest {
+  /** Always true, unlike in a framework's request. */
+  readonly isRestored: true;
+  /** The HTTP method. */
+  readonly method: 'POST';
+  /** The path below the router. */
+  readonly url: '/responses';
+  /** The headers of the original request; names are lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The JSON body of the original request. */
+  readonly body: unknown;
+}
+
+/** The request as text, sealed: its headers and its tools may hold credentials. */
+export function requestText(given: EndpointRequest, id: string, sealer: Sealer): string {
+  const { body, headers, requestId, scope, context } = given;
+  const isGuarded = context?.guards !== undefined;
+  const request = { version: VERSION, requestId, headers: Object.fromEntries(headers), body, isGuarded };
+  return sealer.seal(request, boundTo({ scope, id }));
+}
+
+/** The request in the text, without a signal. Throws an error with the reason why it cannot be read. */
+export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<EndpointRequest, 'signal'> {
+  const stored = sealer.open(text, boundTo(key));
+  if (!isRecord(stored)) throw new Error('The request of the response cannot be opened: is stateKey the same?');
+  const { version, body, headers, requestId, isGuarded } = stored;
+  if (version !== VERSION) throw new Error('The request of the response is of another version of this package.');
+  // No middleware stands in front of what another process began: without its guards nothing may go on.
+  if (isGuarded) throw new Error('The response was guarded by a middleware: give its guards to the router instead.');
+  // The cast: only `requestText` seals requests.
+  const names = headers as RestoredRequest['headers'];
+  const request: RestoredRequest = { isRestored: true, method: 'POST', url: '/responses', headers: names, body };
+  return {
+    body,
+    params: {},
+    query: {},
+    headers: new Headers(names),
+    scope: key.scope,
+    requestId: String(requestId),
+    request,
+    context: { seed: seedOf(key.id) },
+  };
+}
+
+function boundTo({ scope, id }: ResponseKey): readonly string[] {
+  return ['request in the background', scope, id];
+}

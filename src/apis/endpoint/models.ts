@@ -1,0 +1,91 @@
+/** The list of models, in the shape that the client's own API has. */
+
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import { anthropicModel, anthropicModels } from '../../protocol/anthropic/models.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { quotedId } from '../../protocol/ids.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { jsonReply } from '../../protocol/reply.ts';
+import { codexModels } from '../../protocol/responses/codex-models.ts';
+import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders, refusal } from './endpoint.ts';
+import type { Route } from './routes.ts';
+
+interface ModelsSettings extends EndpointSettings {
+  readonly upstream: Upstream;
+  readonly limits: Limits;
+}
+
+/** How Anthropic's clients read errors. */
+export const ANTHROPIC: Envelope = { error: anthropicError, idHeader: 'request-id' };
+
+/** The routes of the models. */
+export function modelRoutes(settings: ModelsSettings): readonly Route[] {
+  const model = modelEndpoint(settings);
+  return [
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    { method: 'GET', path: '/models/:id', endpoint: model },
+    // Some clients do not encode the slash in a name such as `org/model`.
+    { method: 'GET', path: '/models/:owner/:id', endpoint: model },
+  ];
+}
+
+/** `GET /models`: most clients read `data`; Anthropic's have a list of their own, and Codex has a catalogue. */
+function modelsEndpoint(settings: ModelsSettings): Endpoint {
+  return answered(async (request) => {
+    const models = await modelsOf(request, settings);
+    if (speaksAnthropic(request)) return jsonReply(anthropicModels(models));
+    return jsonReply(isCodex(request) ? codexModels(models) : openaiModels(models));
+  }, inClientsEnvelope(settings));
+}
+
+/** `GET /models/:id`. */
+function modelEndpoint(settings: ModelsSettings): Endpoint {
+  return answered(async (request) => {
+    const { owner, id: name = '' } = request.params;
+    const id = owner === undefined ? name : `${owner}/${name}`;
+    const model = (await modelsOf(request, settings)).find((each) => each.id === id);
+    if (!model) throw new ApiError('not_found', `The model ${quotedId(id)} does not exist.`, { param: 'model' });
+    return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
+  }, inClientsEnvelope(settings));
+}
+
+/**
+ * The endpoint for OpenAI's clients alone: Anthropic's have an API at the same path that is not served, and read in
+ * their own words that it is not.
+ */
+export function notForAnthropic(endpoint: Endpoint, settings: EndpointSettings): Endpoint {
+  const refused = refusal(new ApiError('not_found', NOT_SERVED), { ...settings, envelopeOf: () => ANTHROPIC });
+  return (request) => (speaksAnthropic(request) ? refused(request) : endpoint(request));
+}
+
+const NOT_SERVED = "This server does not serve Anthropic's Files API.";
+
+/** All of Anthropic's clients send this header, and no other. */
+function speaksAnthropic({ headers }: EndpointRequest): boolean {
+  return headers.has('anthropic-version');
+}
+
+/** Codex names its version in the query of this path, and itself in headers of every request. */
+function isCodex({ query, headers }: EndpointRequest): boolean {
+  const names = [headers.get('originator'), headers.get('user-agent')];
+  return typeof query.client_version === 'string' || names.some((name) => name !== null && /^codex[_ /-]/i.test(name));
+}
+
+function inClientsEnvelope(settings: ModelsSettings): ModelsSettings {
+  return { ...settings, envelopeOf: (request) => (speaksAnthropic(request) ? ANTHROPIC : undefined) };
+}
+
+async function modelsOf(
+  request: EndpointRequest,
+  { upstream, limits }: ModelsSettings,
+): Promise<readonly JsonObject[]> {
+  const { signal } = request;
+  return (await upstream.models?.({ signal, headers: passedHeaders(request), limits, note: () => {} })) ?? [];
+}
+
+function openaiModels(models: readonly JsonObject[]): JsonObject {
+  return { object: 'list', data: models, models: models.map((model) => ({ ...model, slug: model.id })) };
+}
