@@ -16,7 +16,7 @@ const src = join(root, 'src');
 const dist = join(root, 'dist');
 /** Programs of threads and processes, and the command: entries that nobody imports. */
 const PROGRAMS = [
-  'src/cli/bin.ts',
+  'src/hosts/cli/bin.ts',
   'src/documents/reading/document-worker.ts',
   'src/ports/processes/job-process.ts',
   'src/engine/tokens/tokenizer-worker.ts',

@@ -12,6 +12,7 @@ export {
   functionTool,
   functionTools,
 } from './engine/tools/function-tools.ts';
+export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export {
   type ClaimedLog,
@@ -152,4 +153,3 @@ export type {
 } from './upstreams/chat-completions/providers.ts';
 export type { ModelsOption } from './upstreams/http/model-table.ts';
 export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
-export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

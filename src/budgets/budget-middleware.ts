@@ -2,12 +2,18 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { CallMeter } from '../engine/metering/call-meter.ts';
-import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../middleware/as-middleware.ts';
-import { answerWatch } from '../node/answer-watch.ts';
-import { bytesOf } from '../node/bytes-of.ts';
-import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
-import { bodyOf } from '../node/node-body.ts';
-import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest, type ScopeOf } from '../node/node-request.ts';
+import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../hosts/middleware/as-middleware.ts';
+import { answerWatch } from '../hosts/node/answer-watch.ts';
+import { bytesOf } from '../hosts/node/bytes-of.ts';
+import { type AnswerHead, type Layer, onHead } from '../hosts/node/event-stream.ts';
+import { bodyOf } from '../hosts/node/node-body.ts';
+import {
+  contextOf,
+  endpointRequestOfNode,
+  keepContext,
+  type NodeRequest,
+  type ScopeOf,
+} from '../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn } from '../ports/budget.ts';
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
 import { shareOf } from '../ports/scope.ts';

@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { type TokenOptions, tokenSettings } from '../engine/tokens/settings.ts';
-import type { HostMiddleware } from '../middleware/as-middleware.ts';
-import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
+import type { HostMiddleware } from '../hosts/middleware/as-middleware.ts';
+import type { NodeRequest, ScopeOf } from '../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
 import { warnOfError } from '../ports/host/error-warning.ts';
 import { inTime } from '../ports/host/in-time.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { VERSION } from '../../src/protocol/version.ts';
 import { itBuilt, run, type Served, serve } from '../examples/support.ts';
 
-const PROGRAM = 'dist/cjs/cli/bin.js';
+const PROGRAM = 'dist/cjs/hosts/cli/bin.js';
 const itProgram = itBuilt(PROGRAM);
 const folder = mkdtempSync(join(tmpdir(), 'open-responses-cli-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

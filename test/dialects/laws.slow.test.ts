@@ -1,10 +1,10 @@
 /** The laws of dialects over arbitrary answers of a model: what they send is the default's, but for what is documented. */
 
 import fc from 'fast-check';
+import { toWebHandler } from '../../src/hosts/web/to-web-handler.ts';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { toWebHandler } from '../../src/web/to-web-handler.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
 import { type Event, eventsOf, NAMES, withoutIdentity } from './support.ts';

@@ -1,5 +1,6 @@
 /** One app with every API and middleware over a model that disobeys, and the ways of asking it. */
 import express from 'express';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   type ChatCompletionsOptions,
   chatCompletionsRouter,
@@ -14,7 +15,6 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { calling, type Saying, says } from '../chat/script.ts';
 import { listening } from '../support/listening.ts';
 

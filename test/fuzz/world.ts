@@ -4,6 +4,7 @@ import express, { type Express } from 'express';
 import { tokenBudget } from '../../src/budgets/index.ts';
 import { filesRouter, memoryFiles } from '../../src/files.ts';
 import { pii } from '../../src/guards/index.ts';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
@@ -25,7 +26,6 @@ import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { balanced } from '../../src/upstreams/routing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { listening } from '../support/listening.ts';
 import { type Client, clientOf, type Received, type Sent } from './client.ts';

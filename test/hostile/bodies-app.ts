@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Transform } from 'node:stream';
 import zlib from 'node:zlib';
 import express from 'express';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   chatCompletionsRouter,
   functionTools,
@@ -14,7 +15,6 @@ import {
   responsesRouter,
   validateMessages,
 } from '../../src/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { attackedOptions } from '../support/hostile-bodies.ts';
 import { countWork, endCounting } from '../support/work.ts';
 

@@ -8,6 +8,7 @@ import express from 'express';
 import { toWebHandler } from 'express-open-responses/core';
 import { WebSocket } from 'ws';
 import { createApp } from '../../examples/koa-adapter/app.ts';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   type CoreOptions,
   chatCompletionsUpstream,
@@ -20,7 +21,6 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { tally } from './tally.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -3,10 +3,10 @@
 import { once } from 'node:events';
 import express from 'express';
 import { WebSocket } from 'ws';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import { memoryStore, type ResponseStore, recordTurn, responsesRouter } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { startApp } from '../support/app.ts';
 import { listening } from '../support/listening.ts';
 

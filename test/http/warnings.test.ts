@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { WebSocket } from 'ws';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   ApiError,
   chatCompletionsUpstream,
@@ -13,7 +14,6 @@ import {
 } from '../../src/index.ts';
 import { warnOfError } from '../../src/ports/host/error-warning.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { ask } from './client.ts';
 

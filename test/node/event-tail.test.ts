@@ -1,5 +1,5 @@
 /** Where an event stream may be interrupted. */
-import { eventTail } from '../../src/node/event-tail.ts';
+import { eventTail } from '../../src/hosts/node/event-tail.ts';
 
 describe('eventTail', () => {
   const tails: readonly (readonly [readonly string[], boolean])[] = [

@@ -1,6 +1,6 @@
 /** A handler of the host's, called in the place of a model server. */
 import express from 'express';
-import { answerOf } from '../../src/node/handler-answer.ts';
+import { answerOf } from '../../src/hosts/node/handler-answer.ts';
 import { listening } from '../support/listening.ts';
 
 it('[P-10] calls no handler for a turn that has ended already', async () => {

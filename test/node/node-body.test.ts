@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { bodyOf, headerIn, replaceBody } from '../../src/node/node-body.ts';
+import { bodyOf, headerIn, replaceBody } from '../../src/hosts/node/node-body.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 
 type Request = IncomingMessage & { body?: unknown; _body?: boolean };

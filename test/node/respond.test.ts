@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { respond } from '../../src/node/respond.ts';
+import { respond } from '../../src/hosts/node/respond.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
 import { errorReply, streamReply, written } from '../../src/protocol/reply.ts';
 

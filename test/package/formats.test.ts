@@ -81,7 +81,7 @@ describe('the tarball', () => {
     },
   );
 
-  itBuilt('dist/cjs/cli/bin.js')('[Q-05] has a program that starts by itself', () => {
+  itBuilt('dist/cjs/hosts/cli/bin.js')('[Q-05] has a program that starts by itself', () => {
     const { bin, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const program = join(root, bin['express-open-responses']);
     expect(execFileSync(program, ['--version'], { encoding: 'utf8' })).toBe(`${version}\n`);

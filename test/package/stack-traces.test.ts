@@ -67,7 +67,7 @@ describeWhere(existsSync(join(root, 'dist/cjs/index.d.ts')), 'there is no dist/c
 
     const router = {
       name: 'responsesRouter',
-      path: 'node_modules/express-open-responses/src/express/responses-router.ts',
+      path: 'node_modules/express-open-responses/src/hosts/express/responses-router.ts',
       text: expect.stringContaining('routerKit('),
     };
     const call = { name: 'createApp', text: expect.stringContaining('responsesRouter({') };

@@ -1,8 +1,8 @@
 /** The example runs, and the documentation shows it and names every option. */
 import { on, once } from 'node:events';
 import { type ClientOptions, WebSocket } from 'ws';
+import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import { type DemoModel, startDemoModel } from '../../src/testing/index.ts';
-import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { codeBlocks, itBuilt, readProject, serve } from '../examples/support.ts';
 
 const example = readProject('examples/express/websocket.ts');

@@ -1,7 +1,8 @@
 /** What a connection remembers by itself, in front of the host's store. */
+
+import { connectionMemory, type MemorySettings } from '../../src/hosts/websocket/memory.ts';
 import { type MemoryStore, memoryStore, type StoredResponse } from '../../src/index.ts';
 import { Room } from '../../src/ports/queues/room.ts';
-import { connectionMemory, type MemorySettings } from '../../src/websocket/memory.ts';
 import { finalOf, outcomeOf, startSocketApp } from './support.ts';
 
 const SCOPE = 'me';

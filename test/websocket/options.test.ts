@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import express from 'express';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
-import type { UpgradeServer, WebSocketOptions } from '../../src/websocket/index.ts';
+import type { UpgradeServer, WebSocketOptions } from '../../src/hosts/websocket/index.ts';
 
 const BASE = { upstream: { name: 'none', stream: () => ({}) as never } };
 

@@ -4,10 +4,14 @@ import { EventEmitter, once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, WebSocket } from 'ws';
+import {
+  type AttachedWebSocket,
+  attachResponsesWebSocket,
+  type WebSocketOptions,
+} from '../../src/hosts/websocket/index.ts';
 import { type ChatCompletionsOptions, chatCompletionsUpstream, memoryStore } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { type AttachedWebSocket, attachResponsesWebSocket, type WebSocketOptions } from '../../src/websocket/index.ts';
 import type { StartExample } from '../acceptance/examples.ts';
 import { type App, startApp } from '../support/app.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import { attachResponsesWebSocket, type WebSocketOptions } from '../../src/websocket/index.ts';
+import { attachResponsesWebSocket, type WebSocketOptions } from '../../src/hosts/websocket/index.ts';
 import { finalOf, outcomeOf, type SocketApp, startSocketApp } from './support.ts';
 
 let app: SocketApp;

@@ -1,0 +1,54 @@
+/** What the program prints when it is ready. */
+import { VERSION } from '../../protocol/version.ts';
+
+/** What was found at the start. */
+interface Facts {
+  /** Such as `http://127.0.0.1:3000`. */
+  readonly origin: string;
+  readonly modelServer: string;
+  readonly models: readonly string[];
+  readonly store: string;
+  /** The MCP servers and their tools; undefined for none. */
+  readonly tools: string | undefined;
+  readonly inspect: boolean;
+}
+
+const MOST_MODELS = 5;
+/** For the lines to copy, if the server named no model. */
+const SOME_MODEL = 'my-model';
+
+/** Facts first, then lines to copy: a request, and the settings of clients. */
+export function readyLines({ origin, modelServer, models, store, tools, inspect }: Facts): readonly string[] {
+  const baseURL = `${origin}/v1`;
+  const model = models[0] ?? SOME_MODEL;
+  return [
+    `express-open-responses ${VERSION}`,
+    `  model server  ${modelServer}`,
+    `  models        ${modelsIn(models)}`,
+    `  store         ${store}`,
+    ...(tools === undefined ? [] : [`  MCP servers   ${tools}`]),
+    `  API           ${baseURL}`,
+    ...(inspect ? [`  inspector     ${origin}/inspect/`] : []),
+    '',
+    'A request:',
+    `  curl ${baseURL}/responses -H 'content-type: application/json' -d ${quoted(JSON.stringify({ model, input: 'Say hello.' }))}`,
+    "OpenAI's SDKs:",
+    `  export OPENAI_BASE_URL=${baseURL} OPENAI_API_KEY=unused`,
+    'Codex:',
+    `  codex -c model_provider=local -c ${quoted(providerOf(baseURL))} -m ${quoted(model)}`,
+  ];
+}
+
+function modelsIn(models: readonly string[]): string {
+  const more = models.length - MOST_MODELS;
+  return `${models.slice(0, MOST_MODELS).join(', ') || 'not known'}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function providerOf(baseURL: string): string {
+  return `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
+}
+
+/** Quotes the text as one word of a shell: names of models come from the model server. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

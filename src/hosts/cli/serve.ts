@@ -1,0 +1,111 @@
+/** Puts the server of the command line together, and takes it down. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import { createInspector } from '../../inspector/create-inspector.ts';
+import { isLoopback } from '../../inspector/server/access.ts';
+import { allApis } from '../../server/api.ts';
+import { coreSettings } from '../../server/options.ts';
+import type { Arguments } from './arguments.ts';
+import { Failure, messageOf } from './failure.ts';
+import { listener } from './listener.ts';
+import { openModel } from './open-model.ts';
+import { openStore } from './open-store.ts';
+import { openTools, summaryOf } from './open-tools.ts';
+import { readyLines } from './report.ts';
+
+/** A server that listens. */
+interface RunningServer {
+  /** The lines to print. */
+  readonly lines: readonly string[];
+  /** Lets running responses finish, then stops. */
+  close(): Promise<void>;
+}
+
+/** Node closes idle connections after 5 s, perhaps just when a proxy or a busy client sends the next request on one. */
+const IDLE_CONNECTION_MS = 75_000;
+/** How long running responses have to finish, in milliseconds. */
+const DRAIN_MS = 10_000;
+/** How long the last connections may stay open after that, in milliseconds. */
+const LINGER_MS = 1000;
+
+/** Starts everything; throws a `Failure` where something cannot be used, and then leaves nothing open. */
+export async function serve(args: Arguments, warn: (line: string) => void): Promise<RunningServer> {
+  const opened: (() => unknown)[] = [];
+  const closeAll = async () => void (await Promise.allSettled(opened.map((close) => close())));
+  try {
+    return await started(args, warn, opened, closeAll);
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+async function started(
+  args: Arguments,
+  warn: (line: string) => void,
+  opened: (() => unknown)[],
+  closeAll: () => Promise<void>,
+): Promise<RunningServer> {
+  const server = createServer();
+  // Listens first: a port in use is found immediately, while MCP servers take long to start.
+  const origin = await listening(server, args);
+  opened.push(() => closed(server));
+  const { store, close: closeStore } = await openStore(args.store, warn);
+  opened.push(closeStore);
+  const model = await openModel(args, warn);
+  opened.push(model.close);
+  const tools = await openTools(args.mcp, warn);
+  opened.push(async () => tools?.close());
+
+  const inspector = args.inspect ? createInspector({ playground: true }) : undefined;
+  const options = { upstream: model.upstream, store, tools };
+  const api = allApis(coreSettings('express-open-responses', inspector?.observe(options) ?? options));
+  const isLocal = isLoopback(addressOf(server).address);
+  if (!isLocal) warn(`everyone who reaches ${args.host} may use the model server through this one.`);
+  server.removeAllListeners('request').on('request', listener({ api, inspector: inspector?.router, isLocal }));
+
+  async function close(): Promise<void> {
+    inspector?.close();
+    await api.drain({ server, timeoutMs: DRAIN_MS });
+    await closeAll();
+  }
+
+  const facts = { origin, modelServer: model.name, models: model.models, store: store.name ?? 'its own' };
+  return { lines: readyLines({ ...facts, tools: tools && summaryOf(tools), inspect: args.inspect }), close };
+}
+
+/** Listens, and answers 503 until the APIs are ready; resolves with the origin to print. */
+async function listening(server: Server, { host, port }: Arguments): Promise<string> {
+  server.keepAliveTimeout = IDLE_CONNECTION_MS;
+  server.on('request', (_req, res) => res.writeHead(503, { 'retry-after': '1' }).end());
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    throw new Failure(reasonOf(error, host, port), 1, error);
+  }
+  const { address, port: chosen } = addressOf(server);
+  const reached = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${chosen}`;
+}
+
+function reasonOf(error: unknown, host: string, port: number): string {
+  const { code } = Object(error);
+  if (code === 'EADDRINUSE') return `port ${port} of ${host} is in use: choose another with --port, 0 for a free one`;
+  if (code === 'EACCES') return `port ${port} may not be used by this user: choose one from 1024 with --port`;
+  return `cannot listen on --host ${host}: ${messageOf(error)}`;
+}
+
+function addressOf(server: Server): AddressInfo {
+  // The cast: a server that listens on TCP has an address, and not the name of a pipe.
+  return server.address() as AddressInfo;
+}
+
+async function closed(server: Server): Promise<void> {
+  const ended = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
+  await ended;
+}

@@ -1,0 +1,50 @@
+/** Runs an endpoint as an Express handler. */
+
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { hasLeft } from '../../engine/request/endpoint-request.ts';
+import { discardRest } from '../node/discard-rest.ts';
+import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
+import { respond } from '../node/respond.ts';
+
+/** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
+export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
+  return function endpointHandler(req, res, next) {
+    run(endpoint, req, res, next, scope);
+  };
+}
+
+/** Creates a handler for an endpoint of the router `owner` that reads the body itself. */
+export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): RequestHandler {
+  return function bytesHandler(req, res, next) {
+    if (req.readableEnded)
+      return next(new TypeError(`${owner}: another handler has read the body already; mount ${owner} before it`));
+    discardRest(req, res);
+    // Not destroyed by the end of the reading: the client must get its answer.
+    const bytes = req.iterator({ destroyOnReturn: false });
+    run((request) => endpoint({ ...request, bytes }), req, res, next, scope);
+  };
+}
+
+/** Answers the request with the endpoint. */
+export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
+  const request = endpointRequestOf(req, res, scope);
+  keepContext(res, { handled: true, ...request.context });
+  endpoint(request)
+    .then(
+      (reply) => respond(res, reply),
+      // The client has gone, so there is nobody to answer.
+      (error) => (hasLeft(request.signal) || res.destroyed ? undefined : next(error)),
+    )
+    // Express 4 does not see rejections.
+    .catch(next);
+}
+
+/** Returns the tenant of a request, as the host knows it. */
+export type Scope<Req extends Request = Request> = ScopeOf<Req>;
+
+/** The request, with what Express has read from the URL. */
+function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {
+  return { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
+}

@@ -1,0 +1,97 @@
+/** Turns a preparation step into a middleware that works in any framework on Node's requests. */
+import type { ServerResponse } from 'node:http';
+import { bringLimits, refuseMany } from '../../apis/endpoint/brought.ts';
+import { errorReplyTo } from '../../apis/endpoint/endpoint.ts';
+import { ANTHROPIC } from '../../apis/endpoint/models.ts';
+import type { Prepare } from '../../apis/endpoint/prepare.ts';
+import { ownError } from '../../ports/host/host-error.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { discardRest } from '../node/discard-rest.ts';
+import { bodyOf, replaceBody } from '../node/node-body.ts';
+import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { respond } from '../node/respond.ts';
+import { type Dialect, dialectOf, speaksMessages } from './dialect.ts';
+import type { MiddlewareSettings } from './options.ts';
+
+/** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
+export type NodeMiddleware<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse> = (
+  req: Req,
+  res: Res,
+  next: (error?: unknown) => void,
+) => void;
+
+/**
+ * The middleware of a host that states the type of its requests: it fits wherever a middleware does, as its framework
+ * does not know what the host's earlier handlers make of a request.
+ */
+export type HostMiddleware<Req extends NodeRequest, Res extends ServerResponse = ServerResponse> = NodeMiddleware<
+  Req,
+  Res
+> &
+  NodeMiddleware;
+
+/**
+ * Creates a middleware that rewrites the body by the step of its API, and stores the context in `res.locals.turn`.
+ * Errors for the client are answered in the API's envelope, the host's own go to `next`; other requests pass unchanged.
+ */
+export function asMiddleware(
+  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
+  settings: MiddlewareSettings,
+): NodeMiddleware {
+  return function preparationMiddleware(req, res, next) {
+    prepared(req, res, steps, settings).then(
+      () => next(),
+      (error) => refuse(error, req, res, next, settings),
+    );
+  };
+}
+
+async function prepared(
+  req: NodeRequest,
+  res: ServerResponse,
+  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
+  settings: MiddlewareSettings,
+): Promise<void> {
+  const body = await bodyOf(req, settings.limits, settings.scope);
+  const dialect = dialectFor(req, body, settings);
+  const step = dialect && steps[dialect];
+  if (!step) return;
+  const request = endpointRequestOfNode(req, res, settings.scope);
+  const limits = bringLimits(request, settings.limits);
+  refuseMany(bodyFields(body, limits), limits);
+  const { context, body: next } = await step(request, settings);
+  if (next !== body) replaceBody(req, next);
+  keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
+}
+
+/** The API of this request, from the host's option or detected. */
+export function dialectFor(
+  req: NodeRequest,
+  body: unknown,
+  { dialect }: Pick<MiddlewareSettings, 'dialect'>,
+): Dialect | undefined {
+  const seen = dialectOf(urlOf(req), body);
+  return seen && (dialect ?? seen);
+}
+
+/** The whole path, where a framework has cut off what it has matched. */
+export function urlOf(req: NodeRequest & { originalUrl?: string }): string | undefined {
+  return req.originalUrl ?? req.url;
+}
+
+/** Answers a client error in the API's envelope; passes any other to the host. */
+export function refuse(
+  error: unknown,
+  req: NodeRequest,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+  settings: Pick<MiddlewareSettings, 'hooks'>,
+): void {
+  if (!(error instanceof ApiError)) return next(ownError(error));
+  // The scope may be what failed, and errors do not need it.
+  const request = endpointRequestOfNode(req, res, () => '');
+  if (!req.readableEnded) discardRest(req, res);
+  const envelopeOf = () => (speaksMessages(urlOf(req)) ? ANTHROPIC : undefined);
+  respond(res, errorReplyTo(error, request, { ...settings, envelopeOf })).catch(next);
+}

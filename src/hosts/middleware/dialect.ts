@@ -1,0 +1,57 @@
+/** Detects which of the APIs a request uses. */
+import { isRecord } from '../../protocol/record.ts';
+
+/** The APIs; that of Anthropic is only known by its path. */
+export type Dialect = 'responses' | 'chat-completions' | 'messages';
+
+const BY_PATH: readonly (readonly [RegExp, Dialect])[] = [
+  [/\/responses$/, 'responses'],
+  [/\/chat\/completions$/, 'chat-completions'],
+  [/\/messages(\/count_tokens)?$/, 'messages'],
+];
+/** Their bodies have an `input` or `messages` too. */
+const OTHER_APIS = /\/(embeddings|moderations|audio\/\w+)$/;
+
+/** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
+export function dialectOf(url: string | undefined, body: unknown): Dialect | undefined {
+  // Bytes that the host has read and not parsed are left unchanged.
+  if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
+  return OTHER_APIS.test(pathOf(url)) ? undefined : textDialectOf(url, body);
+}
+
+/**
+ * The same, whatever else the path may be called: the client chooses the path, and what it is called for the handler may be
+ * another thing than what it is called here.
+ */
+export function textDialectOf(url: string | undefined, body: unknown): Dialect | undefined {
+  const path = pathOf(url);
+  const found = BY_PATH.find(([pattern]) => pattern.test(path));
+  if (found) return found[1];
+  if (!isRecord(body)) return undefined;
+  if (Array.isArray(body.messages)) return 'chat-completions';
+  return 'input' in body || 'previous_response_id' in body ? 'responses' : undefined;
+}
+
+/** Whether the path is that of Anthropic's API. */
+export function speaksMessages(url: string | undefined): boolean {
+  return /\/messages(\/count_tokens)?$/.test(pathOf(url));
+}
+
+/**
+ * The path of a request's target as the most generous of handlers reads it: without query and fragment, scheme and host,
+ * parameters of its segments, and an end `/`; decoded, in lower case.
+ */
+export function pathOf(url = ''): string {
+  const [target = ''] = url.split(/[?#]/, 1);
+  const path = decodedPath(target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '')).toLowerCase();
+  const segments = path.split(/[/\\]/).map((segment) => segment.split(';', 1)[0]);
+  return segments.filter((segment, at) => at === 0 || segment !== '').join('/');
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

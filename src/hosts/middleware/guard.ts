@@ -1,0 +1,325 @@
+/** Guards what goes into the handler behind it, and what comes out. */
+
+import type { ServerResponse } from 'node:http';
+import { StringDecoder } from 'node:string_decoder';
+import { createParser } from 'eventsource-parser';
+import { bringLimits, refuseMany } from '../../apis/endpoint/brought.ts';
+import { reportError } from '../../apis/endpoint/endpoint.ts';
+import { AnyAnswer } from '../../engine/guarding/answers/any-answer.ts';
+import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import { bodyForModel, guardedBody } from '../../engine/guarding/request/guarded-body.ts';
+import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import type { GuardOptions } from '../../ports/guard.ts';
+import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { LoadedHistory } from '../../ports/turn-context.ts';
+import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import { ApiError, toApiError } from '../../protocol/errors.ts';
+import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { isUtf8Type } from '../../server/json-body.ts';
+import { eventLines } from '../../streams/event-lines.ts';
+import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
+import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
+import { wholeBodyOf } from '../node/node-body.ts';
+import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
+import { type HostMiddleware, refuse, urlOf } from './as-middleware.ts';
+import { type Dialect, pathOf, textDialectOf } from './dialect.ts';
+import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
+
+/** The guards, and the options of every middleware. */
+export interface GuardMiddlewareOptions<Req extends NodeRequest = NodeRequest>
+  extends Omit<MiddlewareOptions<Req>, 'tools' | 'guards'>,
+    GuardOptions<Req> {
+  /**
+   * The paths whose requests and answers pass unread, such as `/v1/files`, with all below them where they end in `/*`. They
+   * count in these letters alone, where the client and the handler see the same path. Default: none.
+   */
+  readonly unguardedPaths?: readonly string[] | undefined;
+}
+
+/**
+ * Runs guards over the requests and answers of the handler behind it, in any of the APIs, streamed or not: `input` sees what
+ * is new in a request, `output` the answer. A router of this package behind it runs `output` and `tools` itself, so that
+ * it stores what it shows. What it cannot read does not pass: a body that is not JSON is refused with
+ * `unsupported_media_type`, whatever the path is called, unless `unguardedPaths` has it. The handler is not offered to
+ * compress its answers; one that it compresses all the same is broken off. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express, { type RequestHandler } from 'express';
+ * import { guard } from 'express-open-responses';
+ * import { pii } from 'express-open-responses/guards';
+ *
+ * declare const proxy: RequestHandler;
+ * express().post('/v1/chat/completions', express.json(), guard({ input: [pii()], output: [pii()] }), proxy);
+ * ```
+ */
+export function guard<Req extends NodeRequest = NodeRequest>(
+  options: GuardMiddlewareOptions<Req>,
+): HostMiddleware<Req> {
+  const { input, output, tools, unguardedPaths = [], ...others } = options;
+  const settings = middlewareSettings('guard', others);
+  checkOptions('guard', { unguardedPaths }, { unguardedPaths: arePaths });
+  const guards = guardSettings('guard', { input, output, tools });
+  if (!guards) throw new TypeError('guard: one of input, output and tools must have a guard, got none');
+  return function guardMiddleware(req, res, next) {
+    if (isUnguarded(req, unguardedPaths)) return next();
+    guarded(req, res, guards, settings).then(
+      () => next(),
+      (error) => refuse(error, req, res, next, settings),
+    );
+  };
+}
+
+/** Nothing that another reader of the path could take for something else, such as an escape or two dots. */
+const PLAIN_PATH = /^(\/[\w-][\w.~-]*)+(\/\*)?$/;
+
+const arePaths: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every((path) => typeof path === 'string' && PLAIN_PATH.test(path))) ||
+  "a list of paths that begin with '/', of plain letters, with '/*' at most at their end";
+
+/** Whether the host lets the request pass unread. The path is the one that the client wrote and that the handler sees. */
+function isUnguarded(req: NodeRequest, unguarded: readonly string[]): boolean {
+  if (unguarded.length === 0) return false;
+  const [written = ''] = (urlOf(req) ?? '').split('?', 1);
+  const [seen = ''] = (req.url ?? '').split('?', 1);
+  if (!PLAIN_PATH.test(written) || !(written.endsWith(seen) || seen === '/')) return false;
+  return unguarded.some((path) =>
+    path.endsWith('/*') ? written.startsWith(path.slice(0, -1)) && written.length >= path.length : written === path,
+  );
+}
+
+async function guarded(
+  req: NodeRequest,
+  res: ServerResponse,
+  guards: GuardSettings,
+  settings: MiddlewareSettings,
+): Promise<void> {
+  const body = await wholeBodyOf(req, settings.limits, settings.scope);
+  if (!body) return guardStored(req, res, guards, settings);
+  const { value } = body;
+  const dialect = settings.dialect ?? textDialectOf(urlOf(req), value) ?? 'responses';
+  const request = endpointRequestOfNode(req, res, settings.scope);
+  const limits = bringLimits(request, settings.limits);
+  const fields = bodyFields({ body: value }, limits);
+  if (isRecord(value)) refuseMany(value, limits);
+  const session = guardSession(guards, request, settings.hooks, false);
+  const { body: next, history } = await guardedRequest(fields.body, dialect, session, request);
+  if (next !== value || req.body !== value) body.replace(next);
+  const { context = {}, requestId, scope } = request;
+  const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
+  const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
+  keepContext(res, { ...known, guards: sessions });
+  guardAnswer(req, res, { dialect, session, request, settings });
+}
+
+/** Where a handler shows what it has stored: answers as the model wrote them. */
+const STORED: readonly (readonly [RegExp, Dialect])[] = [
+  [/\/responses\/[^/]+(?:\/(?:input_items|cancel))?$/, 'responses'],
+  [/\/conversations\/[^/]+\/items(?:\/[^/]+)?$/, 'responses'],
+  [/\/chat\/completions(?:\/[^/]+(?:\/messages)?)?$/, 'chat-completions'],
+];
+
+/** Requests without a body. */
+function guardStored(req: NodeRequest, res: ServerResponse, guards: GuardSettings, settings: MiddlewareSettings): void {
+  const path = pathOf(urlOf(req));
+  const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
+  if (!dialect || guards.output.length === 0) return;
+  const request = endpointRequestOfNode(req, res, settings.scope);
+  const session = guardSession(guards, request, settings.hooks, false);
+  guardAnswer(req, res, { dialect, session, request, settings });
+}
+
+interface GuardedRequest {
+  readonly body: unknown;
+  readonly history: LoadedHistory | undefined;
+}
+
+/** With placeholders, which a router behind it takes back: it needs the values in its store. */
+async function guardedRequest(
+  body: unknown,
+  dialect: Dialect,
+  session: GuardSession,
+  { context }: EndpointRequest,
+): Promise<GuardedRequest> {
+  const guards = new RequestGuards([session]);
+  const history = context?.history;
+  const known = new Set(history?.loaded);
+  const seen = await guardedBody(body, guards, known);
+  if (!guards.restores) return { body: seen, history };
+  const shown = await bodyForModel(seen, guards);
+  const list = dialect === 'responses' ? 'input' : 'messages';
+  const loaded = moved(memberOf(seen, list), memberOf(shown, list), known);
+  return { body: shown, history: history && { ...history, loaded } };
+}
+
+function memberOf(body: unknown, name: string): unknown {
+  return isRecord(body) ? body[name] : undefined;
+}
+
+/** The loaded members where they are now. */
+function moved(before: unknown, after: unknown, known: ReadonlySet<unknown>): readonly unknown[] {
+  if (!Array.isArray(before) || !Array.isArray(after)) return [...known];
+  return after.filter((_, at) => known.has(before[at]));
+}
+
+/** An answer to be guarded. */
+interface GuardedAnswer {
+  readonly dialect: Dialect;
+  readonly session: GuardSession;
+  readonly request: EndpointRequest;
+  readonly settings: MiddlewareSettings;
+}
+
+function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
+  const guards = new RequestGuards([answer.session]);
+  if (!guards.guardsOutput) return;
+  const isWanted = () => !contextOf(res).handled;
+  // No guard reads compressed bytes.
+  delete req.headers['accept-encoding'];
+  rewriteAnswer(res, isWanted, (head) => (isWanted() ? rewriterFor(head, guards, answer) : undefined));
+}
+
+function rewriterFor(head: AnswerHead, guards: RequestGuards, answer: GuardedAnswer): AnswerRewriter | undefined {
+  const { dialect, settings } = answer;
+  const reader = new AnyAnswer(guards, settings.limits.outputBytes, dialect);
+  if (isEventStream(head)) return new EventRewriter(reader, answer);
+  const isError = head.status < 200 || head.status > 299;
+  const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
+  if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
+  return unreadable(answer);
+}
+
+/** The bytes of an event stream. */
+class EventRewriter implements AnswerRewriter {
+  private readonly reader: AnyAnswer;
+  private readonly answer: GuardedAnswer;
+  private readonly decoder = new StringDecoder('utf8');
+  private readonly spelt = eventLines();
+  private readonly events: string[] = [];
+  private readonly parser;
+  private hasFailed = false;
+  private hasComment = false;
+
+  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
+    this.reader = reader;
+    this.answer = answer;
+    this.parser = createParser({
+      maxBufferSize: answer.settings.limits.eventBytes,
+      onEvent: ({ data }) => void this.events.push(data),
+      onComment: () => {
+        this.hasComment = true;
+      },
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') throw tooLarge();
+      },
+    });
+  }
+
+  get isOver(): boolean {
+    return this.hasFailed || this.reader.isBlocked;
+  }
+
+  async write(bytes: Uint8Array): Promise<string> {
+    try {
+      this.parser.feed(this.spelt(this.decoder.write(Buffer.from(bytes))));
+      let frames = '';
+      for (const data of this.events.splice(0)) frames += this.framed(await this.reader.event(data));
+      const isHeartbeat = frames === '' && this.hasComment;
+      this.hasComment = false;
+      return isHeartbeat ? HEARTBEAT_FRAME : frames;
+    } catch (error) {
+      return this.failure(error);
+    }
+  }
+
+  /** A last event without its blank line counts, if it is whole. */
+  async end(): Promise<string> {
+    try {
+      this.parser.feed(this.spelt(`${this.decoder.end()}\n\n`));
+      let frames = '';
+      for (const data of this.events.splice(0))
+        if (isDone(data) || jsonIn(data) !== undefined) frames += this.framed(await this.reader.event(data));
+      return frames + this.framed(await this.reader.end());
+    } catch (error) {
+      return this.failure(error);
+    }
+  }
+
+  private framed(events: readonly string[]): string {
+    return events.map((data) => `${this.nameOf(data)}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`).join('');
+  }
+
+  /** Chunks of Chat Completions have no line with their name. */
+  private nameOf(data: string): string {
+    if (this.reader.api === 'chat-completions') return '';
+    const name = /^\{"type":"([\w.]+)"/.exec(data)?.[1];
+    return name === undefined ? '' : `event: ${name}\n`;
+  }
+
+  private failure(error: unknown): string {
+    this.hasFailed = true;
+    const { request, settings } = this.answer;
+    const { api: dialect } = this.reader;
+    const shown = reportError(error, request, settings);
+    if (dialect === 'messages')
+      return `event: error\ndata: ${JSON.stringify(anthropicError(shown, request.requestId))}\n\n`;
+    const { body } = shown;
+    const { code, message, param } = body;
+    if (dialect === 'responses')
+      return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param })}\n\n`;
+    return `data: ${JSON.stringify({ error: body })}\n\ndata: [DONE]\n\n`;
+  }
+}
+
+/** The bytes of an answer that is one JSON value. A failure breaks it off: its status has been decided. */
+class WholeRewriter implements AnswerRewriter {
+  readonly isOver = false;
+  private readonly reader: AnyAnswer;
+  private readonly answer: GuardedAnswer;
+  private readonly pieces: Uint8Array[] = [];
+  private size = 0;
+
+  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
+    this.reader = reader;
+    this.answer = answer;
+  }
+
+  async write(bytes: Uint8Array): Promise<string> {
+    const { outputBytes, eventBytes } = this.answer.settings.limits;
+    this.size += bytes.byteLength;
+    if (this.size > outputBytes + eventBytes) throw this.reported(tooLarge());
+    this.pieces.push(Uint8Array.from(bytes));
+    return '';
+  }
+
+  async end(): Promise<string> {
+    try {
+      return await this.reader.whole(Buffer.concat(this.pieces).toString('utf8'));
+    } catch (error) {
+      throw this.reported(error);
+    }
+  }
+
+  private reported(error: unknown): Error {
+    return reportError(error, this.answer.request, this.answer.settings);
+  }
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('output_too_large', 'The handler wrote more than the limit for an answer that guards read.');
+}
+
+/** Compressed bytes and unknown formats may not pass. */
+function unreadable({ request, settings }: GuardedAnswer): AnswerRewriter {
+  const write = (): Promise<string> => {
+    const advice = 'Let the handler answer with JSON or an event stream, uncompressed.';
+    const error = new ApiError('guard_failed', 'The answer is in a form that guards cannot read.', { advice });
+    return Promise.reject(toApiError(reportError(error, request, settings)));
+  };
+  // An answer without a body has no form.
+  return { write, end: async () => '', isOver: false };
+}

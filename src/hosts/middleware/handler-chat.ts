@@ -1,0 +1,94 @@
+/** Uses a handler of the host as the model server of one request: each model call is one call of the handler. */
+
+import type { ServerResponse } from 'node:http';
+import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import type { Reply } from '../../protocol/reply.ts';
+import { shortened } from '../../protocol/secrets/scrub.ts';
+import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
+import { bytesOf, readWhole } from '../../streams/bytes.ts';
+import { isDone } from '../../streams/sse-frames.ts';
+import { exchange } from '../../upstreams/http/exchange.ts';
+import type { HttpClient } from '../../upstreams/http/http.ts';
+import { type AnyNodeHandler, answerOf, type HandlerAnswer, HandlerFailed } from '../node/handler-answer.ts';
+import { replaceBody } from '../node/node-body.ts';
+import type { NodeRequest } from '../node/node-request.ts';
+
+/** One request's conversation with the handler. */
+export interface HandlerChat {
+  chat(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /** Whether the head of its first answer has come. */
+  readonly hasAnswered: boolean;
+  /** The headers of its first answer, except those that describe its bytes. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The error it threw, or passed to `next`. */
+  readonly failure: HandlerFailed | undefined;
+  /** Its own error body, if its first answer was a refusal. */
+  readonly refusal: Reply | undefined;
+}
+
+/** Headers that another body or connection makes wrong; and cookies, each of which is a header of its own. */
+const NOT_PASSED = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date|set-cookie)$/;
+
+/** Calls the handler with the client's own request and the body of the model call. */
+export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
+  let headers: Readonly<Record<string, string>> | undefined;
+  let refusal: Reply | undefined;
+  let failure: HandlerFailed | undefined;
+
+  const client: HttpClient = {
+    async send({ stop }) {
+      const answer = await answerOf(handler, req, res, stop).catch((error: unknown) => {
+        if (error instanceof HandlerFailed) failure = error;
+        throw error;
+      });
+      const contentType = String(answer.headers['content-type'] ?? '');
+      const isFirst = headers === undefined;
+      headers ??= passedHeaders(answer);
+      if (isFirst) passCookies(answer, res);
+      const body = bytesOf(answer.body);
+      if (answer.status >= 200 && answer.status < 300) {
+        return { status: answer.status, headers: { 'content-type': contentType }, body };
+      }
+      const text = await readWhole(body);
+      if (isFirst)
+        refusal = {
+          status: answer.status,
+          headers: { ...headers, ...(contentType ? { 'content-type': contentType } : {}) },
+          body: text,
+        };
+      throw upstreamError(answer.status, jsonIn(text));
+    },
+    close: async () => {},
+  };
+
+  return {
+    chat(body, call) {
+      replaceBody(req, body);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: shortened }, call);
+    },
+    get hasAnswered() {
+      return headers !== undefined;
+    },
+    get headers() {
+      return headers ?? {};
+    },
+    get failure() {
+      return failure;
+    },
+    get refusal() {
+      return refusal;
+    },
+  };
+}
+
+function passCookies({ headers }: HandlerAnswer, res: ServerResponse): void {
+  // The stream was opened before the handler answered.
+  if (res.headersSent) return;
+  for (const cookie of [headers['set-cookie'] ?? []].flat()) res.appendHeader('set-cookie', String(cookie));
+}
+
+function passedHeaders({ headers }: HandlerAnswer): Readonly<Record<string, string>> {
+  const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name));
+  return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
+}

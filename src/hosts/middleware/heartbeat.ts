@@ -1,0 +1,139 @@
+/** Writes heartbeats into another handler's event stream, so that proxies and clients do not time out. */
+import type { ServerResponse } from 'node:http';
+import { chunkFrame } from '../../apis/chat-completions/completion/completion.ts';
+import { openAfter } from '../../apis/endpoint/prepare.ts';
+import { checkOptions } from '../../ports/host/options-check.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import type { WantedHeartbeat } from '../../ports/turn-context.ts';
+import { anthropicError } from '../../protocol/anthropic/envelope.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { requestIdFrom } from '../../protocol/ids.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { STREAM_HEADERS } from '../../protocol/reply.ts';
+import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
+import { type HeartbeatOptions, heartbeatSettings, millisecondsOrNever } from '../../server/options.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../streams/sse-frames.ts';
+import { earlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
+import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
+import { type EventTail, eventTail } from '../node/event-tail.ts';
+import { contextOf, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { type NodeMiddleware, urlOf } from './as-middleware.ts';
+import { type Dialect, dialectOf, speaksMessages } from './dialect.ts';
+
+const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
+
+/** How the idle time of another handler's event stream is filled, the time before it answers included. */
+export interface HeartbeatMiddlewareOptions extends HeartbeatOptions {
+  /**
+   * Milliseconds after which the stream is opened although the handler has not answered, where a parser has read a body
+   * with `stream: true`; after one interval where that is shorter. A refusal that comes later is an error event of the
+   * API. `Infinity` waits for the handler. Default: 5,000.
+   */
+  readonly openAfterMs?: number | undefined;
+}
+
+/**
+ * Writes `: heartbeat` after `intervalMs` (15,000) without data, only between whole events of a plain event stream
+ * of undeclared length.
+ * Only our own routers can number an event, so in another handler's stream `comment` and `keepalive` are both
+ * comments, and `ping` is a `ping` event without a number; in a stream of Anthropic's API each is a `ping`. One of our routers behind it uses these options instead.
+ * Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { heartbeat, responsesRouter } from 'express-open-responses';
+ *
+ * express().use('/v1', heartbeat({ intervalMs: 5000, style: 'keepalive' }), responsesRouter()).listen(3000);
+ * ```
+ */
+export function heartbeat(options: HeartbeatMiddlewareOptions = {}): NodeMiddleware {
+  const { openAfterMs: openMs = DEFAULT_LIMITS.openAfterMs, ...filling } = options;
+  checkOptions('heartbeat', { openAfterMs: openMs }, { openAfterMs: millisecondsOrNever });
+  const wanted = heartbeatSettings('heartbeat', filling);
+  const openAfterMs = openAfter(openMs, wanted);
+  return function heartbeatMiddleware(req, res, next) {
+    // Every client of Anthropic's API knows this event.
+    const own: WantedHeartbeat = speaksMessages(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
+    keepContext(res, { ...contextOf(res), heartbeat: wanted });
+    // A guard in front writes later than it is written to, and would take the handler's head for missing.
+    const opens = openAfterMs < Number.POSITIVE_INFINITY && !contextOf(res).guards;
+    const answered = opens ? openLater(req, res, { ...own, openAfterMs }) : undefined;
+    onHead(res, (head, layer) => {
+      answered?.();
+      const isOpen = isEventStream(head) && !head.compressed && !head.measured;
+      if (isOpen && !contextOf(res).handled) startHeartbeat(res, layer, own);
+    });
+    next();
+  };
+}
+
+/** Opens the stream of a handler that is silent for too long, and fills its silence until the returned function is called. */
+function openLater(
+  req: NodeRequest,
+  res: ServerResponse,
+  { openAfterMs, intervalMs, style }: WantedHeartbeat & { readonly openAfterMs: number },
+): () => void {
+  const early = earlyAnswer(res);
+  const frame = style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME;
+  let timer = setTimeout(() => {
+    // Only now: a middleware behind this one may have read the body, or one of our routers answer.
+    const api = wantedStream(req);
+    if (!api || contextOf(res).handled) return;
+    const requestId = contextOf(res).requestId ?? requestIdFrom(req.headers['x-request-id']);
+    const eventsFor = (answer: OtherAnswer) => failureFrames(api, answer, requestId);
+    if (!early.open({ headers: STREAM_HEADERS, first: frame, eventsFor })) return;
+    timer = setInterval(() => early.fill(frame), intervalMs).unref();
+  }, openAfterMs).unref();
+  const stop = () => clearTimeout(timer);
+  res.once('close', stop);
+  return stop;
+}
+
+/** The API of a request that a parser has read, and that wants a stream. */
+function wantedStream(req: NodeRequest): Dialect | undefined {
+  const { body } = req;
+  return req.method === 'POST' && isRecord(body) && body.stream === true ? dialectOf(urlOf(req), body) : undefined;
+}
+
+/** The events of an open stream for an answer that is none: the handler's refusal, or something that is no stream. */
+function failureFrames(api: Dialect, { status, text }: OtherAnswer, requestId: string): string {
+  const error =
+    status >= 400
+      ? upstreamError(status, jsonIn(text))
+      : new ApiError('upstream_error', 'The model server did not answer with a stream.');
+  if (api === 'messages') return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId))}\n\n`;
+  if (api === 'chat-completions') return chunkFrame({ error: error.body }) + DONE_FRAME;
+  const { code, message, param } = error.body;
+  return numberedFrame({ type: 'error', code, message, param }, 0);
+}
+
+/** Writes heartbeats until the answer ends; every write restarts the interval. */
+function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHeartbeat): void {
+  const tail = eventTail();
+  const { write, end } = layer;
+  const timer = setInterval(() => {
+    if (maySend(res, tail)) write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
+  }, intervalMs);
+  timer.unref();
+
+  const watched = (chunk: unknown) => {
+    timer.refresh();
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
+  };
+  layer.write = function watchedWrite(...given: unknown[]) {
+    watched(given[0]);
+    return write(...(given as Parameters<typeof write>));
+  } as typeof write;
+  layer.end = function watchedEnd(...given: unknown[]) {
+    clearInterval(timer);
+    return end(...(given as unknown as Parameters<typeof end>));
+  } as typeof end;
+  res.once('close', () => clearInterval(timer));
+}
+
+/** No heartbeats for a client that does not read. */
+function maySend(res: ServerResponse, { between }: EventTail): boolean {
+  return between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain;
+}

@@ -1,0 +1,278 @@
+/** Passes what this package does not serve itself on to the model server, with the host's key. */
+import type { ServerResponse } from 'node:http';
+import { passedHeaders } from '../../apis/endpoint/endpoint.ts';
+import { noteOf } from '../../apis/endpoint/prepare.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { attemptsOf } from '../../ports/hooks.ts';
+import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { PassedAnswer, PassedRequest, Upstream } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server/json-body.ts';
+import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
+import { discardRest } from '../node/discard-rest.ts';
+import { arrivedJson, replaceBody } from '../node/node-body.ts';
+import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { respond } from '../node/respond.ts';
+import { type HostMiddleware, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { guard } from './guard.ts';
+import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
+
+/** What is passed on by default: nothing that stores or lists what others have stored under the host's key. */
+export const PASSED_PATHS: readonly string[] = [
+  'POST /embeddings',
+  'POST /completions',
+  'POST /moderations',
+  'POST /images/generations',
+  'POST /images/edits',
+  'POST /images/variations',
+  'POST /audio/speech',
+  'POST /audio/transcriptions',
+  'POST /audio/translations',
+  'POST /rerank',
+];
+
+/** The model server, what is passed on to it, and the options of every middleware. */
+export interface PassThroughOptions<Req extends NodeRequest = NodeRequest>
+  extends Omit<MiddlewareOptions<Req>, 'dialect'> {
+  /**
+   * The paths that are passed on, below the mount point: `POST /embeddings`, `/batches` for every method, `/batches/*` for all below it.
+   * What a server stores under the host's key is one account's for all tenants. Default: `PASSED_PATHS`.
+   */
+  readonly paths?: readonly string[] | undefined;
+  /** Paths whose bodies guards let pass unread, such as `/v1/audio/transcriptions`, as for `guard`. Default: none, and uploads are refused where there are guards. */
+  readonly unguardedPaths?: readonly string[] | undefined;
+}
+
+/** A segment of letters: no escapes and no dots alone, which another server could read as another path. */
+const PATH = /^(?:(?:GET|POST|DELETE|PUT|PATCH) )?((?:\/[\w-][\w.~-]*)+)(\/\*)?$/;
+const PLAIN = /^(?:\/[\w-][\w.~-]*)+$/;
+
+const arePaths: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every((path) => typeof path === 'string' && PATH.test(path))) ||
+  "a list of paths such as 'POST /embeddings' or '/batches/*'";
+
+/** What may be known of an answer; the model server's cookies, limits and organization are the host's. */
+const ANSWER_HEADERS = [
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'content-disposition',
+  'cache-control',
+  'openai-processing-ms',
+  'openai-version',
+  'retry-after',
+] as const;
+/** What of the request describes its body. */
+const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'accept'] as const;
+/** How much of a form is looked through for the model that it names. */
+const MAX_FORM_HEAD = 64 * 1024;
+const FIRST_FORM_HEAD = 256;
+
+/**
+ * Everything else that a client asks of the base URL goes to the model server: embeddings, images, audio. JSON is held for retries and failover;
+ * any other body, and every answer, streams, byte for byte. `scope`, `budget`, `guards` and limits hold; guards refuse what they cannot
+ * read. Mount it behind the routers of this package; other paths continue to the host. Throws a `TypeError` for a bad option, or for an upstream
+ * that passes nothing on.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { chatCompletionsUpstream, passThroughRouter, responsesRouter } from 'express-open-responses';
+ *
+ * const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:8000/v1' });
+ * express().use('/v1', responsesRouter({ upstream }), passThroughRouter({ upstream })).listen(3000);
+ * ```
+ */
+export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
+  options: PassThroughOptions<Req> = {},
+): HostMiddleware<Req> {
+  const owner = 'passThroughRouter';
+  const { paths = PASSED_PATHS, unguardedPaths, upstream = chatCompletionsUpstream(), ...others } = options;
+  checkOptions(owner, { paths }, { paths: arePaths });
+  const settings = middlewareSettings(owner, { ...others, upstream });
+  if (!upstream.pass) throw new TypeError(`${owner}: upstream must pass requests on, got '${upstream.name}'`);
+  const isPassed = pathMatcher(paths);
+  // The cast: a budget is its own middleware.
+  const budget = settings.budget as (NodeMiddleware & typeof settings.budget) | undefined;
+  const { input, output, tools } = others.guards ?? {};
+  const { budget: _, guards: __, upstream: ___, ...shared } = { ...others, upstream };
+  const guarding: NodeMiddleware | undefined =
+    settings.guards && guard({ ...shared, input, output, tools, unguardedPaths });
+  const before = [budget, guarding].filter((each) => each !== undefined);
+
+  return function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
+    const [path = '', query] = splitTarget(req.url);
+    if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
+    const failed = (error: unknown) => refuse(error, req, res, next, settings);
+    discardRest(req, res);
+    heldBody(req, res, settings)
+      .then((held) => {
+        const pass = (error?: unknown) => {
+          if (error !== undefined) return next(error);
+          const target = query === undefined ? path : `${path}?${query}`;
+          passed(req, res, { held, target, upstream, settings }).catch(failed);
+        };
+        inTurn(before, req, res, pass);
+      })
+      .catch(failed);
+  };
+}
+
+function splitTarget(url = ''): readonly [string, string | undefined] {
+  const at = url.indexOf('?');
+  return at < 0 ? [url, undefined] : [url.slice(0, at), url.slice(at + 1)];
+}
+
+function pathMatcher(paths: readonly string[]): (method: string, path: string) => boolean {
+  const known = paths.map((entry) => {
+    const [method, path] = entry.startsWith('/') ? [undefined, entry] : entry.split(' ', 2);
+    return { method, path: String(path) };
+  });
+  return (method, path) =>
+    known.some(
+      ({ method: wanted, path: pattern }) =>
+        (wanted === undefined || wanted === method) &&
+        (pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern),
+    );
+}
+
+/** Runs the middlewares one after the other; an error, or an answer of theirs, ends it. */
+function inTurn(
+  [first, ...rest]: readonly NodeMiddleware[],
+  req: NodeRequest,
+  res: ServerResponse,
+  done: (error?: unknown) => void,
+): void {
+  if (!first) return done();
+  first(req, res, (error) => (error === undefined ? inTurn(rest, req, res, done) : done(error)));
+}
+
+/**
+ * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Throws `ApiError`.
+ */
+async function heldBody(
+  req: NodeRequest,
+  res: ServerResponse,
+  settings: MiddlewareSettings,
+): Promise<WholeJson | undefined> {
+  if (settings.scope) {
+    const { scope } = endpointRequestOfNode(req, res, settings.scope);
+    keepContext(res, { ...contextOf(res), scope });
+  }
+  const { headers, body } = req;
+  if (body !== undefined && req.readableDidRead) {
+    const bytes = isUnparsed(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+    return { bytes, value: isUnparsed(body) ? undefined : body };
+  }
+  const isCoded = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
+  if (!isJsonType(headers['content-type'], headers.origin) || headers['content-type'] === undefined || isCoded)
+    return undefined;
+  const whole = await arrivedJson(req, settings.limits, settings.scope);
+  replaceBody(req, whole.value);
+  return whole;
+}
+
+interface Passing {
+  readonly held: WholeJson | undefined;
+  readonly target: string;
+  readonly upstream: Upstream;
+  readonly settings: MiddlewareSettings;
+}
+
+async function passed(
+  req: NodeRequest,
+  res: ServerResponse,
+  { held, target, upstream, settings }: Passing,
+): Promise<void> {
+  const request = endpointRequestOfNode(req, res, settings.scope);
+  const { limits, hooks } = settings;
+  const call = {
+    signal: request.signal,
+    headers: passedHeaders(request),
+    limits,
+    note: noteOf(request, settings),
+    onAttempt: attemptsOf(request.requestId, hooks),
+  };
+  // The cast: checked when the router was created.
+  const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(
+    await requestFor(req, request, held, target),
+    call,
+  );
+  const headers = { ...answerHeaders(answer), 'x-request-id': request.requestId };
+  await respond(res, { status: answer.status, headers, body: '', bytes: answer.body });
+}
+
+async function requestFor(
+  req: NodeRequest,
+  { body }: EndpointRequest,
+  held: WholeJson | undefined,
+  path: string,
+): Promise<PassedRequest> {
+  const method = req.method ?? 'GET';
+  const headers: Record<string, string> = {};
+  for (const name of BODY_HEADERS) {
+    const value = req.headers[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  if (held) {
+    // Guards put another object in the place of the one that was read.
+    const value = body ?? held.value;
+    const bytes = body === held.value ? held.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
+    const { 'content-length': _, 'content-encoding': __, ...own } = headers;
+    const model = isRecord(value) && typeof value.model === 'string' ? value.model : '';
+    const renamed = (name: string) => Buffer.from(JSON.stringify({ ...(isRecord(value) ? value : {}), model: name }));
+    return { method, path, headers: own, body: bytes, model, ...(isRecord(value) ? { renamed } : {}) };
+  }
+  const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
+  if (isEmpty) return { method, path, headers, model: '' };
+  if (req.readableDidRead) throw bodyErrors.otherType();
+  const { model, content } = await formHead(req, req.headers['content-type'] ?? '');
+  return { method, path, headers, body: content, model };
+}
+
+/** The model that stands at the beginning of a form, and the whole body: what has been looked at comes first. */
+async function formHead(req: NodeRequest, type: string) {
+  const source: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
+  const head: Buffer[] = [];
+  let length = 0;
+  let model: string | undefined;
+  // Looked for in twice as much each time: a client may send byte after byte.
+  let enough = FIRST_FORM_HEAD;
+  let isOver = !/^multipart\/form-data/i.test(type);
+  while (!isOver && length < MAX_FORM_HEAD && model === undefined) {
+    const { value, done } = await source.next();
+    isOver = done === true;
+    if (!isOver) {
+      head.push(value);
+      length += value.length;
+      if (length < enough) continue;
+      enough = 2 * length;
+    }
+    model = /name="model"\r\n(?:[\w-]+:[^\r\n]{0,200}\r\n){0,4}\r\n([^\r\n]{1,200})\r\n/.exec(
+      Buffer.concat(head).subarray(0, MAX_FORM_HEAD).toString('latin1'),
+    )?.[1];
+  }
+  async function* content(): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* head.splice(0);
+      for (;;) {
+        const { value, done } = await source.next();
+        if (done) return;
+        yield value;
+      }
+    } catch (cause) {
+      throw new ApiError('request_aborted', 'The request was aborted.', { cause });
+    }
+  }
+  return { model: model ?? '', content: content() };
+}
+
+function answerHeaders({ headers }: PassedAnswer): Readonly<Record<string, string>> {
+  const shown: Record<string, string> = {};
+  for (const name of ANSWER_HEADERS) {
+    const value = headers[name];
+    if (value !== undefined) shown[name] = String(value);
+  }
+  return shown;
+}

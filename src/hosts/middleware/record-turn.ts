@@ -1,0 +1,113 @@
+/** Stores the answers of another handler, so that `loadHistory` can load them. */
+import type { ServerResponse } from 'node:http';
+import { completionReader } from '../../apis/chat-completions/record.ts';
+import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
+import { responseReader } from '../../apis/responses/record.ts';
+import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
+import { notify } from '../../ports/hooks.ts';
+import { fromStore } from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { answerWatch } from '../node/answer-watch.ts';
+import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
+import { holdEnd } from '../node/held-answer.ts';
+import { bodyOf } from '../node/node-body.ts';
+import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
+import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
+import type { Dialect } from './dialect.ts';
+import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
+
+/**
+ * Stores each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer and
+ * the request's tenant, before the answer's end is sent. Skips `store: false`, failures and compressed answers. An error
+ * of the store goes to `hooks.onError` and does not affect the answer. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express, { type RequestHandler } from 'express';
+ * import { memoryStore, recordTurn } from 'express-open-responses';
+ *
+ * declare const proxy: RequestHandler;
+ * express().post('/v1/responses', express.json(), recordTurn({ store: memoryStore() }), proxy);
+ * ```
+ */
+export function recordTurn<Req extends NodeRequest = NodeRequest>(
+  options: MiddlewareOptions<Req> = {},
+): HostMiddleware<Req> {
+  const settings = middlewareSettings('recordTurn', options);
+  return function recordTurnMiddleware(req, res, next) {
+    requestOf(req, res, settings).then(
+      (request) => {
+        if (request) onHead(res, (head, layer) => watch(head, layer, request, res, settings));
+        next();
+      },
+      (error) => refuse(error, req, res, next, settings),
+    );
+  };
+}
+
+/** A request whose turn is recorded. */
+interface RecordedRequest {
+  readonly dialect: Exclude<Dialect, 'messages'>;
+  /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
+  readonly apiRequest: EndpointRequest;
+  /** The body after later middlewares have changed it. */
+  readonly bodyNow: () => unknown;
+}
+
+/** Undefined if nothing is stored. The host's function may throw, so it is called now and not mid-answer. */
+async function requestOf(
+  req: NodeRequest,
+  res: ServerResponse,
+  settings: MiddlewareSettings,
+): Promise<RecordedRequest | undefined> {
+  const body = await bodyOf(req, settings.limits, settings.scope);
+  const dialect = dialectFor(req, body, settings);
+  if (!dialect || dialect === 'messages') return undefined;
+  const request = endpointRequestOfNode(req, res, settings.scope);
+  return isUnstored(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
+}
+
+function isUnstored(body: unknown): boolean {
+  return isRecord(body) && body.store === false;
+}
+
+/** By now the body is the one that the handler received. */
+function watch(
+  head: AnswerHead,
+  layer: Layer,
+  request: RecordedRequest,
+  res: ServerResponse,
+  settings: MiddlewareSettings,
+): void {
+  const reader = head.status === 200 ? readerFor(request, res, settings) : undefined;
+  if (!reader) return;
+  const settle = () => keep(reader, contextOf(res).requestId ?? request.apiRequest.requestId, settings);
+  const watching = answerWatch(head, reader, settings.limits, settle);
+  if (watching) holdEnd(res, watching, layer);
+}
+
+function readerFor(
+  { dialect, apiRequest: request, bodyNow }: RecordedRequest,
+  res: ServerResponse,
+  settings: MiddlewareSettings,
+): AnswerReader | undefined {
+  const body = bodyNow();
+  if (!isRecord(body) || isUnstored(body)) return undefined;
+  const context = contextOf(res);
+  // Our Responses router stores its turns itself.
+  if (dialect === 'responses' && context.handled) return undefined;
+  const call = { ...request, body, context };
+  return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
+}
+
+async function keep(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
+  try {
+    const turn = reader.turn();
+    if (turn) await fromStore(() => store.put(turn));
+  } catch (error) {
+    const shown =
+      error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
+    notify(hooks, 'onError', shown, { requestId });
+  }
+}

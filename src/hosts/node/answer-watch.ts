@@ -1,0 +1,70 @@
+/** Reads the data of an answer while a handler writes it: a whole body, or the events of a stream. */
+import { StringDecoder } from 'node:string_decoder';
+import { createParser } from 'eventsource-parser';
+import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
+import type { Limits } from '../../ports/limits.ts';
+import { eventLines } from '../../streams/event-lines.ts';
+import { type AnswerHead, isEventStream } from './event-stream.ts';
+import type { AnswerWatch } from './held-answer.ts';
+
+/** Reads the data, but not a turn. */
+type DataReader = Pick<AnswerReader, 'event' | 'whole'>;
+
+/** The watch of an answer in plain JSON or plain events; undefined for any other. */
+export function answerWatch(
+  head: AnswerHead,
+  reader: DataReader,
+  { outputBytes, eventBytes }: Pick<Limits, 'outputBytes' | 'eventBytes'>,
+  settle: AnswerWatch['settle'],
+): AnswerWatch | undefined {
+  if (isEventStream(head)) return eventWatch(reader, eventBytes, settle);
+  const isJson = head.plain && /[/+]json\b/i.test(head.type);
+  return isJson ? wholeWatch(reader, outputBytes, settle) : undefined;
+}
+
+/** An answer with an event above the limit is sent unchanged. */
+function eventWatch(reader: DataReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
+  const decoder = new StringDecoder('utf8');
+  const spelt = eventLines();
+  let last = false;
+  let lost = false;
+  const parser = createParser({
+    maxBufferSize: eventBytes,
+    onEvent({ data }) {
+      last = last || reader.event(data);
+    },
+    onError({ type }) {
+      lost ||= type === 'max-buffer-size-exceeded';
+    },
+  });
+  return {
+    whole: false,
+    take(bytes) {
+      if (!lost) parser.feed(spelt(decoder.write(Buffer.from(bytes))));
+      return last;
+    },
+    settle() {
+      // A last event without its blank line counts.
+      if (!lost && !last) parser.feed(spelt(`${decoder.end()}\n\n`));
+      return lost ? Promise.resolve() : settle();
+    },
+  };
+}
+
+/** An answer above the limit is sent unchanged. */
+function wholeWatch(reader: DataReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    whole: true,
+    take(bytes) {
+      size += bytes.byteLength;
+      if (size <= limit) pieces.push(bytes);
+      return size > limit;
+    },
+    settle() {
+      if (size <= limit) reader.whole(Buffer.concat(pieces).toString('utf8'));
+      return settle();
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/** Calls a handler of the host with our own response object instead of the client's, and returns what it writes. */
+import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Stop } from '../../upstreams/http/watchdog.ts';
+
+/** A handler of Express, Connect or bare Node, with its framework's own request and response. */
+export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
+  req: Req,
+  res: Res,
+  next: (error?: unknown) => void,
+) => unknown;
+
+/** Such a handler of any framework. */
+export type AnyNodeHandler = NodeHandler<never, never>;
+
+/** The answer of the handler. */
+export interface HandlerAnswer {
+  readonly status: number;
+  /** Names are lower case. */
+  readonly headers: OutgoingHttpHeaders;
+  /** Unencoded bytes, whatever the handler wrote. */
+  readonly body: Readable;
+}
+
+/** A failure that the handler passed to `next`. */
+export class HandlerFailed extends Error {
+  override readonly name = 'HandlerFailed';
+}
+
+/**
+ * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
+ * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
+ */
+export function answerOf(
+  handler: AnyNodeHandler,
+  req: IncomingMessage,
+  res: ServerResponse,
+  stop: Stop,
+): Promise<HandlerAnswer> {
+  if (stop.aborted) return Promise.reject(stop.reason);
+  // Each piece waits for a later tick: a handler that only writes needs backpressure before it has written everything.
+  const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
+  const { response, head } = capturing(req, res, body);
+  const failed = new Promise<never>((_, reject) => {
+    const fail = (error: unknown) => {
+      const failure = new HandlerFailed('The handler failed.', { cause: error });
+      reject(failure);
+      // The handler will not complete an answer that it has begun.
+      if (!response.writableEnded) body.destroy(failure);
+    };
+    const passed = (error?: unknown) => {
+      if (error || !response.headersSent) fail(error ?? new Error('The handler did not answer.'));
+    };
+    // The casts: the handler takes its framework's objects, and these come from that framework.
+    new Promise((resolve) => resolve(handler(req as never, response as never, passed))).catch(fail);
+    const stopped = (reason: unknown) => {
+      reject(reason);
+      response.destroy();
+    };
+    stop.running = { stopped };
+    body.once('close', () => {
+      stop.running = undefined;
+    });
+  });
+  return Promise.race([head, failed]);
+}
+
+/** A response like the client's own, with the framework's additions, that writes into `body`. */
+function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
+  const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
+  Object.assign(response, { req, locals: (res as { locals?: unknown }).locals, socket: req.socket });
+  Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
+  const { writeHead } = response;
+  // As with a socket, in a later turn: in the same turn the writer would never let a reader run.
+  body.on('drain', () => setImmediate(() => response.emit('drain')));
+  body.once('finish', () => response.emit('finish'));
+  // The reader of the body receives the error there; possibly nobody reads it.
+  body.on('error', () => {});
+  body.once('close', () => {
+    response.destroyed = true;
+    response.emit('close');
+  });
+
+  const head = new Promise<HandlerAnswer>((resolve) => {
+    // The casts here and below: the overloads are passed on unchanged.
+    response.writeHead = ((...given: unknown[]) => {
+      writeHead.apply(response, given as Parameters<typeof writeHead>);
+      const headers = { ...response.getHeaders(), ...lowerCased(given.at(-1)) };
+      resolve({ status: response.statusCode, headers, body: plain(body, headers) });
+      return response;
+    }) as typeof writeHead;
+  });
+  const openHead = () => response.headersSent || response.writeHead(response.statusCode);
+  response.write = ((...given: unknown[]) => {
+    openHead();
+    return body.write(...(given as Parameters<typeof body.write>));
+  }) as typeof response.write;
+  response.end = ((...given: unknown[]) => {
+    openHead();
+    response.finished = true;
+    body.end(...(given as Parameters<typeof body.end>));
+    return response;
+  }) as typeof response.end;
+  response.destroy = (error?: Error) => {
+    body.destroy(error ?? new Error('The handler broke off its answer.'));
+    return response;
+  };
+  return { response, head };
+}
+
+function lowerCased(headers: unknown): OutgoingHttpHeaders {
+  if (typeof headers !== 'object' || headers === null) return {};
+  const pairs = Array.isArray(headers) ? inPairs(headers) : Object.entries(headers);
+  return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]));
+}
+
+/** `writeHead` also takes alternating names and values. */
+function inPairs(list: readonly unknown[]): readonly [unknown, unknown][] {
+  const flat = list.flat();
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]] as [unknown, unknown]] : []));
+}
+
+/** A proxy passes on what its server compressed. */
+function plain(body: Readable, headers: OutgoingHttpHeaders): Readable {
+  const inflate = INFLATES.get(String(headers['content-encoding'] ?? 'identity').toLowerCase());
+  if (!inflate) return body;
+  const inflated = inflate();
+  body.once('error', (error) => inflated.destroy(error));
+  inflated.on('error', () => {});
+  inflated.once('close', () => body.destroy());
+  return body.pipe(inflated);
+}
+
+const INFLATES: ReadonlyMap<string, () => PassThrough | ReturnType<typeof createGunzip>> = new Map([
+  ['gzip', () => createGunzip()],
+  ['deflate', () => createInflate()],
+  ['br', () => createBrotliDecompress()],
+]);

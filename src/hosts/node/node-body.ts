@@ -1,0 +1,170 @@
+/** Reads and replaces the body of a Node request as its framework would. */
+import type { ServerResponse } from 'node:http';
+import {
+  ArrivingBody,
+  type BodyLimits,
+  bodyErrors,
+  isJsonType,
+  isUtf8Type,
+  parseBody,
+  type WholeJson,
+} from '../../server/json-body.ts';
+import { headersOfNode, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
+import { keepBodySize } from './unread-answer.ts';
+
+/**
+ * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
+ * stays unchanged. `scope` is the host's, for the tenant's share of the room for bodies. Throws `ApiError`.
+ */
+export async function bodyOf(req: NodeRequest, limits: BodyLimits, scope?: ScopeOf<NodeRequest>): Promise<unknown> {
+  const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
+  if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
+  if (req.readableEnded) return undefined;
+  return readBody(req, limits, scope);
+}
+
+/** A body that has been read, whatever the method of its request. */
+interface WholeBody {
+  /** The parsed JSON. */
+  readonly value: unknown;
+  /** Puts another value in its place, in the form in which the host's parser left the body: parsed, as text or as bytes. */
+  readonly replace: (value: unknown) => void;
+}
+
+/**
+ * The body of a request that may not pass unread; undefined for a request without a body. Throws `unsupported_media_type`
+ * for a body that is not JSON by its type, or that something else has read, and the errors of reading it.
+ */
+export async function wholeBodyOf(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope?: ScopeOf<NodeRequest>,
+): Promise<WholeBody | undefined> {
+  const { body } = req;
+  const isMissing = body === undefined || body === null || isPlaceholder(req);
+  if (!hasBytes(req) && (isMissing || isEmptyObject(body))) return undefined;
+  const { 'content-type': type, origin } = req.headers;
+  if (!isJsonType(type, origin)) throw bodyErrors.otherType();
+  const replace = (value: unknown) => replaceBody(req, value);
+  if (isMissing) {
+    if (req.readableDidRead) throw bodyErrors.otherType();
+    return { value: await readBody(req, limits, scope), replace };
+  }
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body)) return { value: body, replace };
+  if (!isUtf8Type(type ?? '')) throw bodyErrors.otherType();
+  const bytes = typeof body === 'string' ? Buffer.from(body) : bytesIn(body);
+  const asText = typeof body === 'string';
+  return {
+    value: parseBody(bytes, limits),
+    replace: (value) => replaceBody(req, asText ? JSON.stringify(value) : Buffer.from(JSON.stringify(value))),
+  };
+}
+
+function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+async function readBody(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope: ScopeOf<NodeRequest> | undefined,
+): Promise<unknown> {
+  const { value: body } = await arrivedJson(req, limits, scope);
+  replaceBody(req, body);
+  // The body is decoded now. Proxies that write the body again need its type.
+  delete req.headers['content-encoding'];
+  req.headers['content-type'] ??= 'application/json';
+  return body;
+}
+
+/** The body of an unread request, which is JSON by its type; the value of an empty one is `{}`. Throws `ApiError`. */
+export async function arrivedJson(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope: ScopeOf<never> | undefined,
+): Promise<WholeJson> {
+  const tenant = () => shareOfNode(req, scope);
+  const body = new ArrivingBody(headersOfNode(req), limits, tenant);
+  try {
+    await addAll(req, body);
+    return await body.whole();
+  } finally {
+    keepBodySize(req, { tenant, bytes: body.size, most: body.most });
+    body.close();
+  }
+}
+
+/** Stops reading as soon as the body is refused, and leaves the connection to the answer. */
+function addAll(req: NodeRequest, body: ArrivingBody): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      // They would stay in memory until the answer has ended, and what they refer to.
+      req.off('data', take).off('end', end).off('error', cut).off('close', cut);
+    };
+    const take = (piece: Buffer | string) => {
+      try {
+        // A parser of the host may have set an encoding.
+        body.add(typeof piece === 'string' ? Buffer.from(piece) : piece);
+      } catch (error) {
+        stop();
+        req.pause();
+        reject(error);
+      }
+    };
+    const end = () => {
+      stop();
+      resolve();
+    };
+    const cut = (cause?: unknown) => {
+      stop();
+      reject(bodyErrors.aborted(cause));
+    };
+    if (req.destroyed && !req.readableEnded) return cut(req.errored);
+    req.on('data', take).on('end', end).on('error', cut).on('close', cut);
+  });
+}
+
+/** HTTP/2 has neither header, and says with its headers whether data follow. */
+function hasBytes(req: NodeRequest & { stream?: { readonly endAfterHeaders?: boolean } }): boolean {
+  const { headers, httpVersionMajor, stream } = req;
+  if (httpVersionMajor > 1 && headers['content-length'] === undefined) return stream?.endAfterHeaders === false;
+  return Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
+}
+
+function isEmptyObject(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && !ArrayBuffer.isView(body) && Object.keys(body).length === 0;
+}
+
+/** Parsers of body-parser 1, such as `express.urlencoded` of Express 4, set `{}` for a body of another type, and leave it unread. */
+function isPlaceholder(req: NodeRequest & { _body?: boolean }): boolean {
+  return isEmptyObject(req.body) && hasBytes(req) && req._body !== true && !req.readableDidRead;
+}
+
+/** Replaces the request's body; its framing in the headers is then wrong, and proxies would pass it on beside their own. */
+export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknown): void {
+  req.body = body;
+  delete req.headers['content-length'];
+  delete req.headers['transfer-encoding'];
+  // body-parser 1 checks this before it reads the stream.
+  req._body = true;
+}
+
+/** The value of a header, wherever it was set: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
+export function headerIn(res: ServerResponse, given: readonly unknown[], name: string): string | undefined {
+  const headers = given.at(-1);
+  const found = Array.isArray(headers) ? inList(headers, name) : inObject(headers, name);
+  const value = found ?? res.getHeader(name);
+  return value === undefined || value === null ? undefined : String(value);
+}
+
+/** Headers as pairs, or as alternating names and values. */
+function inList(list: readonly unknown[], name: string): unknown {
+  const flat = list.flat();
+  const index = flat.findIndex((each, at) => at % 2 === 0 && String(each).toLowerCase() === name);
+  return index < 0 ? undefined : flat[index + 1];
+}
+
+function inObject(headers: unknown, name: string): unknown {
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+}

@@ -1,0 +1,100 @@
+/** Makes an API request of a Node request, whatever framework it came through. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
+import { checkedScope, defaultScope, shareOf } from '../../ports/scope.ts';
+import type { TurnContext } from '../../ports/turn-context.ts';
+import { requestIdFrom } from '../../protocol/ids.ts';
+
+/** A request whose body a parser of the host may have read. */
+export type NodeRequest = IncomingMessage & {
+  /** The parsed body; undefined if nothing has read it. */
+  body?: unknown;
+};
+
+/** Returns the tenant of a request, as the host knows it. */
+export type ScopeOf<Req> = (req: Req) => string;
+
+/**
+ * The request, with a signal that is aborted when the client leaves before the answer is finished, or the host has ended
+ * the answer itself, as a timeout middleware does.
+ */
+export function endpointRequestOfNode<Req extends NodeRequest>(
+  req: Req,
+  res: ServerResponse,
+  scope?: ScopeOf<Req>,
+): EndpointRequest {
+  const context = contextOf(res);
+  const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
+  const headers = headersFrom(req.headers);
+  // Set here, so that the headers need no second copy to add it.
+  headers.set('x-request-id', requestId);
+  const left = leavingOf(res);
+  return {
+    body: req.body,
+    params: {},
+    query: {},
+    headers,
+    scope: scope ? checkedScope(scope(req)) : (context.scope ?? defaultScope(headers)),
+    requestId,
+    signal: left.signal,
+    abort: (reason) => left.abort(reason),
+    request: req,
+    context,
+    disconnect: () => res.destroy(),
+  };
+}
+
+/** The headers, for readers of a few: without a copy of all of them. */
+export function headersOfNode({ headers }: NodeRequest): Pick<Headers, 'get'> {
+  return { get: (name) => (headers[name] === undefined ? null : String(headers[name])) };
+}
+
+/**
+ * Whose share of the process's memory a request takes before its body has been read. Those without a valid tenant, who are
+ * refused later, share one.
+ */
+export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
+  try {
+    // The cast: the host states what its earlier handlers make of a request.
+    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope(headersOfNode(req)));
+  } catch {
+    return '';
+  }
+}
+
+const leaving = new WeakMap<ServerResponse, AbortController>();
+
+/** This package ends the answer itself: its end means no longer that nobody waits for it. */
+export function endsHere(res: ServerResponse): void {
+  leaving.delete(res);
+}
+
+/** Aborted when nobody waits for the answer any more; all users share one listener. */
+function leavingOf(res: ServerResponse): AbortController {
+  const known = leaving.get(res);
+  if (known) return known;
+  const left = new AbortController();
+  leaving.set(res, left);
+  const close = () => {
+    if (!res.writableFinished) left.abort(new Error('The client left.'));
+    else if (leaving.has(res)) left.abort(new Error('The host has ended the answer.'));
+  };
+  // The client may have left while its body was decompressed, or during the host's look-ups.
+  if (res.destroyed) close();
+  else res.once('close', close);
+  return left;
+}
+
+type WithLocals = ServerResponse & { locals?: Record<string, unknown> };
+
+/** The context that earlier middlewares stored in `res.locals.turn`. */
+export function contextOf(res: WithLocals): TurnContext {
+  // The cast: only `keepContext` writes it.
+  return (res.locals?.turn ?? {}) as TurnContext;
+}
+
+/** Stores it for later middlewares. Connect, Koa and bare Node have no `locals`. */
+export function keepContext(res: WithLocals, context: TurnContext): void {
+  res.locals ??= {};
+  res.locals.turn = context;
+}

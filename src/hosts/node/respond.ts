@@ -1,0 +1,165 @@
+/** Writes a reply to a Node response: the only file that writes to a client's socket. */
+import { AsyncResource } from 'node:async_hooks';
+import type { ServerResponse } from 'node:http';
+import type { Reply } from '../../protocol/reply.ts';
+import type { UnreadAnswer } from '../../server/body-room.ts';
+import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../../streams/pull-stream.ts';
+import { endsHere } from './node-request.ts';
+import { unreadAnswer } from './unread-answer.ts';
+
+/** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
+const LONG = 4096;
+/** The buffer in which long frames become bytes before they are copied: `Buffer.from` counts first, half of its cost. */
+const SCRATCH = Buffer.allocUnsafeSlow(256 * 1024);
+/** Maximum number of bytes of a UTF-16 unit. */
+const MOST_BYTES = 3;
+
+/**
+ * Sends the reply. A stream is pulled only as fast as the client reads. Resolves when everything has been passed to the
+ * socket or the client has left. A stream that fails is cut off, so that the client does not wait; then it rejects.
+ */
+export async function respond(res: ServerResponse, { status, headers, body, bytes }: Reply): Promise<void> {
+  if (res.headersSent || res.destroyed) {
+    // The host has already begun an answer and left its end to this reply, which can no longer be sent.
+    if (!res.writableEnded) res.destroy();
+    return closeUnread(body);
+  }
+  // A stream is this package's only when its end is: until then the host may end it.
+  if (bytes || typeof body === 'string') endsHere(res);
+  if (bytes) return sendBytes(res.writeHead(status, headers), bytes);
+  if (typeof body === 'string') {
+    const length = Buffer.byteLength(body);
+    res.writeHead(status, { ...headers, 'content-length': length }).end(body);
+    if (!res.writableFinished && res.writableLength > LONG) holdUntilRead(res, length);
+    return;
+  }
+  try {
+    res.writeHead(status, headers);
+  } catch (error) {
+    await closeUnread(body);
+    throw error;
+  }
+  try {
+    await written(res, pullStreamOf(body));
+  } catch (error) {
+    if (res.destroyed) return;
+    res.destroy();
+    throw error;
+  }
+  if (res.destroyed) return;
+  endsHere(res);
+  res.end();
+}
+
+/** Reads no faster than the client, and nothing for a HEAD. Content that fails cuts the answer off. */
+async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  if (res.req.method === 'HEAD') return void res.end();
+  let isGone = res.destroyed;
+  let goOn = () => {};
+  res.on('error', ignore);
+  res.once('close', () => {
+    isGone = true;
+    goOn();
+  });
+  res.on('drain', () => goOn());
+  try {
+    // By hand: a `Readable` and a pipeline cost as much as all else of a short answer.
+    for await (const piece of bytes) {
+      if (isGone) return;
+      if (!res.write(piece)) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+      }
+      if (isGone) return;
+    }
+  } catch (error) {
+    // Where the content did not fail, the client has left.
+    if (isGone) return;
+    res.destroy();
+    if (error instanceof Error && error.name === 'AbortError') return;
+    throw error;
+  }
+  if (!isGone) res.end();
+}
+
+/** What the socket has not taken waits for the client. */
+function holdUntilRead(res: ServerResponse, length: number): void {
+  const unread = unreadAnswer(res);
+  const end = () => unread.end();
+  res.once('finish', end).once('close', end);
+  unread.begin(length);
+}
+
+/** Writes piece by piece; resolves at the end, or as soon as the client has left. */
+function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
+  return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).pull());
+}
+
+/** An `AsyncResource`: on drain the stream continues in the host's async context, which is not the socket's. */
+class Writing extends AsyncResource implements Consumer<string> {
+  private readonly res: ServerResponse;
+  private readonly body: PullStream<string>;
+  readonly onEnd: () => void;
+  readonly onError: (error: unknown) => void;
+  /** Avoids `res.destroyed` for each piece: on Node 20 every Express response has its own hidden class, so look-ups are slow. */
+  private isGone: boolean;
+  private unread: UnreadAnswer | undefined = undefined;
+
+  constructor(res: ServerResponse, body: PullStream<string>, resolve: () => void, reject: (error: unknown) => void) {
+    super('CLIENT_WRITES');
+    this.res = res;
+    this.body = body;
+    this.onEnd = resolve;
+    this.onError = reject;
+    this.isGone = res.destroyed;
+    // The host may end the answer at any time; a piece that comes before the last byte has gone out would throw.
+    res.on('error', ignore);
+    res.once('close', () => {
+      this.isGone = true;
+    });
+  }
+
+  pull(): void {
+    if (this.isGone) return closeThen(this.body, this.onEnd, this.onError);
+    try {
+      this.body.pull(this);
+    } catch (error) {
+      this.onError(error);
+    }
+  }
+
+  onChunk(frames: string): void {
+    // Headers are sent with the first frames, in one packet, or alone if there are none yet.
+    if (this.isGone) return this.pull();
+    if (frames === '') this.res.flushHeaders();
+    else if (!this.res.write(frames.length > LONG ? encoded(frames) : frames)) return this.waitForRoom();
+    this.pull();
+  }
+
+  /** Continues when the socket drains, or never will. */
+  private waitForRoom(): void {
+    const { res } = this;
+    this.unread ??= unreadAnswer(res);
+    const { unread } = this;
+    const goOn = () => {
+      res.off('drain', goOn).off('close', goOn);
+      unread.end();
+      this.runInAsyncScope(this.pull, this);
+    };
+    res.on('drain', goOn).on('close', goOn);
+    unread.begin(res.writableLength);
+  }
+}
+
+/** The `close` of the answer follows, which ends the writing. */
+function ignore(): void {}
+
+function encoded(frames: string): Buffer {
+  if (frames.length * MOST_BYTES > SCRATCH.length) return Buffer.from(frames);
+  return Buffer.from(SCRATCH.subarray(0, SCRATCH.write(frames)));
+}
+
+async function closeUnread(body: Reply['body']): Promise<void> {
+  if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
+}

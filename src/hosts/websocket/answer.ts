@@ -1,0 +1,168 @@
+/** Answers one message of a client with the core's reply. */
+
+import type { IncomingMessage } from 'node:http';
+import { refusal, reportError } from '../../apis/endpoint/endpoint.ts';
+import { type LiveResponse, openResponse } from '../../apis/responses/create.ts';
+import { HEARTBEAT } from '../../apis/responses/encoding/encoder.ts';
+import type { Activity } from '../../engine/request/activity.ts';
+import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
+import { ownError } from '../../ports/host/host-error.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import type { ApiError } from '../../protocol/errors.ts';
+import type { TurnEnd } from '../../protocol/events.ts';
+import { requestIdFrom } from '../../protocol/ids.ts';
+import type { Reply } from '../../protocol/reply.ts';
+import { type CoreSettings, settingsFor } from '../../server/options.ts';
+import { receivedStep } from '../../server/reported-routes.ts';
+import type { ConnectionMemory } from './memory.ts';
+import type { BadMessage, CreateMessage } from './message.ts';
+import type { Outlet } from './outlet.ts';
+import { type Followed, refusedSuccessor, type Steering, type SteerMessage } from './steering.ts';
+
+/** The client that is answered, and the settings. */
+export interface Client {
+  readonly request: IncomingMessage;
+  readonly scope: string;
+  readonly core: CoreSettings;
+  readonly turns: Activity;
+  readonly memory: ConnectionMemory;
+  readonly outlet: Outlet;
+  readonly steering: Steering;
+  /** Aborted when the client leaves. */
+  readonly left: AbortSignal;
+  readonly disconnect: () => void;
+}
+
+/** Runs one turn, and those that the client's steers add to it; rejects only if the client has left. */
+export async function answerCreate(client: Client, message: CreateMessage): Promise<void> {
+  const { steering } = client;
+  const { body, steers } = steering.committed(message.body);
+  const onRefused = (error: unknown, request: EndpointRequest) => {
+    steering.keep(steers);
+    return refuse(error, request, client, message.lane);
+  };
+  let followed = await runOne(client, { ...message, body }, { steers, onRefused });
+  while (followed?.next) followed = await runNext(client, message, followed);
+}
+
+/** Runs the response that goes on with the client's input. */
+async function runNext(
+  client: Client,
+  message: CreateMessage,
+  { next = {}, steers = [] }: Followed,
+): Promise<Followed | undefined> {
+  const { steering } = client;
+  const onRefused = async (error: unknown) => {
+    if (client.left.aborted) throw error;
+    await sendSteerEvents(client, steering.lost(steers, message.lane, refusedSuccessor(error)));
+  };
+  return runOne(client, { ...message, body: next }, { steers, onRefused });
+}
+
+/** The steers that a turn commits by beginning, and what follows if it cannot begin. */
+interface Beginning extends Required<Pick<Followed, 'steers'>> {
+  readonly onRefused: (error: unknown, request: EndpointRequest) => Promise<void>;
+}
+
+async function runOne(
+  client: Client,
+  { body, generate, lane }: CreateMessage,
+  { steers, onRefused }: Beginning,
+): Promise<Followed | undefined> {
+  const { core, memory, turns, steering } = client;
+  const upstream = generate ? core.upstream : noModel;
+  const turn = memory.turn();
+  let id: string | undefined;
+  // Compaction is a model call too.
+  const given = endpointRequestOf(client, generate ? body : { ...body, context_management: null });
+  const request = { ...given, isSteered: () => steering.wants(id) };
+  core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));
+  const budget = generate ? core.budget : undefined;
+  const settings = settingsFor({ ...core, upstream, budget, store: turn.store, keepsUnstored: true }, request);
+  const live = await openResponse(request, settings, turns).catch((error) => onRefused(error, request));
+  let followed: Followed | undefined;
+  if (live) {
+    id = live.id;
+    steering.done(steers);
+    steering.begin(id, lane, body);
+    followed = steering.end(id, await write(client, live, lane));
+    await sendSteerEvents(client, followed);
+  }
+  // Open Responses requires it: the client must not continue from a response that may differ from what it expects.
+  if (!turn.kept) memory.forget(body.previous_response_id);
+  return followed;
+}
+
+/** Accepts or refuses input for a running response, at once. */
+export function answerSteer(client: Client, message: SteerMessage): Promise<void> {
+  return sendSteerEvents(client, { events: [client.steering.steer(message)] });
+}
+
+async function sendSteerEvents({ outlet, left }: Client, { events }: Pick<Followed, 'events'>): Promise<void> {
+  for (const { lane, event } of events) if (!left.aborted) await outlet.send(inLane(JSON.stringify(event), lane));
+}
+
+/** A WebSocket has no error handler of the host, so errors of the host's functions are server errors here. */
+async function refuse(
+  error: unknown,
+  request: EndpointRequest,
+  client: Client,
+  lane: string | undefined,
+): Promise<void> {
+  if (client.left.aborted) throw error;
+  const { status, body } = reportError(ownError(error), request, client.core);
+  const { errorBody } = client.core.dialectOf(request.request);
+  const message = { type: 'error', status, error: errorBody ? errorBody(body) : body };
+  await client.outlet.send(inLane(JSON.stringify(message), lane));
+}
+
+/** Refuses a message; rejects only if the client has left. */
+export async function answerError(client: Client, { error, lane }: BadMessage): Promise<void> {
+  await refuse(error, endpointRequestOf(client), client, lane);
+}
+
+/** The reply to a refused upgrade request. */
+export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: CoreSettings): Promise<Reply> {
+  const { signal } = new AbortController();
+  return refusal(error, core)(endpointRequestOf({ request, scope: '', left: signal, disconnect: () => {} }));
+}
+
+type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;
+
+/** Each message is a request with an id of its own; the headers are those of the upgrade. */
+function endpointRequestOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
+  const headers = headersFrom(request.headers);
+  const requestId = requestIdFrom(undefined);
+  return { body, params: {}, query: {}, headers, scope, requestId, signal: left, request, disconnect };
+}
+
+async function write(
+  { outlet, left }: Client,
+  { events, encoder }: LiveResponse,
+  lane: string | undefined,
+): Promise<TurnEnd | undefined> {
+  let end: TurnEnd | undefined;
+  for await (const batch of events) {
+    const last = batch.at(-1);
+    if (last?.type === 'turn-end') end = last;
+    for (const message of encoder.messages(batch)) {
+      if (left.aborted) return undefined;
+      if (message === HEARTBEAT) outlet.ping();
+      else await outlet.send(inLane(message, lane));
+    }
+  }
+  return end;
+}
+
+/** Serialises an object with the name of its lane, which is written unescaped because its characters have been checked. */
+function inLane(json: string, lane: string | undefined): string {
+  return lane === undefined ? json : `${json.slice(0, -1)},"stream_id":"${lane}"}`;
+}
+
+/** Ends every turn without output, so that everything before a model call is done and stored. */
+const noModel: Upstream = {
+  name: 'none',
+  async *stream() {
+    yield [{ type: 'finish', reason: 'stop' }];
+  },
+};

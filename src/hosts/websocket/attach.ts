@@ -1,0 +1,152 @@
+/** Attaches the WebSocket to a server, and detaches it when it shuts down. */
+
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocketServer as Acceptor } from 'ws';
+import { activity, type DrainOptions } from '../../engine/request/activity.ts';
+import { Room } from '../../ports/queues/room.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { announcer } from '../../server/announce.ts';
+import { upgradeRefusal } from './answer.ts';
+import { type Connection, serveConnection } from './connection.ts';
+import {
+  checkServer,
+  type UpgradeListener,
+  type UpgradeServer,
+  type WebSocketOptions,
+  type WebSocketSettings,
+  webSocketSettings,
+} from './options.ts';
+import { admit, pathOf, writeReply } from './upgrade.ts';
+import { WebSocketServer } from './ws.ts';
+
+/** How long clients have to confirm the close, in milliseconds. */
+const GRACE_MS = 1000;
+
+/** A WebSocket that can be shut down. */
+export interface AttachedWebSocket {
+  /** Refuses new connections and requests, lets running responses end, then closes everything; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+  /** The same without waiting: running responses fail. Resolves when every connection is closed. */
+  close(): Promise<void>;
+}
+
+/** The path of each listener, so that several on one server recognise each other. */
+const ours = new WeakMap<object, string>();
+
+/**
+ * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
+ * a `TypeError` for an unknown option or a bad value.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+ *
+ * const server = createServer().listen(3000);
+ * const socket = attachResponsesWebSocket(server, { path: '/v1/responses' });
+ * process.once('SIGTERM', () => void socket.drain());
+ * ```
+ */
+export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingMessage>(
+  server: UpgradeServer,
+  options: WebSocketOptions<Req> = {},
+): AttachedWebSocket {
+  checkServer(server);
+  // The cast: the host states what it makes of an upgrade request, as in `authorize`.
+  const settings = webSocketSettings(options as WebSocketOptions);
+  const { core, path, pingMs } = settings;
+  const shared = { turns: activity(core.limits), room: new Room(settings.memoryBytes) };
+  const connections = new Set<Connection>();
+  /** Sockets of clients that the host has not yet accepted or refused. */
+  const waiting = new Set<Duplex>();
+  const acceptor = acceptorFor(settings);
+  const announce = announcer(core, settings.scope);
+  let draining = false;
+
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
+    const requestPath = pathOf(request);
+    if (requestPath !== path)
+      return isUnclaimed(requestPath, server, onUpgrade) ? refuse(unknownPath(requestPath)) : undefined;
+    // Until ws takes over there is no other listener, and a client that leaves would end the process.
+    socket.on('error', ignore);
+    waiting.add(socket);
+    const admitted = draining ? shuttingDown() : await admit(request, settings);
+    waiting.delete(socket);
+    if (admitted instanceof ApiError) return refuse(admitted);
+    if (draining) return refuse(shuttingDown());
+    acceptor.handleUpgrade(request, socket, head, (accepted) => {
+      socket.off('error', ignore);
+      announce();
+      const connection = serveConnection(accepted, { request, scope: admitted, wire: socket }, settings, shared);
+      connections.add(connection);
+      connection.closed.then(() => connections.delete(connection));
+    });
+  };
+
+  /** Nobody awaits a listener, so an error here, such as one of the host's functions, destroys only this socket. */
+  const onUpgrade: UpgradeListener = (request, socket, head) =>
+    upgrade(request, socket, head).catch((error: unknown) => {
+      core.recorder.onHostError(error);
+      socket.on('error', ignore).destroy();
+    });
+
+  const pings = setInterval(sendPings, pingMs, connections).unref();
+
+  async function drain(drainOptions?: DrainOptions): Promise<void> {
+    draining = true;
+    for (const connection of connections) connection.retire();
+    await shared.turns.drain(drainOptions);
+    await allClosed(connections);
+    for (const socket of waiting) socket.destroy();
+    clearInterval(pings);
+    server.off('upgrade', onUpgrade);
+  }
+
+  ours.set(onUpgrade, path);
+  server.on('upgrade', onUpgrade);
+  return { drain, close: () => drain({ timeoutMs: 0 }) };
+}
+
+function sendPings(connections: ReadonlySet<Connection>): void {
+  for (const connection of connections) connection.sendPing();
+}
+
+function acceptorFor({ core }: WebSocketSettings): Acceptor {
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    // ws would treat a larger number as none.
+    maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
+  });
+}
+
+/** Whether no other listener can answer: Node then leaves the socket open for ever. Our first listener answers for all. */
+function isUnclaimed(path: string, server: UpgradeServer, listener: UpgradeListener): boolean {
+  // The cast: listeners are functions.
+  const listeners = server.listeners('upgrade') as readonly object[];
+  return listeners[0] === listener && listeners.every((other) => ours.has(other) && ours.get(other) !== path);
+}
+
+async function allClosed(connections: ReadonlySet<Connection>): Promise<void> {
+  const cut = setTimeout(() => {
+    for (const connection of connections) connection.terminate();
+  }, GRACE_MS);
+  await Promise.all([...connections].map(({ closed }) => closed));
+  clearTimeout(cut);
+}
+
+function unknownPath(path: string): ApiError {
+  return new ApiError('not_found', `Invalid URL (GET ${path})`);
+}
+
+/** The same error as the core's. */
+function shuttingDown(): ApiError {
+  return new ApiError('server_draining', 'This server is shutting down; try again.');
+}
+
+/** The socket is gone, so there is nobody to answer. */
+function ignore(): void {}

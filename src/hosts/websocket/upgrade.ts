@@ -1,0 +1,48 @@
+/** Handles an upgrade request: finds its tenant, and admits or refuses it. */
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { inspect } from 'node:util';
+import { headersFrom } from '../../engine/request/endpoint-request.ts';
+import { checkedScope, defaultScope } from '../../ports/scope.ts';
+import { ApiError, toApiError } from '../../protocol/errors.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { Reply } from '../../protocol/reply.ts';
+import type { Refusal, WebSocketSettings } from './options.ts';
+
+/** The path of the request, without its query. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+/** Returns the scope of an admitted client, or the error to answer. Never rejects. */
+export async function admit(
+  request: IncomingMessage,
+  { authorize, scope }: WebSocketSettings,
+): Promise<string | ApiError> {
+  try {
+    const refused = await authorize(request);
+    if (refused !== undefined) return refusedWith(refused);
+    return scope ? checkedScope(scope(request)) : defaultScope(headersFrom(request.headers));
+  } catch (error) {
+    return toApiError(error);
+  }
+}
+
+function refusedWith(refused: Refusal): ApiError {
+  if (!isRecord(refused)) throw new TypeError(`authorize: must return nothing or a refusal, got ${inspect(refused)}`);
+  const { status, message } = refused;
+  if (!Number.isInteger(status) || status < 400 || status > 599)
+    throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
+  const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';
+  return new ApiError('websocket_refused', String(message), { status, type });
+}
+
+/** Answers in HTTP on the bare socket, and closes it. */
+export function writeReply(socket: Duplex, { status, headers, body }: Reply): void {
+  // The cast: a refusal's body is text.
+  const text = body as string;
+  const all = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.once('finish', () => socket.destroy()).on('error', () => {});
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`);
+}
