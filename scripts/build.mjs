@@ -17,10 +17,10 @@ const dist = join(root, 'dist');
 /** Programs of threads and processes, and the command: entries that nobody imports. */
 const PROGRAMS = [
   'src/hosts/cli/bin.ts',
-  'src/documents/reading/document-worker.ts',
+  'src/tools/documents/reading/document-worker.ts',
   'src/ports/processes/job-process.ts',
   'src/engine/tokens/tokenizer-worker.ts',
-  'src/web-search/pages/page-worker.ts',
+  'src/tools/web-search/pages/page-worker.ts',
 ];
 const GETTER = /^Object\.defineProperty\(exports, "(\w+)", \{\s+enumerable.*\s+get.*\s+return (.+);\s+\}\s+\}\);$/gm;
 const BEYOND_LATIN_1 = /[^\0-\xff]/g;

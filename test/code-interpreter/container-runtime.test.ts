@@ -1,7 +1,7 @@
 /** The command line of Docker or Podman: how a container is started, and which options are refused. */
 import { type ContainerRuntimeOptions, containerRuntime } from 'express-open-responses/code-interpreter';
-import { containerArgs } from '../../src/code-interpreter/runtimes/container-launch.ts';
-import { containerSettings } from '../../src/code-interpreter/runtimes/container-settings.ts';
+import { containerArgs } from '../../src/tools/code-interpreter/runtimes/container-launch.ts';
+import { containerSettings } from '../../src/tools/code-interpreter/runtimes/container-settings.ts';
 
 describe('the command line of a container', () => {
   const args = (options: Omit<ContainerRuntimeOptions, 'image'> = {}) =>

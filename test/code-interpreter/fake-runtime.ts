@@ -1,6 +1,5 @@
 /** A code runtime that knows a few lines of Python by heart, and no process. */
 import { codeScript } from 'express-open-responses/testing';
-import { turns } from '../../src/code-interpreter/shared/turns.ts';
 import {
   type CodeContainer,
   type CodeFile,
@@ -9,6 +8,7 @@ import {
   ContainerLostError,
 } from '../../src/ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../src/streams/until-aborted.ts';
+import { turns } from '../../src/tools/code-interpreter/shared/turns.ts';
 
 /** The runtime, with what tests ask of it. */
 export interface FakeRuntime extends CodeRuntime {

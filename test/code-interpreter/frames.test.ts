@@ -1,7 +1,7 @@
 /** Frames out of bytes, however these are cut, and whatever they are. */
 import fc from 'fast-check';
-import { type Frame, frameReader, framesOf, HEADER_BYTES } from '../../src/code-interpreter/shared/frames.ts';
-import { FRAME_BYTES, KINDS } from '../../src/code-interpreter/shared/kinds.ts';
+import { type Frame, frameReader, framesOf, HEADER_BYTES } from '../../src/tools/code-interpreter/shared/frames.ts';
+import { FRAME_BYTES, KINDS } from '../../src/tools/code-interpreter/shared/kinds.ts';
 
 function read(chunks: readonly Uint8Array[]): { readonly frames: readonly Frame[]; readonly broken: number } {
   const frames: Frame[] = [];

@@ -2,9 +2,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pyodideRuntime } from '../../src/code-interpreter/runtimes/pyodide-runtime.ts';
-import { bubblewrap } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
-import { isolationOf } from '../../src/code-interpreter/sandbox/isolation.ts';
+import { pyodideRuntime } from '../../src/tools/code-interpreter/runtimes/pyodide-runtime.ts';
+import { bubblewrap } from '../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
+import { isolationOf } from '../../src/tools/code-interpreter/sandbox/isolation.ts';
 import { itWhere } from '../support/skipping.ts';
 
 const LINUX = { platform: 'linux', arch: 'x64', path: '/nowhere:/none' };

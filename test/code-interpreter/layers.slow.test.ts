@@ -6,8 +6,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pyodideRuntime } from 'express-open-responses/code-interpreter';
-import { type Launch, launchOf, pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
-import { PYODIDE_LIMITS } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
+import { type Launch, launchOf, pyodideFolder } from '../../src/tools/code-interpreter/sandbox/launch.ts';
+import { PYODIDE_LIMITS } from '../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { CHILD_FOLDER, fieldOf, NEVER, PATIENCE, sandboxesOf, textOf } from './support.ts';
 

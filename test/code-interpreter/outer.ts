@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
-import { type IsolationName, isolationOf } from '../../src/code-interpreter/sandbox/isolation.ts';
-import { type Launch, launchOf, pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
-import { PYODIDE_LIMITS } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
-import { type StartedChild, startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
+import { NODE } from '../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
+import { type IsolationName, isolationOf } from '../../src/tools/code-interpreter/sandbox/isolation.ts';
+import { type Launch, launchOf, pyodideFolder } from '../../src/tools/code-interpreter/sandbox/launch.ts';
+import { PYODIDE_LIMITS } from '../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
+import { type StartedChild, startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
 import { describeWith, findProgram } from '../support/services.ts';
 
 /** Where bubblewrap is, or nothing. */

@@ -1,7 +1,7 @@
 /** The pool of processes, over processes that are none. */
 import fc from 'fast-check';
-import { type Pool, processPool } from '../../src/code-interpreter/sandbox/pool.ts';
-import type { SandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
+import { type Pool, processPool } from '../../src/tools/code-interpreter/sandbox/pool.ts';
+import type { SandboxProcess } from '../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
 
 const NEVER = () => new AbortController().signal;
 

@@ -1,7 +1,7 @@
 /** Python in its sandbox: values, files, limits, and the processes behind it. */
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import fc from 'fast-check';
-import { pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
+import { pyodideFolder } from '../../src/tools/code-interpreter/sandbox/launch.ts';
 import { itWhere } from '../support/skipping.ts';
 import { isolation } from './outer.ts';
 import { lives, NEVER, PATIENCE, sandboxesOf, textOf, until } from './support.ts';

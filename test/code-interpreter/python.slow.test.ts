@@ -12,7 +12,7 @@ const READ = "import csv\nrows = list(csv.DictReader(open('sun.csv')))\nsum(int(
 const DRAW = "open('dot.png', 'wb').write(bytes([137, 80]))\nprint(len(rows), 'rows')";
 
 describe('real Python', () => {
-  itBuilt('dist/esm/code-interpreter/index.js')(
+  itBuilt('dist/esm/tools/code-interpreter/index.js')(
     '[T-11, B-37, B-38] reads the client’s file, keeps its variables for the next response, raises, and draws',
     async () => {
       const runtime = BWRAP ? undefined : pyodideRuntime({ isolation: 'process-only' });

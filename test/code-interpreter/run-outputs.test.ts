@@ -1,5 +1,5 @@
 /** What clients and models receive of a run. */
-import { runOutputs } from '../../src/code-interpreter/run-outputs.ts';
+import { runOutputs } from '../../src/tools/code-interpreter/run-outputs.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const LIMITS = { logCharacters: 1000, imageBytes: 0 };

@@ -1,8 +1,8 @@
 /** The host's side of a sandbox's process, over processes that do what no honest one does. */
 
-import type { Launch } from '../../src/code-interpreter/sandbox/launch.ts';
-import { type SandboxProcess, sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
-import { KINDS } from '../../src/code-interpreter/shared/kinds.ts';
+import type { Launch } from '../../src/tools/code-interpreter/sandbox/launch.ts';
+import { type SandboxProcess, sandboxProcess } from '../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
+import { KINDS } from '../../src/tools/code-interpreter/shared/kinds.ts';
 import { NEVER, PATIENCE } from './support.ts';
 
 const LIMITS = { memoryBytes: 2 ** 40, answer: { bytes: 20_000, textBytes: 10_000, files: 2 }, startMs: PATIENCE };

@@ -4,8 +4,8 @@ import {
   CLONE,
   type FilteredArch,
   GETSOCKOPT,
-} from '../../src/code-interpreter/sandbox/allowed-system-calls.ts';
-import { seccompFilter } from '../../src/code-interpreter/sandbox/seccomp-filter.ts';
+} from '../../src/tools/code-interpreter/sandbox/allowed-system-calls.ts';
+import { seccompFilter } from '../../src/tools/code-interpreter/sandbox/seccomp-filter.ts';
 
 const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const ANSWERS = new Map([

@@ -1,8 +1,8 @@
 /** What the tests of the sandbox share: patience, and a look at processes from outside. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Launch, pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
-import type { PyodideLimits } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
+import { type Launch, pyodideFolder } from '../../src/tools/code-interpreter/sandbox/launch.ts';
+import type { PyodideLimits } from '../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 
 /** Where the build has what runs in the process of a container. */

@@ -1,8 +1,8 @@
 /** Excel workbooks as other programs write them: cells without their position, and other prefixes. */
 import { jest } from '@jest/globals';
-import { TextOutput } from '../../src/documents/reading/text-output.ts';
-import { readXlsx } from '../../src/documents/reading/xlsx.ts';
-import { Zip } from '../../src/documents/reading/zip.ts';
+import { TextOutput } from '../../src/tools/documents/reading/text-output.ts';
+import { readXlsx } from '../../src/tools/documents/reading/xlsx.ts';
+import { Zip } from '../../src/tools/documents/reading/zip.ts';
 import { xlsxOf, zipOf } from './documents.ts';
 
 function textOf(workbook: Buffer): string {

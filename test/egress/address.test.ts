@@ -1,5 +1,5 @@
 /** Addresses sorted into what is public, what is somebody's own, and what is never a server. */
-import { addressKind, parseAddress } from '../../src/egress/address.ts';
+import { addressKind, parseAddress } from '../../src/tools/egress/address.ts';
 
 const SORTED: Readonly<Record<string, readonly string[]>> = {
   public: [

@@ -4,7 +4,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { createGzip, gzipSync } from 'node:zlib';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { type EgressGuard, type EgressPolicy, egressGuard } from '../../src/egress/index.ts';
+import { type EgressGuard, type EgressPolicy, egressGuard } from '../../src/tools/egress/index.ts';
 import { startMcpServer } from '../support/mcp-http-server.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { certificateFor, rejectionOf, type Site, startSite } from './site.ts';

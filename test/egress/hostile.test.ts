@@ -1,5 +1,5 @@
 /** URLs and DNS answers that must not get out: none of them makes this process open a connection. */
-import { type EgressErrorCode, type EgressPolicy, egressGuard } from '../../src/egress/index.ts';
+import { type EgressErrorCode, type EgressPolicy, egressGuard } from '../../src/tools/egress/index.ts';
 import { type ConnectionWatch, rejectionOf, type Site, startSite, watchConnections } from './site.ts';
 
 let site: Site;

@@ -1,6 +1,6 @@
 /** Events counted byte by byte: how they are cut into pieces changes nothing. */
 import fc from 'fast-check';
-import { bodyMeter, eventMeter, type MessageMeter } from '../../src/egress/message-meter.ts';
+import { bodyMeter, eventMeter, type MessageMeter } from '../../src/tools/egress/message-meter.ts';
 
 /** The largest message and whether the last one is open, after text that comes in pieces of this size. */
 function measured(meter: MessageMeter, text: string, size = text.length) {

@@ -1,5 +1,5 @@
 /** Policies: what is a mistake, what the defaults let out, and what rules mean. */
-import { type EgressPolicy, egressGuard } from '../../src/egress/index.ts';
+import { type EgressPolicy, egressGuard } from '../../src/tools/egress/index.ts';
 
 /** Deliberately of any shape: a policy may come out of a configuration file. */
 const MISTAKES: readonly [policy: unknown, named: string][] = [

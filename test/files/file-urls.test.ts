@@ -1,6 +1,5 @@
 /** Files that requests name by their URL: fetched where the host allows it, else refused. */
 import express from 'express';
-import { egressGuard } from '../../src/egress/index.ts';
 import {
   type CoreOptions,
   chatCompletionsUpstream,
@@ -9,6 +8,7 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { egressGuard } from '../../src/tools/egress/index.ts';
 import { type Listening, listening } from '../support/listening.ts';
 
 type Json = Readonly<Record<string, unknown>>;

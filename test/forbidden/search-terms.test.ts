@@ -1,7 +1,7 @@
 /** Searches stay within what a request allows, whatever the model asks for and the engine answers. */
 import type { SearchEngine } from '../../src/ports/hosted-tools/search-engine.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { webSearch } from '../../src/web-search/index.ts';
+import { webSearch } from '../../src/tools/web-search/index.ts';
 import { calling } from '../chat/script.ts';
 import { storeId, storesWith } from '../vector-stores/filled-stores.ts';
 import {

@@ -20,9 +20,9 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { createInspector } from '../../src/inspector/index.ts';
-import { remoteMcp } from '../../src/mcp/index.ts';
 import { tracedUpstream } from '../../src/otel/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { remoteMcp } from '../../src/tools/mcp/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { balanced } from '../../src/upstreams/routing/index.ts';

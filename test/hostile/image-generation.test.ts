@@ -1,9 +1,9 @@
 /** Image servers, models and clients that exploit images: in answers, in events and in conversations. */
 
 import { Readable } from 'node:stream';
-import { type AnswerTerms, imageIn, imageInEvents } from '../../src/image-generation/image-answer.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { bytesOf } from '../../src/streams/bytes.ts';
+import { type AnswerTerms, imageIn, imageInEvents } from '../../src/tools/image-generation/image-answer.ts';
 import {
   ASKING,
   draws,

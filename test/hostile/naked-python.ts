@@ -1,6 +1,6 @@
 /** Plain Pyodide, whose Python can reach all of Node's objects, in the system's sandbox. */
-import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
-import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
+import { NODE } from '../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
+import { startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
 import { outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
 
 const SCRIPT = `

@@ -1,6 +1,6 @@
 /** The filter of system calls around a sandboxed process, tested by programs in plain machine code. */
-import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
-import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
+import { sandboxProcess } from '../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
+import { startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
 import { describeSandboxed, type Extra, outcomeOf, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
 import { PATIENCE } from '../code-interpreter/support.ts';
 import { describeWhere } from '../support/skipping.ts';

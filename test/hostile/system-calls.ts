@@ -1,5 +1,5 @@
 /** System calls of x86-64 that a sandbox does not need and that have been used against kernels and hosts. */
-import { allowedCalls, CLONE, GETSOCKOPT } from '../../src/code-interpreter/sandbox/allowed-system-calls.ts';
+import { allowedCalls, CLONE, GETSOCKOPT } from '../../src/tools/code-interpreter/sandbox/allowed-system-calls.ts';
 import type { SystemCall } from './elf.ts';
 
 export type NamedCall = readonly [name: string, ...call: SystemCall];

@@ -1,8 +1,8 @@
 /** Pages that are made to exhaust their reader: each ends in time, and the process continues meanwhile. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { PageProcesses } from '../../src/web-search/pages/page-processes.ts';
-import { passagesIn } from '../../src/web-search/pages/passages.ts';
+import { PageProcesses } from '../../src/tools/web-search/pages/page-processes.ts';
+import { passagesIn } from '../../src/tools/web-search/pages/passages.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { tally } from './tally.ts';

@@ -1,7 +1,7 @@
 /** What docs/compatibility.md says of each tool and of each field of a tool is what happens. */
 
-import { remoteMcp } from '../../src/mcp/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { remoteMcp } from '../../src/tools/mcp/index.ts';
 import { compatibilityRows } from '../support/compatibility.ts';
 import { holding, isNoted, isRefused, type Outcome, outcomeOf, valueAt } from './compatibility-app.ts';
 

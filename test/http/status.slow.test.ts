@@ -12,10 +12,10 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
-import { mcpTools } from '../../src/mcp/index.ts';
 import { tracedTools } from '../../src/otel/index.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { mcpTools } from '../../src/tools/mcp/index.ts';
 import { listening } from '../support/listening.ts';
 import { type McpHttpServer, startMcpServer } from '../support/mcp-http-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';

@@ -4,8 +4,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { answerStreams } from '../../src/mcp/shared/answer-streams.ts';
-import { httpPool } from '../../src/mcp/shared/http-pool.ts';
+import { answerStreams } from '../../src/tools/mcp/shared/answer-streams.ts';
+import { httpPool } from '../../src/tools/mcp/shared/http-pool.ts';
 import { closeAll, closeLater, until } from '../support/mcp-client.ts';
 
 afterEach(closeAll);

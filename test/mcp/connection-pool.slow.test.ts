@@ -1,9 +1,9 @@
 /** The pool of remote connections: laws that hold for whatever requests come and go. */
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { RemoteConnection } from '../../src/mcp/remote/remote-connection.ts';
-import { type ConnectionPool, connectionPool } from '../../src/mcp/shared/connection-pool.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
+import type { RemoteConnection } from '../../src/tools/mcp/remote/remote-connection.ts';
+import { type ConnectionPool, connectionPool } from '../../src/tools/mcp/shared/connection-pool.ts';
 import { same } from '../support/law.ts';
 import { closeAll, useFakeTimers } from '../support/mcp-client.ts';
 import { deferred } from '../tools/support.ts';

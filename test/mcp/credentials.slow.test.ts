@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import express, { type Request } from 'express';
 import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter } from '../../src/index.ts';
-import type { McpServerConfig, McpToolsOptions, UnauthorizedInfo } from '../../src/mcp/index.ts';
 import type { ToolCall } from '../../src/ports/tool-provider.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import type { McpServerConfig, McpToolsOptions, UnauthorizedInfo } from '../../src/tools/mcp/index.ts';
 import {
   closeAll,
   closeLater,

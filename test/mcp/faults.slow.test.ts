@@ -1,8 +1,8 @@
 /** A server that goes wrong costs its own call, or its own tools: never the response, nor another server's. */
 
-import type { McpServerConfig } from '../../src/mcp/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import type { McpServerConfig } from '../../src/tools/mcp/index.ts';
 import { askJson } from '../http/client.ts';
 import { startApp } from '../support/app.ts';
 import { closeAll, closeLater, noChildProcesses, openTools, startServer } from '../support/mcp-client.ts';

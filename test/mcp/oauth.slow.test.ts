@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ClientCredentialsProvider as NewerProvider } from '@modelcontextprotocol/client';
 import { ClientCredentialsProvider as OlderProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
-import type { UnauthorizedInfo } from '../../src/mcp/index.ts';
+import type { UnauthorizedInfo } from '../../src/tools/mcp/index.ts';
 import { closeAll, closeLater, never, openTools, startServer } from '../support/mcp-client.ts';
 
 afterEach(closeAll);

@@ -1,5 +1,5 @@
 /** What MCP servers ask of their clients: answered by the host, or refused at once. */
-import type { McpQuestion, McpServerConfig, McpToolsOptions } from '../../src/mcp/index.ts';
+import type { McpQuestion, McpServerConfig, McpToolsOptions } from '../../src/tools/mcp/index.ts';
 import {
   callTool,
   closeAll,

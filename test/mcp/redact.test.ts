@@ -1,5 +1,5 @@
 /** Redaction: no spelling of a secret gets through, and what is no secret stays readable. */
-import { redactor } from '../../src/mcp/shared/redact.ts';
+import { redactor } from '../../src/tools/mcp/shared/redact.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const SECRET = 'sk-"quoted"/0123+45';

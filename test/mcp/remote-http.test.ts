@@ -1,6 +1,6 @@
 /** What the sockets of a remote connection reveal, and what they do once they are closed. */
-import { egressGuard } from '../../src/egress/index.ts';
-import { remoteHttp } from '../../src/mcp/remote/remote-http.ts';
+import { egressGuard } from '../../src/tools/egress/index.ts';
+import { remoteHttp } from '../../src/tools/mcp/remote/remote-http.ts';
 import { startSite } from '../egress/site.ts';
 import { closeAll, closeLater, failureOf } from '../support/mcp-client.ts';
 

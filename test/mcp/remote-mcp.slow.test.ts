@@ -1,7 +1,7 @@
 /** MCP servers that a request names: reached, shared, bounded, and gone when nobody needs them. */
 import { once } from 'node:events';
 import { jest } from '@jest/globals';
-import { remoteMcp } from '../../src/mcp/index.ts';
+import { remoteMcp } from '../../src/tools/mcp/index.ts';
 import { closeAll, closeLater, failureOf, never, sessionsOpened, until, useFakeTimers } from '../support/mcp-client.ts';
 import {
   askedOf,

@@ -2,10 +2,10 @@
 
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type RemoteMcpOptions, remoteMcp } from '../../src/mcp/index.ts';
 import type { RemoteServer, RemoteServers } from '../../src/ports/remote-servers.ts';
 import type { ToolProvider } from '../../src/ports/tool-provider.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
+import { type RemoteMcpOptions, remoteMcp } from '../../src/tools/mcp/index.ts';
 import { certificateFor, type Site, startSite } from '../egress/site.ts';
 import { closeLater, never, startServer } from '../support/mcp-client.ts';
 import type { McpHttpOptions, McpHttpServer } from '../support/mcp-http-server.ts';

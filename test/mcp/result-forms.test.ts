@@ -1,8 +1,9 @@
 /** Each kind of content of a result in its three forms: for Chat Completions, for Anthropic, and for clients. */
-import { toToolResult } from '../../src/mcp/shared/results/tool-result.ts';
+
 import { toolMessages } from '../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import { mcpCall } from '../../src/protocol/tool-calls/mcp-call.ts';
+import { toToolResult } from '../../src/tools/mcp/shared/results/tool-result.ts';
 import { toConversation } from '../../src/upstreams/anthropic/messages.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
-import { serverSettings } from '../../src/mcp/shared/server-config.ts';
+import { type McpToolsOptions, mcpTools } from '../../src/tools/mcp/index.ts';
+import { serverSettings } from '../../src/tools/mcp/shared/server-config.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { openTools } from '../support/mcp-client.ts';
 

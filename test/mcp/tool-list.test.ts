@@ -1,8 +1,8 @@
 /** A server's tool list: untrusted, so bounded. */
 
-import { RpcError } from '../../src/mcp/shared/client/faults.ts';
-import { serverSettings } from '../../src/mcp/shared/server-config.ts';
-import { type ListLimits, type ListPage, readToolList } from '../../src/mcp/shared/tool-list.ts';
+import { RpcError } from '../../src/tools/mcp/shared/client/faults.ts';
+import { serverSettings } from '../../src/tools/mcp/shared/server-config.ts';
+import { type ListLimits, type ListPage, readToolList } from '../../src/tools/mcp/shared/tool-list.ts';
 
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } } };
 

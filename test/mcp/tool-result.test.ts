@@ -1,6 +1,7 @@
 /** What tools answer, in the parts of a function_call_output. */
-import { toToolResult } from '../../src/mcp/shared/results/tool-result.ts';
+
 import { wrongIn } from '../../src/protocol/json/check-value.ts';
+import { toToolResult } from '../../src/tools/mcp/shared/results/tool-result.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 
 const same = { redact: (text: string) => text };

@@ -1,8 +1,8 @@
 /** How a server is reached: what its answers show of its transport and its era. */
 import { jest } from '@jest/globals';
-import { HttpStatusError, ProbeRefusedError, RpcError } from '../../src/mcp/shared/client/faults.ts';
-import { serverSettings } from '../../src/mcp/shared/server-config.ts';
-import { firstWay, otherWay, provenWay, wayNow } from '../../src/mcp/shared/way.ts';
+import { HttpStatusError, ProbeRefusedError, RpcError } from '../../src/tools/mcp/shared/client/faults.ts';
+import { serverSettings } from '../../src/tools/mcp/shared/server-config.ts';
+import { firstWay, otherWay, provenWay, wayNow } from '../../src/tools/mcp/shared/way.ts';
 
 afterEach(() => void jest.useRealTimers());
 

@@ -2,8 +2,8 @@
 
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { type McpTools, mcpTools } from '../../src/mcp/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
+import { type McpTools, mcpTools } from '../../src/tools/mcp/index.ts';
 import { type Listening, listening } from '../support/listening.ts';
 import { LONG, LONGER, rawAnswer } from '../support/mcp-raw-answers.mjs';
 import { startRequestApp } from '../support/request-app.ts';

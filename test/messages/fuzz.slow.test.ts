@@ -3,7 +3,7 @@ import { createMessages } from '../../src/core.ts';
 import type { RemoteServers } from '../../src/ports/remote-servers.ts';
 import type { ToolProvider } from '../../src/ports/tool-provider.ts';
 import { demoSearch } from '../../src/testing/index.ts';
-import { webSearch } from '../../src/web-search/index.ts';
+import { webSearch } from '../../src/tools/web-search/index.ts';
 import { attackedOptions, silentModel } from '../support/hostile-bodies.ts';
 import { USER } from './messages-app.ts';
 

@@ -11,8 +11,8 @@ import {
   functionTools,
   toWebHandler,
 } from '../../src/index.ts';
-import { mcpTools } from '../../src/mcp/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { mcpTools } from '../../src/tools/mcp/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import type { ServerOptions } from '../../src/upstreams/http/server-options.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';

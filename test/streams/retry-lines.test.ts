@@ -1,8 +1,8 @@
 /** The times after which a server has its clients reconnect, which it does not set as it likes. */
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
-import { withEventLines } from '../../src/mcp/shared/http-pool.ts';
 import { boundedRetries } from '../../src/streams/retry-lines.ts';
+import { withEventLines } from '../../src/tools/mcp/shared/http-pool.ts';
 
 /** What a parser is told to wait, and what it is sent. */
 function heard(text: string) {

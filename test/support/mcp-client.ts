@@ -1,7 +1,7 @@
 /** Uses `mcpTools` as a turn does, and closes everything that a test has opened. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
+import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/tools/mcp/index.ts';
 import { type McpHttpOptions, type McpHttpServer, type SeenRequest, startMcpServer } from './mcp-http-server.ts';
 import { PATIENCE_MS } from './patience.ts';
 

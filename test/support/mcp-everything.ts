@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { McpServerConfig } from '../../src/mcp/index.ts';
+import type { McpServerConfig } from '../../src/tools/mcp/index.ts';
 import { closeLater } from './mcp-client.ts';
 import { freePort } from './services.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import type { McpServerConfig } from '../../src/mcp/index.ts';
+import type { McpServerConfig } from '../../src/tools/mcp/index.ts';
 import { closeLater } from './mcp-client.ts';
 import type { SeenRequest } from './mcp-http-server.ts';
 import { modernServer } from './mcp-modern-tools.mjs';

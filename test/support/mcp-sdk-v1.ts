@@ -1,4 +1,4 @@
 /** With MCP_SDK=v1, makes `@modelcontextprotocol/client` appear not installed, so that the older SDK is used. */
-import { sdkV1 } from '../../src/mcp/shared/client/sdk-v1.ts';
+import { sdkV1 } from '../../src/tools/mcp/shared/client/sdk-v1.ts';
 
 export const installedSdk = sdkV1();

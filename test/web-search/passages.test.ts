@@ -1,5 +1,5 @@
 /** A text that the model looks for in a page. */
-import { passagesIn } from '../../src/web-search/pages/passages.ts';
+import { passagesIn } from '../../src/tools/web-search/pages/passages.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 describe('a text in a page', () => {

@@ -1,7 +1,7 @@
 /** Starts the MCP servers of the command line. */
 import { statSync } from 'node:fs';
-import type * as Mcp from '../../mcp/index.ts';
 import { printable } from '../../protocol/printable.ts';
+import type * as Mcp from '../../tools/mcp/index.ts';
 import { Failure, messageOf, wrongUsage } from './failure.ts';
 
 /** The tools of the servers in the file, after each server has answered or failed once; undefined without a file. */
@@ -32,7 +32,7 @@ export function summaryOf(tools: Mcp.McpTools): string {
 /** Imported only now, because it needs a package that may not be installed. */
 async function loaded(): Promise<typeof Mcp> {
   try {
-    return await import('../../mcp/index.ts');
+    return await import('../../tools/mcp/index.ts');
   } catch (error) {
     const name = '@modelcontextprotocol/client';
     const add = `npx -p express-open-responses -p ${name} express-open-responses ...`;

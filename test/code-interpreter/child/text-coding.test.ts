@@ -2,8 +2,8 @@
 import { createCipheriv } from 'node:crypto';
 import { TextDecoder as NodeDecoder, TextEncoder as NodeEncoder } from 'node:util';
 import fc from 'fast-check';
-import { randomBytes } from '../../../src/code-interpreter/child/random.ts';
-import { TextDecoder, TextEncoder } from '../../../src/code-interpreter/child/text-coding.ts';
+import { randomBytes } from '../../../src/tools/code-interpreter/child/random.ts';
+import { TextDecoder, TextEncoder } from '../../../src/tools/code-interpreter/child/text-coding.ts';
 
 /** Text, or that there is none. */
 function outcome(decode: () => string): string | Error {

@@ -1,0 +1,83 @@
+/** OpenAI's code interpreter as a tool that this server runs. */
+
+import { checkOptions, isObject, positiveInteger } from '../../ports/host/options-check.ts';
+import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import type { ProvidedTool, ToolProvider, Workspace } from '../../ports/tool-provider.ts';
+import { CODE_INTERPRETER, outputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { type ContainersOptions, containerChecks, containers } from './containers.ts';
+import { type OutputLimits, runOutputs } from './run-outputs.ts';
+import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
+
+/** The runtime, the lifetime of containers, and how much of a run's output is returned; `undefined` means omitted. */
+export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {
+  /** Its owner closes it. Default: a `pyodideRuntime()` that is closed with the provider. */
+  readonly runtime?: CodeRuntime | undefined;
+  /** How much of a run's output is returned. Default: 30,000 characters of logs, and 1 MiB for each image. */
+  readonly limits?: { readonly [Name in keyof OutputLimits]?: OutputLimits[Name] | undefined } | undefined;
+}
+
+const DEFAULT_LIMITS: OutputLimits = { logCharacters: 30_000, imageBytes: 1024 * 1024 };
+
+const TOOL: ProvidedTool = {
+  server: CODE_INTERPRETER,
+  name: CODE_INTERPRETER,
+  requestedBy: CODE_INTERPRETER,
+  description:
+    'Runs Python code and answers with what it prints, the value of its last expression, and the names of the files ' +
+    'that it writes into its working directory. Variables, imports and files stay for the next call.',
+  parameters: {
+    type: 'object',
+    properties: { code: { type: 'string', description: 'The Python code.' } },
+    required: ['code'],
+    additionalProperties: false,
+  },
+};
+
+/**
+ * Creates a provider for the option `tools`: it serves requests whose `tools` contain `code_interpreter`.
+ * Throws a `TypeError` for a bad option. Without a `runtime` it throws if `pyodideRuntime()` does:
+ * without `pyodide`, on Linux without `bwrap`, and on other systems.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { codeInterpreter, pyodideRuntime } from 'express-open-responses/code-interpreter';
+ *
+ * const router = responsesRouter({ tools: codeInterpreter({ runtime: pyodideRuntime(), idleMs: 5 * 60_000 }) });
+ * ```
+ */
+export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
+  const limits = checkedLimits(options);
+  const { runtime = pyodideRuntime(), limits: _, ...kept } = options;
+  const places = containers({ ...kept, runtime });
+  const begun = new WeakSet<Workspace>();
+
+  return {
+    name: CODE_INTERPRETER,
+    list: () => [TOOL],
+    async call({ scope, workspace, arguments: { code } }, signal) {
+      if (!workspace) throw new Error('There is no container for the code.');
+      const run = await places.run({ scope, id: workspace.container }, String(code), workspace.files(), signal);
+      const lost = run.fresh && (workspace.used || begun.has(workspace));
+      begun.add(workspace);
+      const outputs = runOutputs(run, lost, limits);
+      return { content: outputText(outputs), outputs };
+    },
+    async close() {
+      await places.close();
+      if (runtime !== options.runtime) await runtime.close();
+    },
+  };
+}
+
+/** Checked before a runtime starts its processes. */
+function checkedLimits(options: CodeInterpreterOptions): OutputLimits {
+  checkOptions('codeInterpreter', options, {
+    limits: isObject,
+    ...containerChecks,
+  });
+  const { limits = {} } = options;
+  checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
+  const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
+  return { logCharacters, imageBytes };
+}

@@ -1,0 +1,96 @@
+/** Keeps containers between calls: one for each id of each scope, until unused for a while. */
+
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { type ContainerKey, containerShelf, type Place } from './container-shelf.ts';
+
+/** The result of a run, and whether its container was fresh: no variables, and no files except those given. */
+export interface ContainersRun extends CodeRun {
+  /** True if nothing ran in this container before. */
+  readonly fresh: boolean;
+}
+
+/** The containers of all scopes. */
+export interface CodeContainers {
+  /**
+   * Runs the code in the container of that key, which is created if there is none, or none alive. Runs of one key run
+   * one after another. Puts in the files whose names were not put into this container before. Rejects as
+   * `CodeContainer.run` does; the next run of the key then gets a fresh container.
+   */
+  run(key: ContainerKey, code: string, files: readonly CodeFile[], signal: AbortSignal): Promise<ContainersRun>;
+  /** Ends every container; the owner of the runtime closes it. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** `undefined` means omitted. */
+export interface ContainersOptions {
+  /** Creates the containers. Its owner closes it. */
+  readonly runtime: CodeRuntime;
+  /** How long an unused container is kept, in milliseconds. Default: 20 minutes. */
+  readonly idleMs?: number | undefined;
+  /** Maximum number of containers: the least recently used is evicted; if all run, calls wait. Default: 8. */
+  readonly max?: number | undefined;
+  /** The same for each scope. Default: 4. */
+  readonly maxPerScope?: number | undefined;
+}
+
+/** The checks of the options, for callers that accept them among their own. */
+export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionCheck>> = {
+  runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a CodeRuntime',
+  idleMs: milliseconds,
+  max: positiveInteger,
+  maxPerScope: positiveInteger,
+};
+
+/**
+ * Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { containerRuntime, containers } from 'express-open-responses/code-interpreter';
+ *
+ * const kept = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
+ * const key = { scope: 'user-1', id: 'cntr_1' };
+ * const { stdout } = await kept.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
+ * await kept.close();
+ * ```
+ */
+export function containers(options: ContainersOptions): CodeContainers {
+  checkOptions('containers', options, containerChecks);
+  const { runtime, idleMs = 20 * 60_000, max = 8, maxPerScope = 4 } = options;
+  const shelf = containerShelf({ idleMs, max, maxPerScope });
+
+  async function runIn(place: Place, code: string, files: readonly CodeFile[], signal: AbortSignal) {
+    signal.throwIfAborted();
+    shelf.closed.throwIfAborted();
+    const fresh = !place.container?.alive;
+    const container = await alive(place, signal);
+    for (const file of files.filter(({ name }) => !place.names.has(name))) {
+      await container.put(file);
+      place.names.add(file.name);
+    }
+    return { ...(await container.run(code, signal)), fresh };
+  }
+
+  async function alive(place: Place, signal: AbortSignal): Promise<CodeContainer> {
+    if (place.container?.alive) return place.container;
+    place.names.clear();
+    place.container = await runtime.create(signal);
+    if (shelf.closed.aborted) await place.container.close();
+    shelf.closed.throwIfAborted();
+    return place.container;
+  }
+
+  return {
+    async run(key, code, files, signal) {
+      const place = await shelf.enter(key, signal);
+      const work = place.inTurn(() => runIn(place, code, files, signal)).finally(() => shelf.leave(place));
+      // It may end after the caller was aborted.
+      work.catch(() => {});
+      return untilAborted(signal, () => work);
+    },
+    close: () => shelf.close(),
+  };
+}

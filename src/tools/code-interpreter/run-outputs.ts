@@ -1,0 +1,72 @@
+/** Converts a run's result to the outputs that clients and models receive. */
+
+import type { CodeFile, CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
+import type { CodeOutput } from '../../protocol/items.ts';
+
+/** How much of a run is returned. */
+export interface OutputLimits {
+  /** Characters of text. */
+  readonly logCharacters: number;
+  /** Bytes of all images together. */
+  readonly imageBytes: number;
+}
+
+/** Returned if a container's earlier state is gone. */
+const NEW_CONTAINER = '(The container is new: earlier variables and files are gone.)';
+
+/** The text, the images that fit, and the names of all files; nothing if the run has no output. */
+export function runOutputs(run: CodeRun, lost: boolean, limits: OutputLimits): readonly CodeOutput[] {
+  const images = imagesIn(run.files, limits.imageBytes);
+  const written = run.files.map(({ name }) => name).join(', ');
+  return [
+    ...logs(lost ? NEW_CONTAINER : ''),
+    ...logs(shortened(textOf(run), limits.logCharacters)),
+    ...images,
+    ...logs(written === '' ? '' : `Files written: ${written}`),
+  ];
+}
+
+function logs(text: string): readonly CodeOutput[] {
+  return text === '' ? [] : [{ type: 'logs', logs: text }];
+}
+
+function textOf({ stdout, stderr, result, error }: CodeRun): string {
+  return [stdout, stderr, error ?? result ?? '']
+    .map(withoutLastBreaks)
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+/** Not with `/\n+$/`, which searches again from each of many line breaks that are not the last. */
+function withoutLastBreaks(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\n') end -= 1;
+  return text.slice(0, end);
+}
+
+/** Its beginning and its end, because an error comes last. */
+function shortened(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const half = Math.floor(limit / 2);
+  const left = text.length - 2 * half;
+  return `${text.slice(0, half)}\n… (${left} characters left out) …\n${text.slice(text.length - half)}`;
+}
+
+const IMAGE_TYPE: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  svg: 'image/svg+xml',
+};
+
+function imagesIn(files: readonly CodeFile[], limit: number): readonly CodeOutput[] {
+  let room = limit;
+  return files.flatMap(({ name, data }): readonly CodeOutput[] => {
+    const type = IMAGE_TYPE[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''];
+    if (!type || data.length > room) return [];
+    room -= data.length;
+    return [{ type: 'image', url: `data:${type};base64,${Buffer.from(data).toString('base64')}` }];
+  });
+}

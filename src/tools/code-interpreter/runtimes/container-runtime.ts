@@ -1,0 +1,56 @@
+/** CPython in containers of Docker or Podman, one process of the program for each. */
+
+import { type CodeRuntime, ContainerLostError } from '../../../ports/hosted-tools/code-runtime.ts';
+import { untilAborted } from '../../../streams/until-aborted.ts';
+import { findProgram } from '../sandbox/find-program.ts';
+import { processPool } from '../sandbox/pool.ts';
+import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
+import { containerLaunch } from './container-launch.ts';
+import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
+import { pyodideContainer } from './pyodide-container.ts';
+import { processLimits } from './pyodide-runtime.ts';
+
+/**
+ * Runs the Python of an image, with all packages installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws if
+ * the program is missing; a container that cannot be started rejects with the program's message. docs/security.md lists what it
+ * protects against and what it does not.
+ */
+export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime {
+  const settings = containerSettings(options);
+  const { program, limits, warm, maxContainers, warn } = settings;
+  if (!findProgram(program))
+    throw new Error(
+      `containerRuntime: there is no program '${program}'; install Docker or Podman, or name it in 'program'`,
+    );
+  const pool = processPool({
+    start: (signal) => started(settings, signal),
+    warm: Math.min(warm, maxContainers),
+    max: maxContainers,
+    onFailure: (error) => warn(`containerRuntime: no container could be kept ready: ${error}`),
+  });
+
+  return {
+    name: 'container',
+    create: async (signal) => pyodideContainer(await pool.take(signal), limits),
+    close: () => pool.close(),
+  };
+}
+
+async function started(settings: ContainerSettings, signal: AbortSignal): Promise<SandboxProcess> {
+  signal.throwIfAborted();
+  // The kernel counts the container's memory; that of the program is separate.
+  const limits = { ...processLimits(settings.limits), memoryBytes: Number.POSITIVE_INFINITY };
+  const process = sandboxProcess(containerLaunch(settings), limits);
+  try {
+    await untilAborted(signal, () => process.ready);
+    return process;
+  } catch (error) {
+    process.end();
+    throw error instanceof ContainerLostError ? notStarted(settings, error) : error;
+  }
+}
+
+function notStarted({ program, image }: ContainerSettings, lost: ContainerLostError): Error {
+  const words = typeof lost.cause === 'string' ? lost.cause : lost.message;
+  return new Error(`containerRuntime: ${program} could not start a container of ${image}: ${words}`, { cause: lost });
+}

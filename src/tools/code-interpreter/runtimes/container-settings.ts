@@ -1,0 +1,88 @@
+/** The options of `containerRuntime`, checked once. */
+import {
+  checkOptions,
+  isFunction,
+  milliseconds,
+  type OptionCheck,
+  positiveInteger,
+} from '../../../ports/host/options-check.ts';
+import { warner } from '../../../ports/host/warner.ts';
+import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
+
+/** The limits of one container; sizes are in bytes unless stated otherwise. */
+export interface ContainerLimits extends PyodideLimits {
+  /** The size of `/mnt/data`, in MiB, and the same for `/tmp`. Both are in memory and count towards it. */
+  readonly diskMb: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  /** Cores; fractions such as 0.5 are allowed. */
+  readonly cpus: number;
+}
+
+/** `undefined` means omitted. */
+export interface ContainerRuntimeOptions {
+  /** An image with `python3` that is already present: nothing is downloaded. */
+  readonly image: string;
+  /** The program: `docker`, `podman`, or the path of one. Default: `docker`. */
+  readonly program?: string | undefined;
+  /** The name of a stronger OCI runtime that the program knows, such as `runsc` (gVisor). Default: the program's own. */
+  readonly ociRuntime?: string | undefined;
+  /** What one container may use. Default: as for `pyodideRuntime`, with `diskMb` 64, `processes` 64 and `cpus` 1. */
+  readonly limits?: Partial<ContainerLimits> | undefined;
+  /** Containers kept ready. Default: 1. */
+  readonly warm?: number | undefined;
+  /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
+  readonly maxContainers?: number | undefined;
+  /** Receives warnings for the host, such as that no container could be kept ready. Default: a process warning. */
+  readonly onWarning?: ((message: string) => void) | undefined;
+}
+
+/** With every default filled in. */
+export interface ContainerSettings {
+  readonly image: string;
+  readonly program: string;
+  readonly ociRuntime: string | undefined;
+  readonly limits: ContainerLimits;
+  readonly warm: number;
+  readonly maxContainers: number;
+  readonly warn: (message: string) => void;
+}
+
+/** The defaults. */
+const LIMITS: ContainerLimits = { ...PYODIDE_LIMITS, diskMb: 64, processes: 64, cpus: 1 };
+
+const limitChecks: Readonly<Record<keyof ContainerLimits, OptionCheck>> = {
+  runMs: milliseconds,
+  memoryMb: positiveInteger,
+  outputBytes: positiveInteger,
+  fileBytes: positiveInteger,
+  files: positiveInteger,
+  diskMb: positiveInteger,
+  processes: positiveInteger,
+  cpus: (value) => (typeof value === 'number' && value > 0 && value <= 1024) || 'a number above 0 and at most 1024',
+};
+
+/** A value that starts with a dash would be an option of the program. */
+const word =
+  (what: string): OptionCheck =>
+  (value) =>
+    (typeof value === 'string' && /^[^-\s]\S*$/.test(value)) || what;
+
+/** Fills in the defaults; throws a `TypeError` that names the option. */
+export function containerSettings(options: ContainerRuntimeOptions): ContainerSettings {
+  checkOptions('containerRuntime', options, {
+    image: word('the name of an image'),
+    program: word("'docker', 'podman' or the path of a program"),
+    ociRuntime: word('the name of an OCI runtime'),
+    limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
+    warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
+    maxContainers: positiveInteger,
+    onWarning: isFunction,
+  });
+  const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, onWarning } = options;
+  if (image === undefined) throw new TypeError('containerRuntime: image must be the name of an image, got undefined');
+  checkOptions('containerRuntime: limits', limits, limitChecks);
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  const all = { ...LIMITS, ...Object.fromEntries(given) };
+  return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(onWarning) };
+}

@@ -1,0 +1,126 @@
+/** How the process of a container is started: Node's own flags, and its isolation. */
+import { dirname, join, sep } from 'node:path';
+import { BUILD_FOLDER, requirePackage } from '../../../ports/host/package-files.cjs';
+import type { ChildLimits } from '../shared/child-limits.ts';
+import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
+import { inheritedDescriptors } from './inherited-descriptors.ts';
+import type { Isolation } from './isolation.ts';
+import { strongestWrapper, type Wrapper } from './process-only.ts';
+import type { PyodideLimits } from './pyodide-settings.ts';
+import type { Command } from './start-child.ts';
+
+/** A command line, and the isolation that it achieves. */
+export interface Launch extends Command {
+  /** Whether the process dies with this one even while it is stopped. */
+  readonly diesWithHost: boolean;
+  /** Whether it has a separate, empty network. */
+  readonly ownNetwork: boolean;
+  /** Called when the process has ended, to remove what it has left elsewhere. */
+  readonly cleanUp?: (() => Promise<void>) | undefined;
+}
+
+const SHELL = '/bin/sh';
+/** The scripts of the process: ES modules, beside a `package.json` that declares them. */
+const SCRIPTS = join(BUILD_FOLDER, 'sandbox');
+const CHILD_FOLDER = join(SCRIPTS, 'code-interpreter', sep);
+
+/** The folder of the Pyodide package. Throws if it is missing. */
+export function pyodideFolder(resolve: (name: string) => string = requirePackage.resolve): string {
+  try {
+    return dirname(resolve('pyodide/package.json')) + sep;
+  } catch (cause) {
+    throw new Error("pyodideRuntime needs the package 'pyodide': npm install pyodide", { cause });
+  }
+}
+
+/** The command line of a container's process. Rejects if the isolation does not work on this system. */
+export async function launchOf(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
+  const launch = isolation.name === 'process-only' ? processOnly(folder, limits) : sandboxed(folder, limits, isolation);
+  return { ...(await launch), inherited: await inheritedDescriptors() };
+}
+
+type Sandbox = Exclude<Isolation, { readonly name: 'process-only' }>;
+
+async function sandboxed(folder: string, limits: PyodideLimits, { program, arch }: Sandbox): Promise<Launch> {
+  const { words, filter } = await tried(program, () => bubblewrap(program, arch));
+  const command = [...words(bindsOf(folder)), NODE, ...nodeArgs(PLACES, limits)];
+  return { ...inShell(command, limits), filter, diesWithHost: true, ownNetwork: true };
+}
+
+async function processOnly(folder: string, limits: PyodideLimits): Promise<Launch> {
+  wrapping ??= strongestWrapper();
+  const { words, ...achieved } = await wrapping;
+  const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, limits);
+  if (process.platform === 'win32') return { ...achieved, command: process.execPath, args };
+  return { ...achieved, ...inShell([...words, process.execPath, ...args], limits) };
+}
+
+let wrapping: Promise<Wrapper> | undefined;
+const sandboxes = new Map<string, Promise<Bubblewrap>>();
+
+/** Success is remembered; a refusal is tested again, because it may change. */
+function tried(program: string, tries: () => Promise<Bubblewrap>): Promise<Bubblewrap> {
+  const known = sandboxes.get(program);
+  if (known) return known;
+  const trying = tries();
+  sandboxes.set(program, trying);
+  trying.catch(() => sandboxes.delete(program));
+  return trying;
+}
+
+const MIB = 1024 * 1024;
+/** The memory that Node and Python take before any code runs, outside WebAssembly's. */
+const BASE_MB = 192;
+/** The kernel's limit counts allocated and not only used memory; the host kills the process earlier. */
+const SLACK_MB = 512;
+/** The end of a run that escaped every other limit. */
+const CPU_SECONDS = 3600;
+
+/** Starts it from a shell that sets limits: no core files, no disk files, few descriptors, and limited data and processor time. */
+function inShell(words: readonly string[], { memoryMb }: PyodideLimits): Command {
+  const limits = ['-c 0', '-f 0', '-n 64', `-d ${(memoryMb + SLACK_MB) * 1024}`, `-t ${CPU_SECONDS}`];
+  const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null;`), 'exec "$@"'].join(' ');
+  return { command: SHELL, args: ['-c', script, 'sh', ...words] };
+}
+
+/** The paths that the process needs; folders end in a separator. */
+interface Places {
+  readonly pyodide: string;
+  /** The folder of the scripts. */
+  readonly child: string;
+}
+
+/** The paths in the sandbox, which shows no path of the host. */
+const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' };
+
+function bindsOf(folder: string): readonly Bind[] {
+  return [
+    // Declares to Node that the scripts are modules.
+    [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
+    [CHILD_FOLDER, PLACES.child],
+    [folder, PLACES.pyodide],
+  ];
+}
+
+function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly string[] {
+  const { outputBytes, fileBytes, files, memoryMb } = limits;
+  const inside: ChildLimits = { wasmBytes: (memoryMb - BASE_MB) * MIB, outputBytes, fileBytes, files };
+  return [
+    '--no-warnings',
+    permissionFlag(process.allowedNodeEnvironmentFlags),
+    `--allow-fs-read=${pyodide}`,
+    `--allow-fs-read=${child}`,
+    '--disallow-code-generation-from-strings',
+    '--no-addons',
+    '--experimental-vm-modules',
+    `--max-old-space-size=${memoryMb}`,
+    join(child, 'child/main.js'),
+    pyodide,
+    JSON.stringify(inside),
+  ];
+}
+
+/** The flag denies everything without an `--allow-…` flag: network, child processes, workers and others. */
+function permissionFlag(known: ReadonlySet<string>): string {
+  return known.has('--permission') ? '--permission' : '--experimental-permission';
+}

@@ -1,0 +1,112 @@
+/** Starts a command with pipes and an empty environment, and finds the process that runs the code. */
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { killChild } from '../../../ports/processes/kill-child.ts';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { isRecord } from '../../../protocol/record.ts';
+
+/** A command line. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Default: none. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The filter of system calls for bubblewrap, which reads it at descriptor 3 and reports the process at descriptor 4. */
+  readonly filter?: Uint8Array | undefined;
+  /** Whether the code runs where this system does not see it, so that it cannot be measured or stopped from here. */
+  readonly elsewhere?: boolean | undefined;
+  /** Descriptors of this process that the child must not inherit; it gets `/dev/null` instead. */
+  readonly inherited?: readonly number[] | undefined;
+}
+
+/** The child, and the process in which the code runs: the child itself, or the one that bubblewrap created for it. */
+export interface StartedChild {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** The id of the process that runs the code, if it is known and alive. */
+  codePid(): number | undefined;
+  /** Resolves when its id is known, or never will be. */
+  readonly known: Promise<void>;
+  /** Sends it a signal. Does nothing if it is gone. */
+  signal(name: NodeJS.Signals): void;
+}
+
+export function startChild(command: Command): StartedChild {
+  const child = spawned(command);
+  const { filter, elsewhere } = command;
+  if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
+  if (!filter)
+    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => killChild(child, name) };
+
+  let pid: number | undefined;
+  const known = reportedPid(child, filter).then((reported) => {
+    pid = reported;
+  });
+  const codePid = () => (pid !== undefined && parentOf(pid) === child.pid ? pid : undefined);
+  return { child, codePid, known, signal: (name) => kill(codePid(), name) };
+}
+
+function spawned({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
+  // In a process group of its own: Ctrl-C in the host's terminal is for the host, which may let runs end first.
+  const detached = process.platform !== 'win32';
+  const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
+  const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
+  try {
+    const child = spawn(command, args, { env, cwd: '/', stdio, detached, windowsHide: true });
+    if (!child.stdio) throw withoutPipes(child);
+    // The cast: the first three are pipes.
+    return child as ChildProcessWithoutNullStreams;
+  } finally {
+    if (nothing !== -1) closeSync(nothing);
+  }
+}
+
+/** Without file descriptors Node makes no pipes, and an `error` event follows, which would end the host's process. */
+function withoutPipes(child: ChildProcess): Error {
+  child.once('error', () => {});
+  return new Error('The process could not be started: there are no file descriptors left.');
+}
+
+function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number): ('pipe' | 'ignore' | number)[] {
+  const length = Math.max(pipes, ...[...inherited].map((descriptor) => descriptor + 1));
+  return Array.from({ length }, (_, index) => {
+    if (index < pipes) return 'pipe';
+    return inherited.has(index) ? nothing : 'ignore';
+  });
+}
+
+/** It reports a few numbers. */
+const LONGEST_INFO = 10_000;
+
+async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
+  // The casts: the requested pipes exist, and are sockets.
+  const input = child.stdio[3] as unknown as Writable & Socket;
+  const info = child.stdio[4] as unknown as Readable & Socket;
+  for (const pipe of [input, info]) pipe.on('error', () => {}).unref();
+  input.end(filter);
+  let text = '';
+  info.on('data', (chunk) => {
+    if (text.length < LONGEST_INFO) text += chunk;
+  });
+  await new Promise((resolve) => info.once('close', resolve));
+  const reported = jsonIn(text);
+  return isRecord(reported) && Number.isInteger(reported['child-pid']) ? Number(reported['child-pid']) : undefined;
+}
+
+/** Process ids are reused: only a child of bubblewrap is the reported one. */
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+function kill(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(pid, name);
+  } catch {
+    // It has ended in between.
+  }
+}

@@ -1,0 +1,61 @@
+/** Reads HTML and XML as a stream of tags and texts: no tree is built, and no entity that a document declares is expanded. */
+import { optionalPeer } from '../../../ports/host/peer.ts';
+import { DocumentError, unsupported } from './document-job.ts';
+
+const PACKAGE = 'htmlparser2';
+
+/** Receives the tags and texts of a document, in document order. */
+export interface MarkupHandler {
+  /** Names of XML are without their prefix. */
+  open(name: string, attributes: Readonly<Record<string, string>>): void;
+  text(text: string): void;
+  close(name: string): void;
+}
+
+/** The parser's work grows with the depth. */
+const DEEPEST = 5000;
+const PIECE = 65_536;
+
+/** Throws `invalid_file` for elements nested too deeply, and what the handler throws. */
+export function readMarkup(markup: string | Uint8Array, xmlMode: boolean, handler: MarkupHandler): void {
+  const { Parser } = optionalPeer<typeof import('htmlparser2')>(PACKAGE) ?? missing();
+  const nameOf = xmlMode ? localName : (name: string) => name;
+  let depth = 0;
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        depth += 1;
+        if (depth > DEEPEST) throw new DocumentError('invalid_file', 'has elements that are nested too deeply');
+        handler.open(nameOf(name), attributes);
+      },
+      ontext: (text) => handler.text(text),
+      onclosetag(name) {
+        depth -= 1;
+        handler.close(nameOf(name));
+      },
+    },
+    { xmlMode },
+  );
+  for (const piece of piecesOf(markup)) parser.write(piece);
+  parser.end();
+}
+
+function missing(): never {
+  throw unsupported(PACKAGE);
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(':') + 1);
+}
+
+function* piecesOf(markup: string | Uint8Array): Iterable<string> {
+  if (typeof markup === 'string') {
+    for (let at = 0; at < markup.length; at += PIECE) yield markup.slice(at, at + PIECE);
+    return;
+  }
+  const isUtf16 = markup[0] === 0xff && markup[1] === 0xfe;
+  const decoder = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8');
+  for (let at = 0; at < markup.length; at += PIECE)
+    yield decoder.decode(markup.subarray(at, at + PIECE), { stream: true });
+  yield decoder.decode();
+}

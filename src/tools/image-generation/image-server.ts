@@ -1,0 +1,141 @@
+/** A server that makes images as OpenAI's does: one request for each image. */
+
+import type { Dispatcher } from 'undici';
+import { urlBelow } from '../../ports/host/url-below.ts';
+import type { GeneratedImage } from '../../protocol/items.ts';
+import { undici } from '../../protocol/json/packages.cjs';
+import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
+import { bytesOf, readBytes, readWhole } from '../../streams/bytes.ts';
+import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
+import {
+  ImageFailure,
+  isOverLimit,
+  redirected,
+  refused,
+  tooLarge,
+  tooSlow,
+  unreachable,
+  unusable,
+} from './image-failure.ts';
+import { formOf, type ImageRequest } from './image-request.ts';
+
+/** The server and its limits. */
+interface ImageServerOptions {
+  readonly baseURL: URL;
+  readonly apiKey: string | undefined;
+  readonly headers: Readonly<Record<string, string | undefined>> | undefined;
+  readonly imageBytes: number;
+  readonly timeoutMs: number;
+}
+
+/** One HTTP request. */
+type Sent = Required<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headers'>>;
+
+/** What an answer may hold beside its image, in bytes. */
+const AROUND = 64 * 1024;
+const ERROR_BYTES = 64 * 1024;
+const CONNECT_MS = 10_000;
+/** Shorter secrets are words such as `1` or `on`. */
+const SHORTEST_SECRET = 4;
+
+/** The connections to one server; they are opened on demand. */
+export class ImageServer {
+  private readonly options: ImageServerOptions;
+  private readonly headers: Readonly<Record<string, string>>;
+  private readonly mask: (text: string) => string;
+  // `timeoutMs` bounds the whole exchange: a server may send nothing until the image is there.
+  private readonly agent = new (undici().Agent)({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  });
+
+  constructor(options: ImageServerOptions) {
+    this.options = options;
+    this.headers = headersOf(options);
+    const secrets = [...Object.values(this.headers).flatMap(secretsOfHeader), ...secretsOfURL(options.baseURL.href)];
+    this.mask = masker(secrets, SHORTEST_SECRET);
+  }
+
+  /** Resolves with the image; throws an error whose message the model may read, or the signal's reason. */
+  async make(request: ImageRequest, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
+    const { timeoutMs } = this.options;
+    const controller = new AbortController();
+    const follow = () => controller.abort(signal.reason);
+    signal.addEventListener('abort', follow, { once: true });
+    const timer = setTimeout(() => controller.abort(tooSlow(timeoutMs)), timeoutMs);
+    try {
+      signal.throwIfAborted();
+      return await this.exchange(request, controller.signal, onPartial);
+    } catch (error) {
+      controller.signal.throwIfAborted();
+      throw error instanceof ImageFailure ? error : unreachable(error);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', follow);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  private async exchange(request: ImageRequest, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
+    const { baseURL, imageBytes } = this.options;
+    const maxBytes = imageBytes + AROUND;
+    const answer = await this.ask(request, signal);
+    const terms: AnswerTerms = { request: request.fields, imageBytes, mask: this.mask, baseURL };
+    if (/^text\/event-stream\b/i.test(answer.type)) return imageInEvents(answer.body, maxBytes, terms, onPartial);
+    if (!/[/+]json\b/i.test(answer.type)) {
+      answer.body.close();
+      throw unusable(`text of the type '${this.mask(answer.type).slice(0, 100)}'`);
+    }
+    const found = imageIn(await readWhole(answer.body, maxBytes).catch(orTooLarge(imageBytes)), terms);
+    return found instanceof URL ? this.fetched(found, signal, terms) : found;
+  }
+
+  private ask(request: ImageRequest, signal: AbortSignal) {
+    const { baseURL } = this.options;
+    if (request.edited) {
+      const sent = { method: 'POST', body: formOf(request), headers: {} } as const;
+      return this.send(urlBelow(baseURL, 'images/edits'), sent, signal);
+    }
+    const headers = { 'content-type': 'application/json' };
+    const sent = { method: 'POST', body: JSON.stringify(request.fields), headers } as const;
+    return this.send(urlBelow(baseURL, 'images/generations'), sent, signal);
+  }
+
+  /** Some servers answer with the address of a file of theirs. */
+  private async fetched(url: URL, signal: AbortSignal, terms: AnswerTerms): Promise<GeneratedImage> {
+    const { imageBytes } = this.options;
+    const answer = await this.send(url, { method: 'GET', body: null, headers: {} }, signal);
+    const bytes = await readBytes(answer.body, Math.floor((imageBytes * 3) / 4)).catch(orTooLarge(imageBytes));
+    return imageInBytes(bytes, answer.type, terms);
+  }
+
+  /** Resolves with a successful answer. Redirects are not followed: the key and the prompt would go elsewhere. */
+  private async send({ origin, pathname, search }: URL, { method, body, headers }: Sent, signal: AbortSignal) {
+    const all = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
+    const path = `${pathname}${search}`;
+    const answer = await this.agent.request({ origin, path, method, body, headers: all, signal });
+    const bytes = bytesOf(answer.body);
+    if (answer.statusCode < 300) return { body: bytes, type: String(answer.headers['content-type'] ?? '') };
+    if (answer.statusCode >= 400)
+      throw refused(answer.statusCode, await readWhole(bytes, ERROR_BYTES).catch(() => ''), this.mask);
+    bytes.close();
+    throw redirected(answer.statusCode);
+  }
+}
+
+function headersOf({ apiKey, headers = {} }: ImageServerOptions): Readonly<Record<string, string>> {
+  const own = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name.toLowerCase(), value]],
+  );
+  return { ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}), ...Object.fromEntries(own) };
+}
+
+function orTooLarge(imageBytes: number): (error: unknown) => never {
+  return (error) => {
+    throw isOverLimit(error) ? tooLarge(imageBytes) : error;
+  };
+}

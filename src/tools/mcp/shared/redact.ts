@@ -1,0 +1,87 @@
+/** Keeps the secrets of a server's config, and tokens that its OAuth provider gave, out of everything that leaves this package. */
+import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../../protocol/secrets/mask.ts';
+import type { HttpPool } from './http-pool.ts';
+
+/** Masks secrets in text. */
+export interface Redactor {
+  /** For errors, warnings and status: every header, environment and query value of the config. */
+  error(text: string): string;
+  /** For tool results and descriptions, which must stay usable: only values whose place or name marks them as secret. */
+  content(text: string): string;
+}
+
+/** The parts of a config that may hold secrets. */
+interface Confidential {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** As configured, with its user, password and query. */
+  readonly url: string | undefined;
+  /** Values that came from the host's environment. */
+  readonly inserted: readonly string[];
+}
+
+/** Shorter values are words such as `1` or `on`: not secret, and masking them would garble every message. */
+const SHORTEST_IN_ERRORS = 4;
+const SHORTEST_IN_CONTENT = 8;
+
+/** The same masks, and those of credentials, each of which is a secret. */
+export function alsoMasking(
+  { error, content }: Redactor,
+  { headers, env }: Pick<Confidential, 'headers' | 'env'>,
+): Redactor {
+  const secrets = [...Object.values(headers).flatMap(secretsOfHeader), ...Object.values(env)];
+  const inErrors = masker(secrets, SHORTEST_IN_ERRORS);
+  const inContent = masker(secrets, SHORTEST_IN_CONTENT);
+  return { error: (text) => error(inErrors(text)), content: (text) => content(inContent(text)) };
+}
+
+/** Builds the masks of one server once. */
+export function redactor({ headers, env, url, inserted }: Confidential): Redactor {
+  const settings = Object.entries(env);
+  const certain = [
+    ...Object.values(headers).flatMap(secretsOfHeader),
+    ...settings.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value),
+    ...[...settings.map(([, value]) => value), ...(url === undefined ? [] : [url])].flatMap(secretsOfURL),
+  ];
+  return {
+    error: masker([...certain, ...Object.values(env), ...inserted], SHORTEST_IN_ERRORS),
+    content: masker(certain, SHORTEST_IN_CONTENT),
+  };
+}
+
+const MOST_TOKENS = 4;
+const SHORTEST = 8;
+
+/** The last tokens of one server's connection. */
+export class SentTokens {
+  /** Masks them beside the secrets that are known. */
+  readonly redact: Redactor;
+  private readonly sent = new Set<string>();
+  private mask: (text: string) => string = (text) => text;
+
+  constructor({ error, content }: Redactor) {
+    this.redact = { error: (text) => this.mask(error(text)), content: (text) => this.mask(content(text)) };
+  }
+
+  /** The same pools, whose requests are looked at. */
+  seenBy(openPool: () => HttpPool): () => HttpPool {
+    return () => {
+      const pool = openPool();
+      return {
+        fetch: (url, init) => {
+          this.remember(new Headers(init?.headers).get('authorization'));
+          return pool.fetch(url, init);
+        },
+        close: () => pool.close(),
+      };
+    };
+  }
+
+  private remember(header: string | null): void {
+    if (header === null || this.sent.has(header)) return;
+    this.sent.add(header);
+    const [oldest] = this.sent;
+    if (this.sent.size > MOST_TOKENS && oldest !== undefined) this.sent.delete(oldest);
+    this.mask = masker([...this.sent].flatMap(secretsOfHeader), SHORTEST);
+  }
+}

@@ -1,0 +1,279 @@
+/** One server of the `mcpServers` JSON that every MCP client reads: checked once, then trusted. */
+import { existsSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import type { z } from 'zod';
+import type { MaybePromise } from '../../../ports/store.ts';
+import type { ToolsRequest } from '../../../ports/tool-provider.ts';
+import { lazily } from '../../../protocol/json/lazy-schema.ts';
+import { type NameTest, nameTest } from '../../../protocol/name-patterns.ts';
+import type { McpChallenge } from './challenge.ts';
+import type { McpAuthProvider } from './client/auth-provider.ts';
+import { type Redactor, redactor } from './redact.ts';
+import { expandVariables } from './variables.ts';
+
+/** Asked for each request; may throw, and then the server has no tools for it. `Req` is the host framework's request. */
+export type Asked<Value, Req> = (request: Req, context: CredentialsContext) => MaybePromise<Value>;
+
+/** The value itself, or a function that is asked for it. */
+export type OrAsked<Value, Req> = Value | Asked<Value, Req>;
+
+/** Whose credentials are needed, and why. */
+export interface CredentialsContext extends Omit<ToolsRequest, 'request'> {
+  /** Set if the server has refused those that it was given before; the function is asked once more. */
+  readonly challenge?: McpChallenge | undefined;
+}
+
+/**
+ * One MCP server. Every string may contain `${VAR}` or `${VAR:-default}`. `command` starts a process, `url` names a
+ * running server. Other keys, which other clients may know, are ignored with a warning.
+ */
+export interface McpServerConfig<Req = unknown> {
+  /**
+   * `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) or `sse` with `url`: by default the
+   * first, and the second if the server answers it with 400, 404 or 405.
+   */
+  readonly type?: string | undefined;
+  /** Another name for `type`. */
+  readonly transport?: string | undefined;
+  /** The program to start, for a server on stdio; found in `PATH`. */
+  readonly command?: string | undefined;
+  /** The program's arguments. Default: none. */
+  readonly args?: readonly string[] | undefined;
+  /**
+   * Added to the few variables that are safe to inherit; the host's own environment is not passed on. A function is
+   * asked for each request, and each answer has a process of its own.
+   */
+  readonly env?: OrAsked<Readonly<Record<string, string>>, Req> | undefined;
+  /** The program's working directory. Default: the host's own. */
+  readonly cwd?: string | undefined;
+  /** A user and password in it are sent as basic authorization. */
+  readonly url?: string | undefined;
+  /**
+   * HTTP headers that every request to the server has. A function is asked for each request, and each answer has a
+   * connection of its own. Default: none.
+   */
+  readonly headers?: OrAsked<Readonly<Record<string, string>>, Req> | undefined;
+  /** The header `authorization` of each user, such as `Bearer …`; undefined sends none. Asked as `headers` are. */
+  readonly authorization?: Asked<string | undefined, Req> | undefined;
+  /** OAuth, by a provider of the installed SDK; a function gives each user's own, the same one each time. Default: none. */
+  readonly authProvider?: OrAsked<McpAuthProvider | undefined, Req> | undefined;
+  /** A bearer token: short for an `authorization` header. */
+  readonly auth?: string | undefined;
+  /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key, with `_` for each character but letters, digits, `_` and `-`. */
+  readonly label?: string | undefined;
+  /** The only tools that are offered and may be called, by their exact names. Default: all. */
+  readonly allowedTools?: readonly string[] | undefined;
+  /** The same with `*` for any characters, such as `read_*`; a tool must fit both lists. Default: all. */
+  readonly include?: readonly string[] | undefined;
+  /** The tools that are neither offered nor called, by name or with `*`; it wins over the other lists. Default: none. */
+  readonly exclude?: readonly string[] | undefined;
+  /**
+   * The tools that the model is not offered until it has found them with `tool_search`: all, or by name or with `*`.
+   * Default: those past `maxTools`.
+   */
+  readonly defer?: boolean | readonly string[] | undefined;
+  /** How many tools the model is offered at once; it finds the others with `tool_search`. Default: that of `mcpTools`. */
+  readonly maxTools?: number | undefined;
+  /** Disables this server. Default: false. */
+  readonly disabled?: boolean | undefined;
+}
+
+/** How a server is reached. */
+export type McpTransport = 'stdio' | 'streamable-http' | 'sse';
+
+/** A server that this process starts. */
+export interface StdioServer {
+  readonly transport: 'stdio';
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+}
+
+/** A server that is already running. */
+export interface HttpServer {
+  readonly transport: 'streamable-http' | 'sse';
+  /** The transport to try if the server's answer shows that it does not support the first one. */
+  readonly fallback?: 'streamable-http' | 'sse';
+  /** Without user and password, which fetch refuses. */
+  readonly url: URL;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly authProvider?: McpAuthProvider;
+}
+
+/** A checked server. */
+export type ServerSettings = (StdioServer | HttpServer) & {
+  readonly label: string;
+  /** Whether a tool of this name is offered and may be called. */
+  readonly allows: NameTest;
+  /** Whether the model must find this tool before it is offered it. */
+  readonly defers: NameTest;
+  /** How many tools are offered at once; undefined for the default of all servers. */
+  readonly maxTools?: number | undefined;
+  readonly redact: Redactor;
+  /** Keys without a meaning here. */
+  readonly ignored: readonly string[];
+};
+
+const KINDS: Readonly<Record<string, McpTransport>> = {
+  stdio: 'stdio',
+  'streamable-http': 'streamable-http',
+  streamableHttp: 'streamable-http',
+  http: 'streamable-http',
+  sse: 'sse',
+};
+const LABEL = /^[a-zA-Z0-9_-]+$/;
+const NOT_IN_LABELS = /[^a-zA-Z0-9_-]/g;
+
+const configSchema = lazily((z) => {
+  const text = z.string().min(1);
+  const patterns = z.array(z.string());
+  return z.object({
+    type: text.optional(),
+    transport: text.optional(),
+    command: text.optional(),
+    args: z.array(z.string()).optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    cwd: text.optional(),
+    url: text.optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    auth: text.optional(),
+    label: z.string().regex(LABEL, `must match ${LABEL}`).optional(),
+    allowedTools: z.array(z.string()).optional(),
+    include: patterns.optional(),
+    exclude: patterns.optional(),
+    defer: z.union([z.boolean(), patterns], 'must be true, false, or a list of names').optional(),
+    maxTools: z.int().min(1).optional(),
+    disabled: z.boolean().optional(),
+  });
+});
+type Config = z.infer<ReturnType<typeof configSchema>>;
+
+/** Checks one entry; throws a `TypeError` that names the server and quotes no value that may be secret. */
+export function serverSettings(key: string, json: unknown): ServerSettings {
+  const owner = `mcpTools: server '${key}'`;
+  const { config: expanded, inserted } = expandVariables(owner, json ?? null);
+  const config = checked(owner, expanded);
+  // The keys in files of other clients have spaces, dots and slashes, which names of tools may not have.
+  const label = config.label ?? key.replaceAll(NOT_IN_LABELS, '_');
+  if (label === '') throw new TypeError(`${owner}: its label must match ${LABEL}, got '${label}'`);
+  const reached = reach(owner, config);
+  const headers = 'headers' in reached ? reached.headers : {};
+  const { url, env = {}, defer = false, maxTools } = config;
+  return {
+    ...reached,
+    label,
+    allows: allowedIn(owner, config),
+    defers: typeof defer === 'boolean' ? () => defer : nameTest(`${owner}: defer`, defer),
+    maxTools,
+    redact: redactor({ headers: { ...headers, ...config.headers }, env, url, inserted }),
+    ignored: Object.keys(expanded as object).filter((name) => !Object.hasOwn(configSchema().shape, name)),
+  };
+}
+
+function allowedIn(owner: string, { allowedTools, include, exclude = [] }: Config): NameTest {
+  const exact = allowedTools && new Set(allowedTools);
+  const included = include && nameTest(`${owner}: include`, include);
+  const excluded = nameTest(`${owner}: exclude`, exclude);
+  return (tool) => (exact?.has(tool) ?? true) && (included?.(tool) ?? true) && !excluded(tool);
+}
+
+/** Whether the entry is disabled, and so need not be complete. */
+export function isDisabled(json: unknown): boolean {
+  return typeof json === 'object' && json !== null && 'disabled' in json && json.disabled === true;
+}
+
+function checked(owner: string, json: unknown): Config {
+  const { data, error } = configSchema().safeParse(json);
+  if (data) return data;
+  // Zod's messages name types and never values.
+  const faults = error.issues.map(({ path, message }) => [...path, message].join(': '));
+  throw new TypeError(`${owner}: ${faults.join('; ')}`);
+}
+
+function reach(owner: string, config: Config): StdioServer | HttpServer {
+  const { command, url } = config;
+  if (command !== undefined && url !== undefined) throw new TypeError(`${owner} must not have both command and url`);
+  const transport = kind(owner, config);
+  if (transport === 'stdio') return stdioServer(owner, config);
+  if (url === undefined) throw new TypeError(`${owner} is of type ${transport} and needs a url`);
+  const isNamed = config.type !== undefined || config.transport !== undefined;
+  return { ...httpServer(owner, transport, url, config), ...(isNamed ? {} : { fallback: 'sse' }) };
+}
+
+function kind(owner: string, { type, transport, command, url }: Config): McpTransport {
+  if (type !== undefined && transport !== undefined && KINDS[type] !== KINDS[transport])
+    throw new TypeError(`${owner} has a type and a transport that differ`);
+  const named = type ?? transport;
+  if (named !== undefined) return knownKind(owner, named);
+  if (command === undefined && url === undefined) throw new TypeError(`${owner} needs a command or a url`);
+  return command === undefined ? 'streamable-http' : 'stdio';
+}
+
+function knownKind(owner: string, named: string): McpTransport {
+  const found = Object.hasOwn(KINDS, named) ? KINDS[named] : undefined;
+  if (found) return found;
+  throw new TypeError(`${owner}: type must be one of ${Object.keys(KINDS).join(', ')}, got '${named}'`);
+}
+
+function stdioServer(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
+  if (command === undefined) throw new TypeError(`${owner} is of type stdio and needs a command`);
+  if (headers || auth) throw new TypeError(`${owner} is of type stdio and has no headers; use env`);
+  refuseCommandLine(owner, command, cwd);
+  return { transport: 'stdio', command, args, env, cwd };
+}
+
+/** No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret. */
+function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
+  const [program = ''] = command.trim().split(/\s/, 1);
+  if (program === command || existsSync(resolve(cwd, command)) || isOnPath(command)) return;
+  throw new TypeError(
+    `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
+  );
+}
+
+function isOnPath(command: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return !/[\\/]/.test(command) && folders.some((folder) => existsSync(join(folder, command)));
+}
+
+function httpServer(owner: string, transport: HttpServer['transport'], address: string, config: Config): HttpServer {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) throw new TypeError(`${owner}: url must be an http or https URL`);
+  const given = lowerCased(owner, config.headers ?? {});
+  if (config.auth !== undefined && given.authorization !== undefined)
+    throw new TypeError(`${owner} must not have both auth and an authorization header`);
+  const bearer = config.auth === undefined ? {} : { authorization: `Bearer ${config.auth}` };
+  const headers = { ...basicOf(owner, url), ...bearer, ...given };
+  url.username = '';
+  url.password = '';
+  return { transport, url, headers };
+}
+
+function basicOf(owner: string, { username, password }: URL): Readonly<Record<string, string>> {
+  if (!username && !password) return {};
+  try {
+    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+  } catch {
+    throw new TypeError(`${owner}: the user and password of url are not properly encoded`);
+  }
+}
+
+function lowerCased(owner: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(headers)) {
+    // Checked here, because the runtime's own error would quote the value.
+    if (!isHeader(name, value)) throw new TypeError(`${owner}: header '${name}' is not one that HTTP can carry`);
+  }
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** Whether HTTP can carry it. */
+export function isHeader(name: string, value: string): boolean {
+  try {
+    return new Headers({ [name]: value }).has(name);
+  } catch {
+    return false;
+  }
+}

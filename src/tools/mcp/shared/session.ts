@@ -1,0 +1,143 @@
+/** One session with an MCP server: requests, each with its own end, and the server's notifications. */
+
+import { LONGEST_MS } from '../../../ports/host/options-check.ts';
+import { untilAborted } from '../../../streams/until-aborted.ts';
+import type { Beginning, McpClient, McpProtocol, McpRequest, McpRequestOptions } from './client/mcp-client.ts';
+import { OpenQuestions } from './client/questions.ts';
+import { type Link, openLink } from './link.ts';
+import type { ServerSettings } from './server-config.ts';
+import type { McpSettings } from './settings.ts';
+
+/** A session that is opened once and closed once. */
+export interface Session {
+  /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
+  open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol>;
+  /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
+  request(
+    request: McpRequest,
+    signal: AbortSignal,
+    onProgress?: McpRequestOptions['onProgress'],
+  ): Promise<Readonly<Record<string, unknown>>>;
+  /** Whether the server has resources; known once it is open. */
+  readonly hasResources: boolean;
+  /** Whether requests are in flight. */
+  readonly busy: boolean;
+  /** The last log output of the server's process. */
+  log(): string;
+  /** Closes as soon as nothing is in flight. */
+  retire(): void;
+  /** Fails what is in flight; resolves when session, sockets and process are gone. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** The callbacks of a session's owner. */
+interface SessionEvents {
+  onListChanged(): void;
+  /** The session ended by itself, or broke during a request. */
+  onLost(): void;
+  /** Everything of the session has ended. */
+  onClosed(): void;
+}
+
+/** The share of the time for connecting in which a server, which may have to start first, may answer the probe. */
+const PROBE_SHARE = 0.75;
+/** Sent to the server as the reason instead of the host's own, which stays private. */
+const GIVEN_UP = 'The client gave the request up.';
+
+/** What a session needs of its connection. */
+type SessionSettings = Pick<McpSettings, 'sdk' | 'openPool' | 'connectTimeoutMs' | 'questions'>;
+
+/** Creates a session that is not open yet. */
+export function createSession(server: ServerSettings, settings: SessionSettings, events: SessionEvents): Session {
+  return new OpenSession(server, settings, events);
+}
+
+class OpenSession implements Session {
+  private readonly link: Link;
+  private readonly client: McpClient;
+  private readonly questions: OpenQuestions;
+  private readonly events: SessionEvents;
+  private readonly probeMs: number;
+  private readonly inFlight = new Set<() => void>();
+  private retired = false;
+  private closing: Promise<void> | undefined = undefined;
+
+  constructor(
+    server: ServerSettings,
+    { sdk, openPool, connectTimeoutMs, questions }: SessionSettings,
+    events: SessionEvents,
+  ) {
+    this.link = openLink(server, { sdk, openPool, onBroken: () => events.onLost() });
+    this.questions = new OpenQuestions(questions);
+    this.client = sdk.createClient({
+      onListChanged: () => events.onListChanged(),
+      questions: this.questions.bounded,
+    });
+    this.events = events;
+    this.probeMs = PROBE_SHARE * connectTimeoutMs;
+  }
+
+  get hasResources(): boolean {
+    return this.client.hasResources;
+  }
+
+  get busy(): boolean {
+    return this.inFlight.size > 0;
+  }
+
+  log(): string {
+    return this.link.log();
+  }
+
+  async open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol> {
+    const options = { beginning, signal, timeoutMs: LONGEST_MS, probeMs: this.probeMs };
+    // The signal alone is not enough: it reaches only the first request, not the start of the transport.
+    const protocol = await untilAborted(signal, () => this.client.connect(this.link.transport, options));
+    this.client.onClose(() => this.events.onLost());
+    return protocol;
+  }
+
+  async request(request: McpRequest, signal: AbortSignal, onProgress?: McpRequestOptions['onProgress']) {
+    signal.throwIfAborted();
+    // The SDK never stops listening to a signal it receives, and would cancel requests long after their answer.
+    const controller = new AbortController();
+    const giveUp = () => controller.abort(GIVEN_UP);
+    this.inFlight.add(giveUp);
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      // The caller has a deadline of its own.
+      return await this.client.request(request, { signal: controller.signal, timeoutMs: LONGEST_MS, onProgress });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      this.inFlight.delete(giveUp);
+      this.rest();
+    }
+  }
+
+  retire(): void {
+    this.retired = true;
+    this.rest();
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  /** Once nothing is in flight, nobody waits for what the server asks, or for a session that is retired. */
+  private rest(): void {
+    if (this.busy) return;
+    this.questions.giveUp();
+    if (this.retired) void this.close();
+  }
+
+  private async end(): Promise<void> {
+    for (const giveUp of this.inFlight) giveUp();
+    this.questions.giveUp();
+    await this.link.close().catch(() => {});
+    this.events.onClosed();
+  }
+}

@@ -1,0 +1,67 @@
+/** Runs a script of a skill in a new container of the code runtime, which is removed afterwards. */
+import { basename } from 'node:path';
+import type { CodeContainer, CodeRun, CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import { bytesBelow, namesBelow, SkillFault, textBelow } from './skill-files.ts';
+
+/** A script, its arguments and its limits. */
+interface ScriptRun {
+  /** The skill's folder. */
+  readonly folder: string;
+  /** The script's name below it. */
+  readonly script: string;
+  readonly args: readonly string[];
+  /** The largest file, and the most bytes of all files, that the container receives. */
+  readonly maxBytes: number;
+}
+
+/** The maximum number of characters of each output that the model receives. */
+const LONGEST_OUTPUT = 20_000;
+
+/** Runs the script and returns its printed text for the model. The skill's other files are in the same folder. */
+export async function runScript(runtime: CodeRuntime, run: ScriptRun, signal: AbortSignal): Promise<string> {
+  const { folder, script, args, maxBytes } = run;
+  if (!script.endsWith('.py')) throw new SkillFault('Only Python files, whose names end in .py, are run.');
+  const data = Buffer.from(await textBelow(folder, script, maxBytes));
+  const container = await runtime.create(signal);
+  try {
+    await putFiles(container, folder, maxBytes);
+    await container.put({ name: basename(script), data });
+    return outputText(await container.run(codeFor([basename(script), ...args]), signal));
+  } finally {
+    await container.close();
+  }
+}
+
+/** A JSON string of ASCII characters is also a string literal of Python. */
+function codeFor(argv: readonly string[]): string {
+  const text = JSON.stringify(JSON.stringify(argv)).replaceAll(/[^ -~]/g, unicodeEscape);
+  return `import json, runpy, sys\nsys.path.insert(0, '.')\nsys.argv = json.loads(${text})\nrunpy.run_path(sys.argv[0], run_name='__main__')\nNone`;
+}
+
+function unicodeEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** Copies as many files as fit and the runtime takes; a script that needs another file reports it as missing. */
+async function putFiles(container: CodeContainer, folder: string, maxBytes: number): Promise<void> {
+  let room = maxBytes;
+  for (const path of await namesBelow(folder)) {
+    const data = await bytesBelow(folder, path, room).catch(() => undefined);
+    if (!data) continue;
+    room -= data.length;
+    await container.put({ name: basename(path), data }).catch((error: unknown) => {
+      if (!container.alive) throw error;
+    });
+  }
+}
+
+function outputText({ stdout, stderr, error, files }: CodeRun): string {
+  const names = files.map(({ name }) => name).slice(0, 100);
+  const parts = [
+    stdout.slice(0, LONGEST_OUTPUT),
+    stderr === '' ? '' : `Standard error:\n${stderr.slice(0, LONGEST_OUTPUT)}`,
+    error === undefined ? '' : `The script failed:\n${error.slice(-LONGEST_OUTPUT)}`,
+    names.length === 0 ? '' : `It wrote files, which were removed with its container: ${names.join(', ')}`,
+  ];
+  return parts.filter((part) => part !== '').join('\n') || '(The script printed nothing.)';
+}

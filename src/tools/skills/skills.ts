@@ -1,0 +1,153 @@
+/** Skills as tools: folders with instructions that the model reads when a task needs them, and with scripts that it may run. */
+
+import { readdir } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
+import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { runScript } from './run-script.ts';
+import { namesBelow, SkillFault, textBelow } from './skill-files.ts';
+
+/** Where the skills are; `undefined` means omitted. */
+export interface SkillsOptions {
+  /** The absolute path of a folder, each of whose folders with a file `SKILL.md` is a skill. */
+  readonly directory: string;
+  /** The `server_label` that clients see. Default: `skills`. */
+  readonly server?: string | undefined;
+  /** The largest file that the model receives, in bytes. Default: 262,144. */
+  readonly maxBytes?: number | undefined;
+  /**
+   * Where scripts of the skills run, such as `pyodideRuntime()`, each in a container of its own. The host closes it.
+   * Default: scripts are not run.
+   */
+  readonly runtime?: CodeRuntime | undefined;
+  /** How long a list of the skills is used before it is read again, in milliseconds. Default: 10,000. */
+  readonly refreshMs?: number | undefined;
+}
+
+const MAIN = 'SKILL.md';
+const PREFIX = 'skill__';
+/** Short enough that the tool's name, with its prefix, is accepted by every model server. */
+const NAME = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,56}$/;
+const MOST_SKILLS = 128;
+const LONGEST_DESCRIPTION = 1024;
+
+const FILE = {
+  file: { type: 'string', description: `A file of the skill, such as one that ${MAIN} names. Default: ${MAIN}.` },
+};
+const RUN = {
+  run: {
+    type: 'string',
+    description: 'A Python file of the skill that is run instead of read; returns what it prints.',
+  },
+  args: { type: 'array', items: { type: 'string' }, description: 'The arguments of that file.' },
+};
+const MOST_ARGS = 64;
+
+/**
+ * A provider with a tool `skill__<folder>` for each skill: it returns the skill's instructions, and its other files by
+ * name. It reads texts below each skill's own folder and nothing else. With a `runtime` the model may run Python files
+ * of a skill there, and nowhere else. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { skills } from 'express-open-responses/skills';
+ *
+ * responsesRouter({ tools: skills({ directory: '/srv/skills' }) });
+ * ```
+ */
+export function skills(options: SkillsOptions): ToolProvider {
+  checkOptions('skills', options, {
+    directory: (value) => (typeof value === 'string' && isAbsolute(value)) || 'an absolute path',
+    server: (value) => (typeof value === 'string' && value !== '') || 'text',
+    maxBytes: positiveInteger,
+    refreshMs: milliseconds,
+    runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a runtime for code',
+  });
+  const { directory, server = 'skills', maxBytes = 262_144, refreshMs = 10_000, runtime } = options;
+  if (directory === undefined) throw new TypeError('skills: directory is required, got undefined');
+  let known: Promise<readonly ProvidedTool[]> | undefined;
+  let readAt = 0;
+  return {
+    name: server,
+    list() {
+      if (known && Date.now() - readAt < refreshMs) return known;
+      readAt = Date.now();
+      known = toolsIn(directory, { server, maxBytes, runs: runtime !== undefined });
+      // The next request tries again.
+      known.catch(() => {
+        known = undefined;
+      });
+      return known;
+    },
+    async call({ name, arguments: { file = MAIN, run: script, args } }, signal) {
+      const folder = folderOf(directory, name);
+      if (typeof script === 'string' && runtime)
+        return { content: await runScript(runtime, { folder, script, args: argsIn(args), maxBytes }, signal) };
+      const text = await textBelow(folder, String(file), maxBytes);
+      return { content: file === MAIN ? `${text}\n\n${await filesOf(folder)}` : text };
+    },
+  };
+}
+
+function argsIn(args: unknown): readonly string[] {
+  if (args === undefined) return [];
+  if (Array.isArray(args) && args.length <= MOST_ARGS) return args.map(String);
+  throw new SkillFault(`args must be a list of at most ${MOST_ARGS} texts.`);
+}
+
+function folderOf(directory: string, name: string): string {
+  const folder = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
+  if (!NAME.test(folder)) throw new SkillFault('There is no such skill.');
+  return join(directory, folder);
+}
+
+async function filesOf(folder: string): Promise<string> {
+  const names = (await namesBelow(folder)).filter((name) => name !== MAIN);
+  return names.length === 0 ? '(The skill has no other files.)' : `Other files of the skill: ${names.join(', ')}`;
+}
+
+interface Listing {
+  readonly server: string;
+  readonly maxBytes: number;
+  /** Whether scripts may be run. */
+  readonly runs: boolean;
+}
+
+async function toolsIn(directory: string, listing: Listing): Promise<readonly ProvidedTool[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory() && NAME.test(entry.name)).map(({ name }) => name);
+  const tools: ProvidedTool[] = [];
+  for (const folder of folders.toSorted()) {
+    if (tools.length >= MOST_SKILLS) break;
+    const text = await textBelow(join(directory, folder), MAIN, listing.maxBytes).catch(() => undefined);
+    if (text !== undefined) tools.push(toolOf(folder, text, listing));
+  }
+  return tools;
+}
+
+function toolOf(folder: string, text: string, { server, runs }: Listing): ProvidedTool {
+  const about = descriptionIn(text) ?? `The skill ${folder}.`;
+  const description = `${about} Call this before such a task: it returns the instructions for it.`;
+  const properties = runs ? { ...FILE, ...RUN } : FILE;
+  const parameters = { type: 'object', properties, additionalProperties: false };
+  return { server, name: PREFIX + folder, description, parameters, annotations: { readOnlyHint: true } };
+}
+
+/** The line `description:` of the front matter. */
+function descriptionIn(text: string): string | undefined {
+  const lines = text.split('\n', 64);
+  if (lines[0]?.trim() !== '---') return undefined;
+  const end = lines.findIndex((line, at) => at > 0 && line.trim() === '---');
+  const line = lines.slice(1, end).find((each) => each.startsWith('description:'));
+  const value = line?.slice('description:'.length).trim().slice(0, LONGEST_DESCRIPTION);
+  return value ? unquoted(value) : undefined;
+}
+
+function unquoted(value: string): string {
+  const [first = ''] = value;
+  const isQuoted = (first === '"' || first === "'") && value.length > 1 && value.endsWith(first);
+  return isQuoted ? value.slice(1, -1) : value;
+}

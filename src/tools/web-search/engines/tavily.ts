@@ -1,0 +1,60 @@
+/** Tavily: a search API for models. */
+import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
+import { urlBelow } from '../../../ports/host/url-below.ts';
+import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
+import { plainTextOf } from '../../../protocol/record.ts';
+import { fetchJson, recordsIn } from './fetch-json.ts';
+import { isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+
+/** The account at Tavily; `undefined` means omitted. */
+export interface TavilyOptions {
+  /** Such as `tvly-…`. */
+  readonly apiKey: string;
+  /** Default: `https://api.tavily.com`. */
+  readonly baseURL?: string | undefined;
+  /** `advanced` costs twice as much. Default: `basic`. */
+  readonly depth?: 'basic' | 'advanced' | undefined;
+  /** How long one search may take, in milliseconds. Default: 15,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What the API accepts. */
+const MOST_RESULTS = 20;
+
+/** An engine that asks Tavily, which filters domains itself. It cannot use the user's location. Throws a `TypeError` for a bad option. */
+export function tavily(options: TavilyOptions): SearchEngine {
+  checkOptions('tavily', options, {
+    apiKey: isApiKey,
+    baseURL: isBaseURL,
+    depth: (value) => value === 'basic' || value === 'advanced' || "'basic' or 'advanced'",
+    timeoutMs: milliseconds,
+  });
+  needOption('tavily', 'apiKey', options.apiKey);
+  const { apiKey, baseURL = 'https://api.tavily.com', depth = 'basic', timeoutMs = TIMEOUT_MS } = options;
+  return {
+    name: 'tavily',
+    async search({ query, maxResults, allowedDomains, blockedDomains, signal }) {
+      const asked = {
+        query,
+        search_depth: depth,
+        max_results: Math.min(maxResults, MOST_RESULTS),
+        ...(allowedDomains.length > 0 ? { include_domains: allowedDomains } : {}),
+        ...(blockedDomains.length > 0 ? { exclude_domains: blockedDomains } : {}),
+      };
+      const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+      const init = { method: 'POST', headers, body: JSON.stringify(asked) };
+      const { results } = await fetchJson({
+        engine: 'Tavily',
+        url: urlBelow(baseURL, 'search'),
+        init,
+        signal,
+        timeoutMs,
+      });
+      return recordsIn(results).map(({ url, title, content }) => ({
+        url: plainTextOf(url),
+        title: plainTextOf(title),
+        text: plainTextOf(content),
+      }));
+    },
+  };
+}
