@@ -1,7 +1,6 @@
 /** An app whose routers have a budget, over a fake model server, and short ways to ask what was counted. */
 
 import express, { type Express } from 'express';
-import { type TokenBudget, type TokenBudgetOptions, tokenBudget, type UsageRow } from '../../src/budgets/index.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
@@ -10,6 +9,12 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
+import {
+  type TokenBudget,
+  type TokenBudgetOptions,
+  tokenBudget,
+  type UsageRow,
+} from '../../src/policies/budgets/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';

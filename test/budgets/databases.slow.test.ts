@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
-import { type PointLimiter, type TokenBudget, tokenBudget } from '../../src/budgets/index.ts';
+import { type PointLimiter, type TokenBudget, tokenBudget } from '../../src/policies/budgets/index.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';

@@ -2,8 +2,8 @@
 import { EventEmitter, once } from 'node:events';
 import { request, type ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { type TokenBudget, type TokenBudgetOptions, tokenBudget } from '../../src/budgets/index.ts';
 import { functionTools, runTools } from '../../src/index.ts';
+import { type TokenBudget, type TokenBudgetOptions, tokenBudget } from '../../src/policies/budgets/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, chatCompletion, textStream } from '../../src/testing/index.ts';
 import { type Host, type Step, withHost } from '../middleware/host.ts';

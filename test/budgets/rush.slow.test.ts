@@ -1,9 +1,9 @@
 /** Very many requests of one tenant at once, and very many tenants. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { tokenBudget } from '../../src/budgets/index.ts';
 import { toWebHandler } from '../../src/core.ts';
 import { memoryStore, type Upstream } from '../../src/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
 import { chatCompletion, textStream } from '../../src/testing/index.ts';
 import { type BudgetApp, type BudgetAppSetup, startBudgetApp } from './budget-app.ts';

@@ -9,9 +9,9 @@ import {
   type TokenBudgetOptions,
   tokenBudget,
   type UsageRow,
-} from '../../src/budgets/index.ts';
-import { durationText } from '../../src/budgets/rate-limit-headers.ts';
-import { RecentMap } from '../../src/budgets/recent-map.ts';
+} from '../../src/policies/budgets/index.ts';
+import { durationText } from '../../src/policies/budgets/rate-limit-headers.ts';
+import { RecentMap } from '../../src/policies/budgets/recent-map.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
 

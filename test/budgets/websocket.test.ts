@@ -1,5 +1,5 @@
 /** Responses over WebSocket wait for their place, and are charged. */
-import { tokenBudget } from '../../src/budgets/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { textStream } from '../../src/testing/index.ts';
 import { outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
 

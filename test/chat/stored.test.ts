@@ -1,7 +1,6 @@
 /** Stored chat completions: `store: true`, and what OpenAI's client does with them later. */
 import { jest } from '@jest/globals';
 import OpenAI from 'openai';
-import { pii } from '../../src/guards/index.ts';
 import {
   functionTools,
   type MemoryStore,
@@ -10,6 +9,7 @@ import {
   type ResponseStore,
   type RouterOptions,
 } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';

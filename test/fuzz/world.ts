@@ -1,9 +1,7 @@
 /** Everything that is mounted on HTTP, in this process: the routers of every API over every upstream, their middlewares, and a model server that obeys. */
 import { createServer } from 'node:http';
 import express, { type Express } from 'express';
-import { tokenBudget } from '../../src/budgets/index.ts';
 import { filesRouter, memoryFiles } from '../../src/files.ts';
-import { pii } from '../../src/guards/index.ts';
 import { attachResponsesWebSocket } from '../../src/hosts/websocket/index.ts';
 import {
   chatCompletionsRouter,
@@ -21,6 +19,8 @@ import {
 } from '../../src/index.ts';
 import { createInspector } from '../../src/inspector/index.ts';
 import { tracedUpstream } from '../../src/otel/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { remoteMcp } from '../../src/tools/mcp/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';

@@ -1,5 +1,5 @@
 /** How long guards take at most, whose patterns look at any text. */
-import { allowUrls, pii } from '../../src/guards/index.ts';
+import { allowUrls, pii } from '../../src/policies/guards/index.ts';
 import { cpuSeconds, expectProportion } from '../support/cpu-time.ts';
 import { guardedInPieces, requestGuards } from './support.ts';
 

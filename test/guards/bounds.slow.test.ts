@@ -1,8 +1,8 @@
 /** What guards cost at most: characters that wait, and memory; `bounds.clock.test.ts` has the time. */
 
 import { MOST_HELD } from '../../src/engine/guarding/tracks/stage.ts';
-import { allowUrls, pii } from '../../src/guards/index.ts';
 import type { Guard } from '../../src/index.ts';
+import { allowUrls, pii } from '../../src/policies/guards/index.ts';
 import { requestGuards } from './support.ts';
 
 const PROSE =

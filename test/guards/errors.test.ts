@@ -1,6 +1,7 @@
 /** The texts of errors: of the model server, of tools, and of a handler behind the middleware. */
-import { pii } from '../../src/guards/index.ts';
+
 import { functionTools, guard, memoryStore, type ResponseStore, type RouterOptions } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { ask as askChat, startChatApp } from '../chat/chat-app.ts';
 import { ask as askMessages, startMessages } from '../messages/messages-app.ts';

@@ -4,7 +4,7 @@ import { ChatAnswer } from '../../src/engine/guarding/answers/chat-answer.ts';
 import { GuardedEvents } from '../../src/engine/guarding/answers/guarded-events.ts';
 import { MessageAnswer } from '../../src/engine/guarding/answers/message-answer.ts';
 import { ResponseAnswer } from '../../src/engine/guarding/answers/response-answer.ts';
-import { pii } from '../../src/guards/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { Guard } from '../../src/ports/guard.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { requestGuards } from './support.ts';

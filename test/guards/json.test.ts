@@ -1,8 +1,8 @@
 /** JSON inside texts: in answers, arguments and results of tools, in JSON in JSON, and torn anywhere. */
 import fc from 'fast-check';
-import { pii } from '../../src/guards/index.ts';
 import type { Guard } from '../../src/index.ts';
 import { functionTools } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { askJson, startChatApp } from '../chat/chat-app.ts';
 import { askForJson } from '../support/responses-client.ts';

@@ -1,7 +1,7 @@
 /** How much of what a person marks `pii` finds, and how much of what it finds is marked. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pii } from '../../src/guards/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 
 /** A text with what a person finds in it: the rule and the value. */
 interface Labelled {

@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { requestIn, requestText } from '../../src/apis/background/stored-request.ts';
 import { stateSealer } from '../../src/apis/endpoint/provider-state.ts';
-import { pii } from '../../src/guards/index.ts';
 import type { Guard, GuardMiddlewareOptions } from '../../src/index.ts';
 import {
   chatCompletionsUpstream,
@@ -15,6 +14,7 @@ import {
   recordTurn,
   responsesRouter,
 } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import {

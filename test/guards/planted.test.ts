@@ -7,7 +7,7 @@ import { type AnswerApi, AnyAnswer } from '../../src/engine/guarding/answers/any
 import { GuardedEvents } from '../../src/engine/guarding/answers/guarded-events.ts';
 import { guardedBody } from '../../src/engine/guarding/request/guarded-body.ts';
 import { namesTool, UNREAD } from '../../src/engine/guarding/texts/positions.ts';
-import { pii } from '../../src/guards/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { isRecord } from '../../src/protocol/record.ts';
 import { describeShared, hasShared, listShared, readShared } from '../support/shared.ts';

@@ -1,9 +1,9 @@
 /** The guards of both routers: what the model receives, what the client is shown, what is stored, and what tools get. */
 
 import { guardedBody } from '../../src/engine/guarding/request/guarded-body.ts';
-import { pii } from '../../src/guards/index.ts';
 import type { Guard, GuardInfo, ResponseStore, RouterOptions, StoredResponse } from '../../src/index.ts';
 import { functionTools, memoryStore } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatCompletion, chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { askData, askJson, type ChatApp, startChatApp } from '../chat/chat-app.ts';

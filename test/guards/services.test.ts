@@ -1,8 +1,8 @@
 /** The detectors that ask a service, and the one for URLs. */
 import { createServer, type RequestListener } from 'node:http';
 import fc from 'fast-check';
-import { allowUrls, moderation, presidio } from '../../src/guards/index.ts';
 import { chatCompletionsUpstream, type Guard, type GuardSubject, type GuardVerdict } from '../../src/index.ts';
+import { allowUrls, moderation, presidio } from '../../src/policies/guards/index.ts';
 import { startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { guardedInPieces, redacted, requestGuards, shownOf, withoutPunctuation } from './support.ts';

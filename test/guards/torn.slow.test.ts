@@ -1,8 +1,8 @@
 /** Ten thousand answers whose secrets are torn anywhere: none is shown or stored, and nothing else is changed. */
 import fc from 'fast-check';
 import { createChatCompletions, createResponses } from '../../src/core.ts';
-import { pii } from '../../src/guards/index.ts';
 import { type ChatBatch, type ModelEvent, memoryStore, type ResponseStore, type Upstream } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { Reply } from '../../src/protocol/reply.ts';
 import { inPieces, shownOf } from './support.ts';
 

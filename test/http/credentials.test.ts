@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto';
 import express from 'express';
-import { tokenBudget } from '../../src/budgets/index.ts';
 import { createResponses, toWebHandler } from '../../src/core.ts';
 import { filesRouter, memoryFiles } from '../../src/files.ts';
 import {
@@ -13,6 +12,7 @@ import {
   messagesRouter,
   responsesRouter,
 } from '../../src/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';
 import { parsed } from './client.ts';

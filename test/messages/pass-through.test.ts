@@ -1,9 +1,9 @@
 /** A model server that speaks the API itself receives the request as it is, and the client its answer, byte for byte. */
 
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
-import { tokenBudget } from '../../src/budgets/index.ts';
-import { pii } from '../../src/guards/index.ts';
 import { functionTools, type ResponseInfo, type RouterOptions } from '../../src/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import type { FakeReply } from '../../src/testing/index.ts';
 import {

@@ -3,8 +3,6 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { buffer } from 'node:stream/consumers';
 import express from 'express';
 import OpenAI, { toFile } from 'openai';
-import { tokenBudget } from '../../src/budgets/index.ts';
-import { pii } from '../../src/guards/index.ts';
 import {
   chatCompletionsUpstream,
   type ModelAttempt,
@@ -13,6 +11,8 @@ import {
   responsesRouter,
   type Upstream,
 } from '../../src/index.ts';
+import { tokenBudget } from '../../src/policies/budgets/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import { routedUpstream, withFailover } from '../../src/upstreams/routing/index.ts';
 import { type Listening, listening } from '../support/listening.ts';
 

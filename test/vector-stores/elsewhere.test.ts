@@ -1,8 +1,8 @@
 /** The tool `file_search` behind everything else that takes tools: chat completions, the Messages API, WebSocket and guards. */
 
 import express from 'express';
-import { pii } from '../../src/guards/index.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, messagesRouter, responsesRouter } from '../../src/index.ts';
+import { pii } from '../../src/policies/guards/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';

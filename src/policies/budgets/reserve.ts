@@ -1,5 +1,5 @@
 /** What running turns hold back of a tenant's budget: many at once would otherwise pass a limit that none of them has reached. */
-import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
+import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { LimitState } from './rate-limit-headers.ts';
 
 /** The points that a running turn holds back of the limits of those names. */

@@ -1,10 +1,10 @@
 /** Asks a service that judges texts, limited in size; errors name neither addresses, keys nor texts. */
 
-import { causeCodeOf } from '../../ports/host/cause-code.ts';
-import { limitedText } from '../../ports/host/limited-text.ts';
-import { isHeaderValue, type OptionCheck, secretly } from '../../ports/host/options-check.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
-import { undici } from '../../protocol/json/packages.cjs';
+import { causeCodeOf } from '../../../ports/host/cause-code.ts';
+import { limitedText } from '../../../ports/host/limited-text.ts';
+import { isHeaderValue, type OptionCheck, secretly } from '../../../ports/host/options-check.ts';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { undici } from '../../../protocol/json/packages.cjs';
 
 /** One request. The signal ends it when the guard's time is up. */
 interface ServiceRequest {

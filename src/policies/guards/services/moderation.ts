@@ -1,10 +1,10 @@
 /** Asks a moderation endpoint, or a guard model, whether a text may pass. */
-import type { Guard, GuardSubject, GuardVerdict } from '../../ports/guard.ts';
-import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
-import { urlBelow } from '../../ports/host/url-below.ts';
-import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import { isRecord } from '../../protocol/record.ts';
+import type { Guard, GuardSubject, GuardVerdict } from '../../../ports/guard.ts';
+import { checkOptions, isFunction, positiveInteger } from '../../../ports/host/options-check.ts';
+import { urlBelow } from '../../../ports/host/url-below.ts';
+import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
+import type { Upstream, UpstreamCall } from '../../../ports/upstream.ts';
+import { isRecord } from '../../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-json.ts';
 

@@ -1,11 +1,11 @@
 /** Lets only URLs pass that a policy allows. */
 
-import type { Guard, GuardDirection, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
-import { checkOptions } from '../../ports/host/options-check.ts';
-import { andThen } from '../../protocol/record.ts';
-import { checkUrl } from '../../tools/egress/check-url.ts';
-import { EgressError } from '../../tools/egress/egress-error.ts';
-import { type EgressPolicy, type EgressSettings, egressSettings } from '../../tools/egress/policy.ts';
+import type { Guard, GuardDirection, GuardFinding, GuardScan, GuardVerdict } from '../../../ports/guard.ts';
+import { checkOptions } from '../../../ports/host/options-check.ts';
+import { andThen } from '../../../protocol/record.ts';
+import { checkUrl } from '../../../tools/egress/check-url.ts';
+import { EgressError } from '../../../tools/egress/egress-error.ts';
+import { type EgressPolicy, type EgressSettings, egressSettings } from '../../../tools/egress/policy.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { scanWhole } from '../shared/scan-whole.ts';
 

@@ -1,5 +1,5 @@
 /** What tenants have used, by model and day. */
-import type { MaybePromise } from '../ports/store.ts';
+import type { MaybePromise } from '../../ports/store.ts';
 import { RecentMap } from './recent-map.ts';
 
 /** The usage of one tenant with one model on one day. */

@@ -1,7 +1,7 @@
 /** Finds personal data and keys by their form, on this machine. */
-import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../ports/guard.ts';
-import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
-import { andThen } from '../../protocol/record.ts';
+import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../../ports/guard.ts';
+import { boolean, checkOptions, type OptionCheck } from '../../../ports/host/options-check.ts';
+import { andThen } from '../../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { scanWhole } from '../shared/scan-whole.ts';
 import { emailRule } from './email.ts';

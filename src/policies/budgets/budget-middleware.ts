@@ -1,24 +1,24 @@
 /** The budget as a middleware in front of any handler: it reads the usage in the handler's own answer. */
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
-import { CallMeter } from '../engine/metering/call-meter.ts';
-import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../hosts/middleware/as-middleware.ts';
-import { answerWatch } from '../hosts/node/answer-watch.ts';
-import { bytesOf } from '../hosts/node/bytes-of.ts';
-import { type AnswerHead, type Layer, onHead } from '../hosts/node/event-stream.ts';
-import { bodyOf } from '../hosts/node/node-body.ts';
+import { CallMeter } from '../../engine/metering/call-meter.ts';
+import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../../hosts/middleware/as-middleware.ts';
+import { answerWatch } from '../../hosts/node/answer-watch.ts';
+import { bytesOf } from '../../hosts/node/bytes-of.ts';
+import { type AnswerHead, type Layer, onHead } from '../../hosts/node/event-stream.ts';
+import { bodyOf } from '../../hosts/node/node-body.ts';
 import {
   contextOf,
   endpointRequestOfNode,
   keepContext,
   type NodeRequest,
   type ScopeOf,
-} from '../hosts/node/node-request.ts';
-import type { Budget, BudgetedTurn } from '../ports/budget.ts';
-import { DEFAULT_LIMITS } from '../ports/limits.ts';
-import { shareOf } from '../ports/scope.ts';
-import type { TokenCounter } from '../ports/token-counter.ts';
-import { isRecord } from '../protocol/record.ts';
+} from '../../hosts/node/node-request.ts';
+import type { Budget, BudgetedTurn } from '../../ports/budget.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import { shareOf } from '../../ports/scope.ts';
+import type { TokenCounter } from '../../ports/token-counter.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 /** What the middleware needs of the options. */
 interface BudgetMiddlewareSettings {

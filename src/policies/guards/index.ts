@@ -8,7 +8,7 @@ export type {
   GuardScan,
   GuardSubject,
   GuardVerdict,
-} from '../ports/guard.ts';
+} from '../../ports/guard.ts';
 export { type PiiKind, type PiiOptions, pii } from './pii/pii.ts';
 export { type ModerationOptions, moderation } from './services/moderation.ts';
 export { type PresidioOptions, presidio } from './services/presidio.ts';

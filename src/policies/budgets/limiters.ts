@@ -1,6 +1,6 @@
 /** The limiters of a budget: those of `rate-limiter-flexible`, or a bounded one in the memory of the process. */
 import { inspect } from 'node:util';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { RecentMap } from './recent-map.ts';
 
 /** What is left of a window, as `rate-limiter-flexible` reports it. */

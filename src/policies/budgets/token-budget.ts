@@ -1,17 +1,17 @@
 /** The budget of each tenant: checked before the model is called, and charged with what its calls used. */
 import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type TokenOptions, tokenSettings } from '../engine/tokens/settings.ts';
-import type { HostMiddleware } from '../hosts/middleware/as-middleware.ts';
-import type { NodeRequest, ScopeOf } from '../hosts/node/node-request.ts';
-import type { Budget, BudgetedTurn, ModelCallUsage } from '../ports/budget.ts';
-import { warnOfError } from '../ports/host/error-warning.ts';
-import { inTime } from '../ports/host/in-time.ts';
-import { checkOptions, isFunction, isObject, milliseconds, oneOf } from '../ports/host/options-check.ts';
-import type { MaybePromise } from '../ports/store.ts';
-import { ApiError } from '../protocol/errors.ts';
-import { reportedModel } from '../protocol/printable.ts';
-import { isRecord } from '../protocol/record.ts';
+import { type TokenOptions, tokenSettings } from '../../engine/tokens/settings.ts';
+import type { HostMiddleware } from '../../hosts/middleware/as-middleware.ts';
+import type { NodeRequest, ScopeOf } from '../../hosts/node/node-request.ts';
+import type { Budget, BudgetedTurn, ModelCallUsage } from '../../ports/budget.ts';
+import { warnOfError } from '../../ports/host/error-warning.ts';
+import { inTime } from '../../ports/host/in-time.ts';
+import { checkOptions, isFunction, isObject, milliseconds, oneOf } from '../../ports/host/options-check.ts';
+import type { MaybePromise } from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { reportedModel } from '../../protocol/printable.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
 import { DAY_MS, dayOf, memoryLedger, type UsageLedger, type UsageRow } from './ledger.ts';
 import { type Limiter, type LimitWindow, limiterOf, type PointLimiter, type PointsLeft } from './limiters.ts';
