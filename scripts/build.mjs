@@ -101,7 +101,7 @@ async function buildTypes() {
 /** One script, one stylesheet, the document and its icon, compressed. */
 async function buildInspectorPage() {
   const [{ code }] = await bundle({
-    input: 'src/inspector/ui/main.tsx',
+    input: 'src/observe/inspector/ui/main.tsx',
     transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     output: { format: 'es', minify: true, comments: false },
     write: false,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
-import type { Inspector, InspectorOptions } from '../../src/inspector/index.ts';
+import type { Inspector, InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { type InspectedApp, startInspected } from '../inspector/inspected-app.ts';
 import { describeWith } from '../support/services.ts';

@@ -17,8 +17,8 @@ import {
   responsesRouter,
   validateMessages,
 } from '../../src/index.ts';
-import { createInspector } from '../../src/inspector/index.ts';
-import { tracedUpstream } from '../../src/otel/index.ts';
+import { createInspector } from '../../src/observe/inspector/index.ts';
+import { tracedUpstream } from '../../src/observe/otel/index.ts';
 import { tokenBudget } from '../../src/policies/budgets/index.ts';
 import { pii } from '../../src/policies/guards/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';

@@ -12,7 +12,7 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
-import { tracedTools } from '../../src/otel/index.ts';
+import { tracedTools } from '../../src/observe/otel/index.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { mcpTools } from '../../src/tools/mcp/index.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import express from 'express';
 import request from 'supertest';
-import { createInspector, type InspectorOptions } from '../../src/inspector/index.ts';
+import { createInspector, type InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { listening } from '../support/listening.ts';
 import { itWhere } from '../support/skipping.ts';
 

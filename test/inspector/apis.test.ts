@@ -1,6 +1,6 @@
 /** What the inspector records of each API, and of the parts behind it. */
 import { chatCompletionsUpstream, functionTools, type RouterOptions, type Upstream } from '../../src/index.ts';
-import type { InspectorOptions } from '../../src/inspector/index.ts';
+import type { InspectorOptions } from '../../src/observe/inspector/index.ts';
 import type { ChatBatch } from '../../src/ports/upstream.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { balanced } from '../../src/upstreams/routing/index.ts';

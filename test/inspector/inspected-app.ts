@@ -10,7 +10,7 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
-import { createInspector, type Inspector, type InspectorOptions } from '../../src/inspector/index.ts';
+import { createInspector, type Inspector, type InspectorOptions } from '../../src/observe/inspector/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { listening } from '../support/listening.ts';

@@ -1,10 +1,10 @@
 /** The memory of answers: blocks that are used again. */
 import fc from 'fast-check';
-import { BLOCK_BYTES, BlockPool, KeptBytes } from '../../src/inspector/recording/kept-bytes.ts';
-import { takeEvents } from '../../src/inspector/recording/live-items.ts';
-import { ModelCallRecord } from '../../src/inspector/recording/model-call.ts';
-import { Ring } from '../../src/inspector/recording/ring.ts';
-import { responseView } from '../../src/inspector/server/response-view.ts';
+import { BLOCK_BYTES, BlockPool, KeptBytes } from '../../src/observe/inspector/recording/kept-bytes.ts';
+import { takeEvents } from '../../src/observe/inspector/recording/live-items.ts';
+import { ModelCallRecord } from '../../src/observe/inspector/recording/model-call.ts';
+import { Ring } from '../../src/observe/inspector/recording/ring.ts';
+import { responseView } from '../../src/observe/inspector/server/response-view.ts';
 
 const INFO = { requestId: 'req_1', responseId: 'resp_1', scope: 'a', model: 'm', stream: true, background: false };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
 import request from 'supertest';
-import { createInspector } from '../../src/inspector/index.ts';
+import { createInspector } from '../../src/observe/inspector/index.ts';
 
 const app = express().use('/inspect', createInspector().router);
 const KIB = 1024;

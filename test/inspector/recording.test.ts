@@ -2,7 +2,7 @@
 import { jest } from '@jest/globals';
 import type { RouterOptions } from '../../src/index.ts';
 import { ApiError, chatCompletionsUpstream, functionTools, type Hooks } from '../../src/index.ts';
-import { createInspector, type InspectorOptions } from '../../src/inspector/index.ts';
+import { createInspector, type InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { balanced } from '../../src/upstreams/routing/index.ts';

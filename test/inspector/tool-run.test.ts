@@ -2,7 +2,7 @@
 import { jest } from '@jest/globals';
 import express from 'express';
 import { functionTools } from '../../src/index.ts';
-import { createInspector, type InspectorOptions } from '../../src/inspector/index.ts';
+import { createInspector, type InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { listening } from '../support/listening.ts';
 
 const KEY = 'sk-abcdefghijklmnop1234567890';

@@ -15,7 +15,7 @@ import {
   responsesRouter,
   type Upstream,
 } from '../../src/index.ts';
-import { tracedTools, tracedUpstream } from '../../src/otel/index.ts';
+import { tracedTools, tracedUpstream } from '../../src/observe/otel/index.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import {
   chatChunk,

@@ -6,7 +6,7 @@ import { balanced, routedUpstream, withFailover, withKeys } from 'express-open-r
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { Pool } from 'undici';
 import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
-import { tracedUpstream } from '../../src/otel/index.ts';
+import { tracedUpstream } from '../../src/observe/otel/index.ts';
 import {
   chatChunk,
   chatStream,

@@ -1,8 +1,8 @@
 /** Answers HTTP requests with the APIs and the inspector, on Node's own server. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { parse } from 'node:querystring';
-import { isLocalHost } from '../../inspector/server/access.ts';
-import type { InspectorHandler } from '../../inspector/server/handler.ts';
+import { isLocalHost } from '../../observe/inspector/server/access.ts';
+import type { InspectorHandler } from '../../observe/inspector/server/handler.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Api } from '../../server/api.ts';
 import type { ApiRequest } from '../../server/served-routes.ts';

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
-import { createInspector } from '../../inspector/create-inspector.ts';
-import { isLoopback } from '../../inspector/server/access.ts';
+import { createInspector } from '../../observe/inspector/create-inspector.ts';
+import { isLoopback } from '../../observe/inspector/server/access.ts';
 import { allApis } from '../../server/api.ts';
 import { coreSettings } from '../../server/options.ts';
 import type { Arguments } from './arguments.ts';

@@ -1,0 +1,53 @@
+/** Keeps the last responses of routers in memory, and shows them on a page. */
+import type { IncomingMessage } from 'node:http';
+import type { Hooks } from '../../ports/hooks.ts';
+import { type ObservableOptions, Observer } from './observing/observer.ts';
+import { Ring } from './recording/ring.ts';
+import { type InspectorHandler, inspectorHandler } from './server/handler.ts';
+import { LivePages } from './server/live.ts';
+import { type InspectorOptions, inspectorSettings } from './server/options.ts';
+
+/** Records the last responses, and serves the page that shows them. */
+export interface Inspector {
+  /**
+   * Returns the options of a router with the inspector's hooks added and the `upstream` wrapped. Calls of the model are recorded only
+   * if `upstream` is given. Observe options that several routers share once.
+   */
+  observe<Options extends ObservableOptions>(options: Options): Options & { readonly hooks: Hooks };
+  /** The page, to be mounted at any path of Express, Connect or Node's own server. */
+  readonly router: InspectorHandler;
+  /** Ends the connections of open pages, and drops all recordings. */
+  close(): void;
+}
+
+/**
+ * Creates an inspector. It keeps a bounded number of responses in memory, and nothing leaves the process. Throws a `TypeError`
+ * for an unknown option or a bad value.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ * import { createInspector } from 'express-open-responses/inspector';
+ *
+ * const inspector = createInspector();
+ * const options = inspector.observe({ upstream: chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1' }) });
+ * express().use('/v1', responsesRouter(options)).use('/inspect', inspector.router).listen(3000);
+ * ```
+ */
+export function createInspector<Req extends IncomingMessage = IncomingMessage>(
+  options: InspectorOptions<Req> = {},
+): Inspector {
+  const settings = inspectorSettings(options);
+  const ring = new Ring(settings);
+  const observer = new Observer(ring, settings);
+  const live = new LivePages(ring);
+  return {
+    observe: (given) => observer.observe(given),
+    router: inspectorHandler({ ring, observer, live, settings }),
+    close() {
+      live.close();
+      ring.clear();
+    },
+  };
+}

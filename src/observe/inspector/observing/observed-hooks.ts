@@ -1,0 +1,51 @@
+/** The host's hooks, each followed by the inspector's. */
+import { guarded, type Hooks, type ReceiveEvents } from '../../../ports/hooks.ts';
+
+/** Calls the host's hook, if there is one, and then the inspector's. An error that the host's hook throws still reaches the router. */
+export function withHooks(host: Hooks, own: Hooks): Hooks {
+  const both: Record<string, unknown> = {};
+  // The casts: these are the names, and each function has the parameters of the hook of its name.
+  for (const name of Object.keys(NAMES) as Told[]) both[name] = inTurn(host, host[name], own[name]);
+  return { ...(both as Hooks), onTurn: bothReceivers(host, own) };
+}
+
+/** The hooks that return nothing. */
+type Told = Exclude<keyof Hooks, 'onTurn'>;
+
+/** An object, so that a hook that is forgotten here does not compile. */
+const NAMES: Readonly<Record<Told, undefined>> = {
+  onRequest: undefined,
+  onResponse: undefined,
+  onAttempt: undefined,
+  onToolCall: undefined,
+  onToolProgress: undefined,
+  onApproval: undefined,
+  onGuard: undefined,
+  onError: undefined,
+  onNote: undefined,
+};
+
+type AnyHook = ((...values: never[]) => unknown) | undefined;
+
+function inTurn(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
+  if (!theirs) return ours;
+  if (!ours) return theirs.bind(host);
+  return (...values) => {
+    guarded('inspector', () => ours(...values));
+    return theirs.apply(host, values);
+  };
+}
+
+function bothReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
+  if (!host.onTurn) return own.onTurn;
+  return (turn) => {
+    const ours = own.onTurn?.(turn);
+    const theirs = host.onTurn?.(turn);
+    if (!ours || !theirs) return ours ?? theirs;
+    const receive: ReceiveEvents = (events) => {
+      ours(events);
+      theirs(events);
+    };
+    return receive;
+  };
+}

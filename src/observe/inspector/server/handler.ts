@@ -1,0 +1,165 @@
+/** Serves the pages and their data over Node's own request and response. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { VERSION } from '../../../protocol/version.ts';
+import type { Observer } from '../observing/observer.ts';
+import type { Ring } from '../recording/ring.ts';
+import { isOfAnotherSite, refusalOf } from './access.ts';
+import { assetNamed } from './assets.ts';
+import { conversationView } from './conversation-view.ts';
+import { listView } from './list-view.ts';
+import type { LivePages } from './live.ts';
+import type { InspectorSettings } from './options.ts';
+import { toolView, upstreamView } from './part-views.ts';
+import { responseView } from './response-view.ts';
+import { runTool } from './tool-run.ts';
+
+/** A handler of Express, Connect or bare Node. */
+export type InspectorHandler = (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void) => void;
+
+/** What the pages show. */
+interface InspectorParts {
+  readonly ring: Ring;
+  readonly observer: Observer;
+  readonly live: LivePages;
+  readonly settings: InspectorSettings;
+}
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+/** The handler, to be mounted at any path. */
+export function inspectorHandler(parts: InspectorParts): InspectorHandler {
+  return function inspectorPages(req, res, next) {
+    answer(req, res, parts).catch((error) => {
+      if (res.headersSent) return res.destroy();
+      if (next) return next(error);
+      send(res, 500, 'text/plain; charset=utf-8', 'The inspector failed.');
+    });
+  };
+}
+
+async function answer(req: IncomingMessage, res: ServerResponse, parts: InspectorParts): Promise<void> {
+  const refusal = await refusalOf(req, parts.settings);
+  if (refusal !== undefined) return send(res, 403, 'text/plain; charset=utf-8', `${refusal}\n`);
+  // Joined as text: resolved against a base, a path that begins with two slashes would name a host.
+  const url = `http://inspector${req.url ?? '/'}`;
+  if (!URL.canParse(url)) return notFound(res);
+  const { pathname, searchParams } = new URL(url);
+  const isRun = pathname === RUN && req.method === 'POST' && parts.settings.apiPath !== undefined;
+  if (req.method !== 'GET' && req.method !== 'HEAD' && !isRun) return readOnly(res);
+  if (lacksSlash(req, pathname)) return toFolder(req, res);
+  if (pathname.startsWith('/api/') && isOfAnotherSite(req)) return sendJson(res, 403, { error: OTHER_SITE });
+  if (isRun) return sendRun(req, res, parts);
+  if (pathname.startsWith('/api/')) return sendData(req, res, { path: pathname.slice(5), query: searchParams }, parts);
+  const asset = await assetNamed(pathname === '/' ? 'index.html' : pathname.slice(1));
+  if (!asset) return notFound(res);
+  send(res, 200, asset.type, asset.content);
+}
+
+/** Where the page runs a tool: the only request that does anything. */
+const RUN = '/api/tools/run';
+
+const OTHER_SITE = 'The inspector answers its own page, and no page of another origin.';
+
+function readOnly(res: ServerResponse): void {
+  res.setHeader('allow', 'GET, HEAD');
+  send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
+}
+
+async function sendRun(req: IncomingMessage, res: ServerResponse, { observer }: InspectorParts): Promise<void> {
+  const leaves = new AbortController();
+  res.once('close', () => leaves.abort());
+  const { providers, toolCounts: counts, keepsText } = observer;
+  const settings = { providers, counts, keepsText, requestId: `inspector_${randomUUID()}`, signal: leaves.signal };
+  const { status, body } = await runTool(req, settings);
+  sendJson(res, status, body);
+}
+
+/** Express and Connect pass the same path with and without the last slash; the page's relative links need the slash. */
+function lacksSlash(req: IncomingMessage & { readonly originalUrl?: string }, pathname: string): boolean {
+  const path = (req.originalUrl ?? req.url ?? '/').split('?', 1)[0] ?? '';
+  return pathname === '/' && !path.endsWith('/');
+}
+
+/** Redirects to a relative path, which also works behind a proxy that changes the path. */
+function toFolder(req: IncomingMessage & { readonly originalUrl?: string }, res: ServerResponse): void {
+  const last = (req.originalUrl ?? '').split('?', 1)[0]?.split('/').at(-1) ?? '';
+  res.setHeader('location', `./${last}/`);
+  send(res, 308, 'text/plain; charset=utf-8', '');
+}
+
+interface DataRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+async function sendData(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { path, query }: DataRequest,
+  { ring, observer, live, settings }: InspectorParts,
+): Promise<void> {
+  switch (path) {
+    case 'live':
+      return live.hasRoom ? live.join(req, res, HEADERS) : sendJson(res, 503, { error: 'Too many pages are open.' });
+    case 'about':
+      return sendJson(res, 200, aboutOf(settings));
+    case 'responses':
+      return sendJson(res, 200, listView(ring, query));
+    case 'conversations':
+      return sendJson(res, 200, conversationView(ring, query));
+    case 'tools':
+      return sendJson(res, 200, await toolView(observer));
+    case 'upstreams':
+      return sendJson(res, 200, await upstreamView(observer.upstreams));
+    default:
+  }
+  const number = Number(/^responses\/(\d{1,15})$/.exec(path)?.[1]);
+  const recording = ring.get(number);
+  if (recording) sendJson(res, 200, responseView(ring, recording, query));
+  else if (number > 0) sendJson(res, 404, { error: 'This response is not kept any more.' });
+  else notFound(res);
+}
+
+function aboutOf({
+  maxResponses,
+  maxBytes,
+  bodyCharacters,
+  authorize,
+  behindAuth,
+  apiPath,
+  redact,
+}: InspectorSettings) {
+  const access = behindAuth ? 'behindAuth' : authorize ? 'authorize' : 'loopback';
+  return {
+    version: VERSION,
+    maxResponses,
+    maxBytes,
+    bodyCharacters,
+    access,
+    apiPath: apiPath ?? null,
+    redacts: !!redact,
+  };
+}
+
+function sendJson(res: ServerResponse, status: number, value: unknown): void {
+  send(res, status, 'application/json; charset=utf-8', JSON.stringify(value));
+}
+
+function notFound(res: ServerResponse): void {
+  send(res, 404, 'text/plain; charset=utf-8', 'The inspector has no such page.\n');
+}
+
+function send(res: ServerResponse, status: number, type: string, content: string | Buffer): void {
+  const length = Buffer.byteLength(content);
+  res.writeHead(status, { ...HEADERS, 'content-type': type, 'content-length': length }).end(content);
+}

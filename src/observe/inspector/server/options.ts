@@ -1,0 +1,92 @@
+/** The options of the inspector, checked once. */
+import type { IncomingMessage } from 'node:http';
+import {
+  boolean,
+  checkOptions,
+  isFunction,
+  type OptionCheck,
+  positiveInteger,
+} from '../../../ports/host/options-check.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import type { Redact } from '../recording/request-text.ts';
+
+/** Where the playground sends its requests. */
+export interface PlaygroundOptions {
+  /** Where the API is mounted in this app, such as `/v1`. */
+  readonly path: string;
+}
+
+/** How much the inspector keeps, and who may see it. `Req` is the request type of the host's framework. */
+export interface InspectorOptions<Req extends IncomingMessage = IncomingMessage> {
+  /** How many responses are kept; the oldest is dropped first. Default: 1,000. */
+  readonly maxResponses?: number | undefined;
+  /** How much memory they take together, in bytes, at two bytes a character; answers of model servers in blocks of 4 KiB. Default: 64 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** How much is kept of each body and item, in characters, and of each answer of a model server, in bytes; pages show how much is missing. Default: 65,536. */
+  readonly bodyCharacters?: number | undefined;
+  /**
+   * Admits a request, or refuses it with 403. Default: only requests from this machine are admitted, by the address of the socket,
+   * whose `Host` is a name of this machine.
+   */
+  readonly authorize?: ((request: Req) => MaybePromise<boolean>) | undefined;
+  /** Whether an authentication middleware runs before the inspector, so that every request that arrives is admitted. Default: false. */
+  readonly behindAuth?: boolean | undefined;
+  /**
+   * Whether the page can send requests to the API of this app, which answers them as it would any client, and run the tools of the observed
+   * routers; true for an API at `/v1`. Default: false.
+   */
+  readonly playground?: boolean | PlaygroundOptions | undefined;
+  /**
+   * Returns the value to keep in place of an item of a request or an answer, or of a message. With it, the text of model calls is not kept,
+   * since it contains the same text. Default: items are kept as they are, without secrets.
+   */
+  readonly redact?: Redact | undefined;
+}
+
+/** The options with every default filled in. */
+export interface InspectorSettings {
+  readonly maxResponses: number;
+  readonly maxBytes: number;
+  readonly bodyCharacters: number;
+  readonly authorize: ((request: IncomingMessage) => MaybePromise<boolean>) | undefined;
+  readonly behindAuth: boolean;
+  /** Where the API is mounted; undefined for no playground. */
+  readonly apiPath: string | undefined;
+  readonly redact: Redact | undefined;
+}
+
+const OWNER = 'createInspector';
+const SMALLEST_BYTES = 1024 * 1024;
+
+/** Throws a `TypeError` that names the option and quotes its value. */
+export function inspectorSettings(options: InspectorOptions<never>): InspectorSettings {
+  checkOptions(OWNER, options, checks);
+  const { authorize, behindAuth = false, playground = false } = options;
+  if (authorize && behindAuth)
+    throw new TypeError(`${OWNER}: behindAuth admits every request, so authorize would never run; set one of them`);
+  return {
+    maxResponses: options.maxResponses ?? 1000,
+    maxBytes: options.maxBytes ?? 64 * SMALLEST_BYTES,
+    bodyCharacters: options.bodyCharacters ?? 65_536,
+    // The cast: the host states the type that its earlier handlers give a request.
+    authorize: authorize as InspectorSettings['authorize'],
+    behindAuth,
+    apiPath: typeof playground === 'object' ? playground.path : playground ? '/v1' : undefined,
+    redact: options.redact,
+  };
+}
+
+const isPath = (value: unknown) => typeof value === 'string' && /^\/[\w./-]*$/.test(value);
+
+const checks: Readonly<Record<string, OptionCheck>> = {
+  maxResponses: positiveInteger,
+  maxBytes: (value) =>
+    (positiveInteger(value) === true && Number(value) >= SMALLEST_BYTES) || `a whole number from ${SMALLEST_BYTES}`,
+  bodyCharacters: positiveInteger,
+  authorize: isFunction,
+  behindAuth: boolean,
+  playground: (value) =>
+    typeof value === 'boolean' || (isRecord(value) && isPath(value.path)) || "true, false or { path: '/v1' }",
+  redact: isFunction,
+};

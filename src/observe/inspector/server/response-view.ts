@@ -1,0 +1,107 @@
+/** One response in full: its request, its timeline, its items and its model calls. */
+import { createParser } from 'eventsource-parser';
+import { wholeText } from '../../../protocol/grown-text.ts';
+import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
+import type { LiveItem, ModelCall } from '../recording/entries.ts';
+import { NOTHING_KEPT, shownText } from '../recording/kept.ts';
+import type { Recording } from '../recording/recording.ts';
+import type { Ring } from '../recording/ring.ts';
+import { rowOf } from './list-view.ts';
+
+/** Items and model calls of one page: a response may have thousands. */
+const MOST_ITEMS = 200;
+const MOST_CALLS = 50;
+
+/**
+ * The response; `items` is the index of the first item of the page, `calls` that of the first model call. `texts` names the calls whose
+ * texts are wanted, such as `0,3`: a page that shows none of fifty open calls does not make the server read them all. Default: all.
+ */
+export function responseView(ring: Ring, recording: Recording, query: URLSearchParams) {
+  ring.endAborted();
+  const { items, calls, tools, marks, body, error } = recording;
+  const firstItem = placeIn(query, 'items');
+  const firstCall = placeIn(query, 'calls');
+  const wanted = query.get('texts')?.split(',').map(Number);
+  return {
+    version: ring.version,
+    ...rowOf(recording),
+    elapsed: recording.elapsed(),
+    usage: recording.usage ?? null,
+    previousId: recording.previousId ?? null,
+    conversation: recording.conversation ?? null,
+    failure: error ? { ...error, message: withoutKeys(error.message) } : null,
+    dropped: recording.dropped,
+    body: { text: withoutKeys(body.text), cut: body.cut },
+    itemCount: items.length,
+    firstItem,
+    itemList: items.slice(firstItem, firstItem + MOST_ITEMS).map(itemView),
+    callCount: calls.length,
+    firstCall,
+    callList: calls
+      .slice(firstCall, firstCall + MOST_CALLS)
+      .map((call, at) => callView(call, wanted?.includes(firstCall + at) ?? true)),
+    toolRuns: tools.slice(0, MOST_ITEMS).map((run) => ({ ...run, error: run.error ? withoutKeys(run.error) : null })),
+    marks: marks.slice(0, MOST_ITEMS).map((mark) => ({ ...mark, text: withoutKeys(mark.text) })),
+  };
+}
+
+function placeIn(query: URLSearchParams, name: string): number {
+  return Math.max(Math.trunc(Number(query.get(name))) || 0, 0);
+}
+
+function itemView({ index, type, id, start, argumentsAt, end, deltas, growing, json }: LiveItem) {
+  const times = { start, argumentsAt: argumentsAt ?? null, end: end ?? null };
+  return {
+    index,
+    type,
+    id,
+    ...times,
+    deltas,
+    growing: withoutKeys(wholeText(growing)),
+    json: withoutKeys(json.text),
+    cut: json.cut,
+  };
+}
+
+/** The answer, a line for each event. What has not arrived whole is left out: the secrets in it could not be found by their names. */
+function shownAnswer({ answer, answerCut, end }: ModelCall): string {
+  const isWhole = answerCut === 0 && end !== undefined;
+  const lines = /^\s*[{[]/.test(answer) ? linesIn(answer, isWhole) : dataIn(answer, isWhole);
+  return lines.map(shownText).join('\n');
+}
+
+/** A JSON body, or a line of JSON for each event. */
+function linesIn(text: string, isWhole: boolean): readonly string[] {
+  const lines = text.trimEnd().split('\n');
+  const isStream = lines.length > 1 && /^[{[]/.test(lines[1] ?? '');
+  if (!isStream) return isWhole ? [text] : [];
+  return isWhole ? lines : lines.slice(0, -1);
+}
+
+/** The data of each event of a stream. */
+function dataIn(text: string, isWhole: boolean): readonly string[] {
+  const lines: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => lines.push(data) });
+  // The last event may have no blank line behind it.
+  parser.feed(isWhole ? `${text}\n\n` : text);
+  return lines;
+}
+
+const NOT_ASKED = { text: '', cut: 0 };
+
+function callView(call: ModelCall, withTexts: boolean) {
+  const { upstream, start, attempts, firstOutput, end, error, request, isWire, answerCut, batches } = call;
+  return {
+    upstream,
+    start,
+    firstOutput: firstOutput ?? null,
+    end: end ?? null,
+    attempts,
+    batches,
+    isWire,
+    error: error ? { ...error, message: withoutKeys(error.message) } : null,
+    hasText: request !== NOTHING_KEPT,
+    request: withTexts ? { text: shownText(request.text), cut: request.cut } : NOT_ASKED,
+    answer: withTexts ? { text: shownAnswer(call), cut: answerCut } : NOT_ASKED,
+  };
+}

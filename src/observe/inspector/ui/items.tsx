@@ -1,0 +1,114 @@
+/** The items of a response, as its client sees them. */
+import type { JsonObject } from '../../../protocol/record.ts';
+import type { responseView } from '../server/response-view.ts';
+import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { Pager } from './parts/pager.tsx';
+import { Box, Fold, Text } from './parts/parts.tsx';
+
+type Response = ReturnType<typeof responseView>;
+type Item = Response['itemList'][number];
+
+const PAGE = 200;
+
+export function ItemList({
+  response,
+  onPage,
+}: {
+  readonly response: Response;
+  readonly onPage: (first: number) => void;
+}) {
+  const { itemList, itemCount, firstItem } = response;
+  return (
+    <>
+      <h2>
+        Items <span class="count">{count(itemCount)}</span>
+      </h2>
+      {itemCount === 0 && <p class="faint">{response.status === 'running' ? 'None yet.' : 'None.'}</p>}
+      <ol class="items" start={firstItem}>
+        {itemList.map((item) => (
+          <li key={item.index} id={`item-${item.index}`}>
+            <ItemView item={item} />
+          </li>
+        ))}
+      </ol>
+      <Pager first={firstItem} shown={itemList.length} all={itemCount} size={PAGE} onPage={onPage} />
+    </>
+  );
+}
+
+/** What an item is, for its colour. */
+function kindOf(type: string): string {
+  if (type === 'message' || type === 'reasoning') return type;
+  return type.includes('approval') || type === 'compaction' ? 'mark' : 'tool';
+}
+
+function ItemView({ item }: { readonly item: Item }) {
+  const fields = parsed(item.json) ?? {};
+  const name = [fields.server_label, fields.name].filter((each) => typeof each === 'string').join(' · ');
+  return (
+    <article class={`entry ${kindOf(item.type)} ${item.end === null ? 'growing' : ''}`} tabIndex={-1}>
+      <header>
+        <strong>{visible(item.type)}</strong> {name !== '' && <span class="mono">{visible(name)}</span>}{' '}
+        {typeof fields.status === 'string' && fields.status !== 'completed' && (
+          <span class="error">{visible(fields.status)}</span>
+        )}
+        <span class="when">{timesOf(item)}</span>
+      </header>
+      {item.end === null ? <Text of={item.growing} class="body" /> : <Content fields={fields} />}
+      {item.json !== '' && (
+        <Fold title="JSON">
+          {() => <Box of={pretty(item.json)} cut={item.cut} label={`JSON of item ${item.index}`} />}
+        </Fold>
+      )}
+    </article>
+  );
+}
+
+function timesOf({ start, end, deltas }: Item): string {
+  const took = end === null ? 'running' : `for ${ms(end - start)}`;
+  return `at ${ms(start)}, ${took}${deltas > 0 ? `, ${count(deltas)} ${deltas === 1 ? 'delta' : 'deltas'}` : ''}`;
+}
+
+/** Longer texts are shown whole only in the JSON. */
+const SHOWN = 8000;
+
+function Content({ fields }: { readonly fields: JsonObject }) {
+  const text = textsIn(fields).join('\n\n');
+  const given = fields.arguments ?? fields.input ?? fields.code;
+  const { output, error } = fields;
+  return (
+    <>
+      {text !== '' && <Text of={shortened(text)} class="body" />}
+      {typeof given === 'string' && given !== '' && <Labelled label="arguments" text={pretty(given)} />}
+      {typeof output === 'string' && <Labelled label="output" text={pretty(output)} />}
+      {error !== undefined && error !== null && <Labelled label="error" text={pretty(JSON.stringify(error))} isBad />}
+    </>
+  );
+}
+
+interface LabelledProps {
+  readonly label: string;
+  readonly text: string;
+  readonly isBad?: boolean;
+}
+
+function Labelled({ label, text, isBad = false }: LabelledProps) {
+  return (
+    <div class={isBad ? 'labelled error' : 'labelled'}>
+      <span class="label">{label}</span>
+      <Text of={shortened(text)} class="body mono" />
+    </div>
+  );
+}
+
+function shortened(text: string): string {
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${count(text.length - SHOWN)} more in the JSON)`;
+}
+
+function textsIn({ content, summary }: JsonObject): readonly string[] {
+  const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list : []));
+  return parts.flatMap((part) => {
+    const text = (part as JsonObject | null)?.text ?? (part as JsonObject | null)?.refusal;
+    return typeof text === 'string' && text !== '' ? [text] : [];
+  });
+}

@@ -1,0 +1,294 @@
+/** Records model calls as OpenTelemetry spans and metrics. */
+import type { Attributes, Histogram } from '@opentelemetry/api';
+import { hasLeft } from '../../engine/request/endpoint-request.ts';
+import { OwnCalls } from '../../engine/turn/own-calls.ts';
+import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { usageReader } from '../../protocol/anthropic/usage.ts';
+import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
+import type { ModelEvent, Usage } from '../../protocol/events.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
+import { reportedModel } from '../../protocol/printable.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { context, SpanKind } from './api.ts';
+import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
+import { beginOperation, type Operation } from './operation.ts';
+
+/** How model calls are recorded. */
+export interface TracedUpstreamOptions extends TelemetryOptions {
+  /** The provider of the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
+  readonly provider?: string | undefined;
+}
+
+/**
+ * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
+ * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no content of messages or calls. Throws a `TypeError`
+ * for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ * import { tracedUpstream } from 'express-open-responses/otel';
+ *
+ * const router = responsesRouter({ upstream: tracedUpstream(chatCompletionsUpstream(), { provider: 'vllm' }) });
+ * ```
+ */
+export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
+  const isName = (value: unknown) => (typeof value === 'string' && value !== '') || 'a name';
+  checkTelemetry('tracedUpstream', options, { provider: isName });
+  const { provider = upstream.name } = options;
+  const instruments = lazyInstruments(options);
+  const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
+  const calls = new OwnCalls();
+  const { chat, messages, pass, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } =
+    upstream;
+  return {
+    name: upstream.name,
+    stateOwner: upstream.stateOwner ?? upstream.name,
+    origin: upstream.origin,
+    stream: (request, call) =>
+      new Traced((own) => upstream.stream(request, own), call, calls, {
+        begin: beginner(factsOfModelRequest(request)),
+        read: readEvents,
+      }),
+    ...(chat
+      ? {
+          chat: (body, call) =>
+            new Traced((own) => chat.call(upstream, body, own), call, calls, {
+              begin: beginner(factsOfBody(body)),
+              read: readChat,
+            }),
+        }
+      : {}),
+    ...(messages
+      ? {
+          messages: (body, call) =>
+            new Traced((own) => messages.call(upstream, body, own), call, calls, {
+              begin: beginner(factsOfBody(body)),
+              read: messagesReading(),
+            }),
+        }
+      : {}),
+    ...(pass ? { pass: (request, call) => pass.call(upstream, request, call) } : {}),
+    ...(speaksMessages ? { speaksMessages: (model) => speaksMessages.call(upstream, model) } : {}),
+    ...(nativeTypes ? { nativeTypes: (model) => nativeTypes.call(upstream, model) } : {}),
+    ...(countTokens ? { countTokens: (request, call) => countTokens.call(upstream, request, call) } : {}),
+    ...(facts ? { facts: (model, call) => facts.call(upstream, model, call) } : {}),
+    ...(redact ? { redact: (error, call) => redact.call(upstream, error, calls.passedOn(call)) } : {}),
+    ...(models ? { models: (call) => models.call(upstream, call) } : {}),
+    ...(servers ? { servers: () => servers.call(upstream) } : {}),
+    ...(close ? { close: () => close.call(upstream) } : {}),
+  };
+}
+
+/** The recorded attributes of a request. */
+interface RequestFacts {
+  readonly model: string;
+  readonly settings: Attributes;
+}
+
+function factsOfModelRequest({ model, maxOutputTokens, temperature, topP }: ModelRequest): RequestFacts {
+  return { model: reportedModel(model), settings: settingsOf(maxOutputTokens, temperature, topP) };
+}
+
+function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
+  return {
+    model: reportedModel(String(model)),
+    settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p),
+  };
+}
+
+function settingsOf(maxTokens: unknown, temperature: unknown, topP: unknown): Attributes {
+  const settings = {
+    'gen_ai.request.max_tokens': maxTokens,
+    'gen_ai.request.temperature': temperature,
+    'gen_ai.request.top_p': topP,
+  };
+  const given = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number');
+  return Object.fromEntries(given);
+}
+
+/** One call of a model. */
+interface ModelCall extends Operation {
+  /** The first output of the model has arrived. */
+  spoke(): void;
+  used(usage: Usage): void;
+  finished(reason: string): void;
+  /** One of several servers answers. */
+  answeredBy(server: string): void;
+  /** A server is asked. */
+  attempted(attempt: ModelAttempt): void;
+}
+
+function beginCall(
+  { tracer, duration, firstChunk, tokens }: Instruments,
+  provider: string,
+  facts: RequestFacts,
+): ModelCall {
+  const attributes: Attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': provider,
+    'gen_ai.request.model': facts.model,
+  };
+  const of = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...facts.settings } };
+  const operation = beginOperation(tracer.startSpan(`chat ${facts.model}`, of), duration, attributes);
+  const { span } = operation;
+  let isFirst = true;
+  let usage: Usage | undefined;
+  return {
+    ...operation,
+    end(error) {
+      // Some servers report the usage so far with every chunk.
+      if (usage) recordUsage(usage, operation, { tokens, attributes });
+      usage = undefined;
+      operation.end(error);
+    },
+    spoke() {
+      if (isFirst) firstChunk.record(operation.elapsed(), attributes, operation.context);
+      isFirst = false;
+    },
+    used: (reported) => {
+      usage = reported;
+    },
+    answeredBy: (server) => void span.setAttribute('express_open_responses.model_server', server),
+    attempted: (attempt) => void span.addEvent('attempt', attributesOf(attempt)),
+    finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
+  };
+}
+
+function attributesOf({ attempt, host, server, after }: ModelAttempt): Attributes {
+  return {
+    'express_open_responses.attempt': attempt,
+    'server.address': host,
+    ...(server === undefined ? {} : { 'express_open_responses.model_server': server }),
+    ...(after === undefined ? {} : { 'express_open_responses.attempt.after': after }),
+  };
+}
+
+function recordUsage(
+  { input_tokens: input, output_tokens: output, input_tokens_details: details }: Usage,
+  { span, context }: Operation,
+  { tokens, attributes }: { readonly tokens: Histogram; readonly attributes: Attributes },
+): void {
+  span.setAttributes({
+    'gen_ai.usage.input_tokens': input,
+    'gen_ai.usage.output_tokens': output,
+    'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
+  });
+  tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, context);
+  tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, context);
+}
+
+function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
+  for (const event of events) {
+    if (event.type === 'usage') call.used(event.usage);
+    else if (event.type === 'finish') call.finished(event.reason);
+    else if (event.type !== 'model-info') call.spoke();
+    else if (event.server !== undefined) call.answeredBy(event.server);
+  }
+}
+
+function readChat({ data, server }: ChatBatch, call: ModelCall): void {
+  if (server !== undefined) call.answeredBy(server);
+  if (data.length > 0) call.spoke();
+  // Most chunks contain neither, and are not parsed for it.
+  for (const text of data) if (REPORTED.test(text)) readChunk(jsonIn(text), call);
+}
+
+const REPORTED = /"(?:usage": ?\{|finish_reason": ?")/;
+
+function readChunk(chunk: unknown, call: ModelCall): void {
+  if (!isRecord(chunk)) return;
+  const usage = readUsage(usageIn(chunk));
+  if (usage) call.used(usage);
+  const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
+  if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
+}
+
+/** Reads one answer of Anthropic's API: its counts come at its start and at its end. */
+function messagesReading(): (batch: ChatBatch, call: ModelCall) => void {
+  const usage = usageReader();
+  return ({ data, server }, call) => {
+    if (server !== undefined) call.answeredBy(server);
+    if (data.length > 0) call.spoke();
+    for (const text of data) if (COUNTED.test(text)) readMessage(jsonIn(text), usage, call);
+  };
+}
+
+const COUNTED = /"(?:usage": ?\{|stop_reason": ?")/;
+
+function readMessage(event: unknown, usage: ReturnType<typeof usageReader>, call: ModelCall): void {
+  if (!isRecord(event)) return;
+  const { message, delta } = event;
+  const counted: ModelEvent[] = [];
+  usage.take(isRecord(message) ? message.usage : event.usage, counted);
+  readEvents(counted, call);
+  const { stop_reason: reason } = isRecord(delta) ? delta : event;
+  if (typeof reason === 'string') call.finished(reason);
+}
+
+/** How a stream is recorded. */
+interface Reporting<Piece> {
+  begin(): ModelCall;
+  read(piece: Piece, call: ModelCall): void;
+}
+
+/** A stream that runs in the context of its call, so that its own requests are children of that span. */
+class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
+  private readonly open: (call: UpstreamCall) => AsyncIterable<Piece>;
+  private readonly given: UpstreamCall;
+  private readonly calls: OwnCalls;
+  private readonly reporting: Reporting<Piece>;
+  private call: ModelCall | undefined = undefined;
+  private iterator: AsyncIterator<Piece> | undefined = undefined;
+
+  constructor(
+    open: (call: UpstreamCall) => AsyncIterable<Piece>,
+    given: UpstreamCall,
+    calls: OwnCalls,
+    reporting: Reporting<Piece>,
+  ) {
+    this.open = open;
+    this.given = given;
+    this.calls = calls;
+    this.reporting = reporting;
+  }
+
+  async next(): Promise<IteratorResult<Piece, undefined>> {
+    this.call ??= this.reporting.begin();
+    const { call } = this;
+    try {
+      const result = await context.with(call.context, () => this.source().next());
+      if (!result.done) this.reporting.read(result.value, call);
+      else call.end();
+      return result.done ? { done: true, value: undefined } : result;
+    } catch (error) {
+      call.end(hasLeft(this.given.signal) ? undefined : error);
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Piece, undefined>> {
+    this.call?.end();
+    await this.iterator?.return?.();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  private source(): AsyncIterator<Piece> {
+    this.iterator ??= this.open(this.ownCall())[Symbol.asyncIterator]();
+    return this.iterator;
+  }
+
+  private ownCall(): UpstreamCall {
+    const { given } = this;
+    const onAttempt: OnAttempt = (attempt) => {
+      this.call?.attempted(attempt);
+      given.onAttempt?.(attempt);
+    };
+    return this.calls.changed(given, { onAttempt });
+  }
+}
