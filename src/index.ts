@@ -2,7 +2,6 @@
 
 export * from './common.ts';
 export type { Repair, RepairCode } from './engine/history/repair.ts';
-export { inProcessEngine } from './engines/in-process/in-process-engine.ts';
 export { chatCompletionsRouter } from './hosts/express/chat-completions-router.ts';
 export type { Scope } from './hosts/express/handle.ts';
 export { messagesRouter } from './hosts/express/messages-router.ts';
@@ -24,3 +23,4 @@ export type { NodeRequest, ScopeOf } from './hosts/node/node-request.ts';
 export type { ServerProtocol } from './ports/tool-provider.ts';
 export type { RouterStatus } from './server/status.ts';
 export type { Failure } from './server/vitals.ts';
+export { inProcessEngine } from './stores/queues/in-process/in-process-engine.ts';

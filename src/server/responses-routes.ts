@@ -26,12 +26,12 @@ import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../engine/
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import { page } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
-import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
 import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
+import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
 
 /** The routes over these settings. */

@@ -1,5 +1,5 @@
 /** A process that holds the responses which it claims, until it is asked to end: [driver, url, queue name, lockMs]. */
-import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
+import { bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { type HostName, hosts } from '../engines/engine-hosts.ts';
 

@@ -1,11 +1,11 @@
 /** One node of a cluster, alone in its process: a router over the store and the engine that all nodes share; run by `cluster.ts`. */
 import { Pool } from 'pg';
 import { createClient } from 'redis';
-import { type BullmqEngineOptions, bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { type BullmqEngineOptions, bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { startApp } from '../support/app.ts';
 import type { NodeMessage, NodeSetup } from './cluster.ts';

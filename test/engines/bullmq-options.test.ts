@@ -1,5 +1,5 @@
 /** The options of the BullMQ engine, checked at creation; nothing is connected then. */
-import { type BullmqEngineOptions, bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
+import { type BullmqEngineOptions, bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 
 const pool = {
   options: { password: 'sesame' },

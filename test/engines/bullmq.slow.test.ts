@@ -1,7 +1,7 @@
 /** The BullMQ engine: the contract of all engines, on each database and over each driver. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, Redis } from 'ioredis';
-import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
+import { bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { backgroundEngineContract } from '../../src/testing/index.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { createClient } from 'redis';
-import type { BullmqEngineOptions } from '../../src/engines/bullmq/bullmq-engine.ts';
+import type { BullmqEngineOptions } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 
 /** A host's own connection, and how the host ends it. */
 export interface HostConnection {

@@ -1,7 +1,7 @@
 /** Indexing on an engine: processes that share its queue share the work, and one continues what another has given up. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import { memoryFiles } from '../../src/files.ts';
+import { bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { createVectorStores, memoryVectors, type VectorStores } from '../../src/vector-stores.ts';
 import { engineDatabases } from '../engines/engine-databases.ts';
 import { type HostConnection, hosts } from '../engines/engine-hosts.ts';

@@ -1,6 +1,6 @@
 /** The package `bullmq`. */
 import type * as Bullmq from 'bullmq';
-import { peer } from '../../ports/host/peer.ts';
+import { peer } from '../../../ports/host/peer.ts';
 
 /** Throws on import if the package is missing. */
 export const {

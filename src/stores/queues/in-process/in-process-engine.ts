@@ -1,7 +1,7 @@
 /** Runs background responses in the process that was asked for them. */
 import { setMaxListeners } from 'node:events';
-import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
-import type { ResponseKey } from '../../ports/background/response-key.ts';
+import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
+import type { ResponseKey } from '../../../ports/background/response-key.ts';
 import { report } from '../report.ts';
 
 /**

@@ -1,13 +1,13 @@
 /** Runs background responses in whichever process claims them first, through BullMQ on Redis or PostgreSQL. */
-import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
+import type { BackgroundEngine } from '../../../ports/background/background-engine.ts';
 import {
   checkOptions,
   LONGEST_MS,
   type OptionCheck,
   positiveInteger,
   secretly,
-} from '../../ports/host/options-check.ts';
-import { isRecord } from '../../protocol/record.ts';
+} from '../../../ports/host/options-check.ts';
+import { isRecord } from '../../../protocol/record.ts';
 import { type BullmqPool, postgresLink } from './postgres-link.ts';
 import { type EngineSettings, QueueEngine } from './queue-engine.ts';
 import { redisLink } from './redis-link.ts';

@@ -1,5 +1,5 @@
 /** Reports what goes wrong in the engine, each kind at most every ten seconds. */
-import type { BackgroundWorker } from '../../ports/background/background-engine.ts';
+import type { BackgroundWorker } from '../../../ports/background/background-engine.ts';
 import { report } from '../report.ts';
 
 /** What went wrong. A worker that rejects is always reported. */

@@ -1,7 +1,7 @@
 /** Sessions on PostgreSQL. */
 import type { PostgresConnectionOptions } from 'bullmq';
-import { isRecord } from '../../protocol/record.ts';
-import { untilAborted } from '../../streams/until-aborted.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import { untilAborted } from '../../../streams/until-aborted.ts';
 import {
   assertSchemaCompatibility,
   createPostgresBackend,

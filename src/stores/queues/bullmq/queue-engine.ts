@@ -1,10 +1,10 @@
 /** Claims jobs while there is room, runs them, and returns unfinished ones to the queue. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
-import type { ResponseKey } from '../../ports/background/response-key.ts';
-import { inTime } from '../../ports/host/in-time.ts';
-import { isRecord } from '../../protocol/record.ts';
+import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
+import type { ResponseKey } from '../../../ports/background/response-key.ts';
+import { inTime } from '../../../ports/host/in-time.ts';
+import { isRecord } from '../../../protocol/record.ts';
 import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
 import { Failures } from './failures.ts';

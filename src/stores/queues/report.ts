@@ -1,6 +1,6 @@
 /** Reports failures to an engine's worker. */
-import type { BackgroundWorker } from '../ports/background/background-engine.ts';
-import { processWarning } from '../ports/host/warner.ts';
+import type { BackgroundWorker } from '../../ports/background/background-engine.ts';
+import { processWarning } from '../../ports/host/warner.ts';
 
 /** Hands the error to the worker; one that throws on it becomes a process warning. */
 export function report(worker: BackgroundWorker, error: unknown): void {

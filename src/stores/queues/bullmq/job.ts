@@ -1,8 +1,8 @@
 /** The data of a job: the scope and the id of a response, and nothing else. */
 import { hash } from 'node:crypto';
-import type { ResponseKey } from '../../ports/background/response-key.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord } from '../../protocol/record.ts';
+import type { ResponseKey } from '../../../ports/background/response-key.ts';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { isRecord } from '../../../protocol/record.ts';
 
 /** The name of all jobs. */
 export const JOB_NAME = 'response';

@@ -1,6 +1,6 @@
 /** Sessions on Redis. */
 import type { ConnectionOptions } from 'bullmq';
-import { untilAborted } from '../../streams/until-aborted.ts';
+import { untilAborted } from '../../../streams/until-aborted.ts';
 import { createRedisBackend, Queue, Worker } from './bullmq.ts';
 import {
   closeAll,
