@@ -1,5 +1,5 @@
 /**
- * What detectors of personal data find in the labelled texts of test/guards: `node bench/detectors.mjs [folder]`, over the
+ * What detectors of personal data find in the labelled texts of test/policies/guards: `node bench/detectors.mjs [folder]`, over the
  * build. The folder has the packages that `pii` is compared with: in it, `npm install redact-pii @redactpii/node
  * libphonenumber-js`; those that are missing are left out.
  */
@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { pii } from 'express-open-responses/guards';
 
 const labelled = JSON.parse(
-  readFileSync(fileURLToPath(new URL('../test/guards/labelled.json', import.meta.url)), 'utf8'),
+  readFileSync(fileURLToPath(new URL('../test/policies/guards/labelled.json', import.meta.url)), 'utf8'),
 );
 const requireFrom = createRequire(join(resolve(process.argv[2] ?? '.'), 'package.json'));
 const KINDS = ['EMAIL', 'PHONE', 'IBAN', 'CARD', 'KEY'];

@@ -1,9 +1,9 @@
 /** What the Open Responses acceptance suite asks of a WebSocket, of each example app: one test for each of its tests, under their names. */
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { finalOf, type Message, outcomeOf, startExampleApp } from '../hosts/websocket/support.ts';
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { expectWireLaws } from '../support/wire-laws.ts';
 import { expectWire } from '../support/wire-schemas.ts';
-import { finalOf, type Message, outcomeOf, startExampleApp } from '../websocket/support.ts';
 import { EXAMPLES } from './examples.ts';
 
 let app: Awaited<ReturnType<typeof startExampleApp>>;

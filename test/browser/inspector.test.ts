@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
 import type { Inspector, InspectorOptions } from '../../src/observe/inspector/index.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
-import { type InspectedApp, startInspected } from '../inspector/inspected-app.ts';
+import { type InspectedApp, startInspected } from '../observe/inspector/inspected-app.ts';
 import { describeWith } from '../support/services.ts';
 import { CHROMIUM, openPage, startBrowser, type WatchedPage } from './browser.ts';
 

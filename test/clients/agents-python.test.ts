@@ -2,13 +2,13 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { draws, withImages } from '../image-generation/images-server.ts';
-import { describeRemote, remoteFor, startRemote } from '../mcp/remote-support.ts';
+import { brought, echoesOf, startRemoteApp, wireTool } from '../engine/tools/remote-app.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../engine/tools/support.ts';
 import { closeAll } from '../support/mcp-client.ts';
 import { pythonPackage } from '../support/python-package.ts';
-import { brought, echoesOf, startRemoteApp, wireTool } from '../tools/remote-app.ts';
-import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { SENT_RESULTS, searches, searching } from '../web-search/support.ts';
+import { draws, withImages } from '../tools/image-generation/images-server.ts';
+import { describeRemote, remoteFor, startRemote } from '../tools/mcp/remote-support.ts';
+import { SENT_RESULTS, searches, searching } from '../tools/web-search/support.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 
 const agents = await pythonPackage('openai-agents', '0.24.0', { imported: 'agents', along: ['openai==3.54.0'] });

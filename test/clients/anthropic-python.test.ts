@@ -4,9 +4,9 @@ import { demoSearch } from 'express-open-responses/testing';
 import { webSearch } from 'express-open-responses/web-search';
 import { functionTools } from '../../src/index.ts';
 import { chatStream, codeScript, textStream, toolCallStream } from '../../src/testing/index.ts';
-import { fakeRuntime } from '../code-interpreter/fake-runtime.ts';
-import { type MessagesApp, startMessages } from '../messages/messages-app.ts';
+import { type MessagesApp, startMessages } from '../apis/messages/messages-app.ts';
 import { pythonPackage } from '../support/python-package.ts';
+import { fakeRuntime } from '../tools/code-interpreter/fake-runtime.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 import { SPEECHES, type Speech, startSpeaking } from './speeches.ts';
 

@@ -3,7 +3,7 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import Anthropic, { APIError, NotFoundError, RateLimitError } from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import * as ai from 'ai';
-import type { MessagesApp } from '../messages/messages-app.ts';
+import type { MessagesApp } from '../apis/messages/messages-app.ts';
 import { SPEECHES, type Speech, startSpeaking } from './speeches.ts';
 
 // It warns of models that it does not know.

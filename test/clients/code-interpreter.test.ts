@@ -2,8 +2,8 @@
 import { Agent, codeInterpreterTool, OpenAIProvider, type RunItem, Runner } from '@openai/agents';
 import type * as ai from 'ai';
 import type OpenAI from 'openai';
-import { ASKING, interpreter, runs } from '../code-interpreter/interpreter.ts';
-import { says, type ToolsApp, withTools } from '../tools/support.ts';
+import { says, type ToolsApp, withTools } from '../engine/tools/support.ts';
+import { ASKING, interpreter, runs } from '../tools/code-interpreter/interpreter.ts';
 import { ended, lastSent, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 /** Runs with an app whose model runs code once for each of two questions. */

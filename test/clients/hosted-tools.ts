@@ -6,7 +6,7 @@ import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
 import OpenAI from 'openai';
 import OpenAI7 from 'openai7';
-import { chatBody, type ToolsApp, toolTexts } from '../tools/support.ts';
+import { chatBody, type ToolsApp, toolTexts } from '../engine/tools/support.ts';
 
 // It prints what it sends again.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });

@@ -4,8 +4,8 @@ import { Agent, imageGenerationTool, OpenAIProvider, Runner } from '@openai/agen
 import * as ai from 'ai';
 import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
-import { draws, type ImagesServer, PNG, withImages } from '../image-generation/images-server.ts';
-import { chatBody, says, type ToolsApp, toolTexts } from '../tools/support.ts';
+import { chatBody, says, type ToolsApp, toolTexts } from '../engine/tools/support.ts';
+import { draws, type ImagesServer, PNG, withImages } from '../tools/image-generation/images-server.ts';
 
 // It prints what it sends again.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });

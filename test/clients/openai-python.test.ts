@@ -4,10 +4,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { draws, withImages } from '../image-generation/images-server.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../engine/tools/support.ts';
 import { pythonPackage } from '../support/python-package.ts';
-import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { INCLUDING, SENT_RESULTS, searches, searching } from '../web-search/support.ts';
+import { draws, withImages } from '../tools/image-generation/images-server.ts';
+import { INCLUDING, SENT_RESULTS, searches, searching } from '../tools/web-search/support.ts';
 import { type PythonClient, startPythonClient } from './python-client.ts';
 
 const openai = await pythonPackage('openai', '3.54.0');

@@ -9,8 +9,8 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
-import { messageOf } from '../messages/accumulate.ts';
-import { eventsIn, type MessagesApp, startMessages } from '../messages/messages-app.ts';
+import { messageOf } from '../apis/messages/accumulate.ts';
+import { eventsIn, type MessagesApp, startMessages } from '../apis/messages/messages-app.ts';
 import { messagesStream, textBlock, thinkingBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { callItem, item, responsesStream, textItem } from '../upstreams/responses-bytes.ts';
 

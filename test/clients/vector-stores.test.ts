@@ -1,8 +1,15 @@
 /** Vector stores and `file_search` as SDKs ask for them. */
 import { Agent, fileSearchTool, OpenAIProvider, Runner } from '@openai/agents';
+import {
+  CATS,
+  clientOf,
+  filledStore,
+  RENT,
+  startVectorsApp,
+  type VectorsApp,
+} from '../apis/vector-stores/vectors-app.ts';
+import { calls, chatBody, says } from '../engine/tools/support.ts';
 import { pythonPackage } from '../support/python-package.ts';
-import { calls, chatBody, says } from '../tools/support.ts';
-import { CATS, clientOf, filledStore, RENT, startVectorsApp, type VectorsApp } from '../vector-stores/vectors-app.ts';
 import { ended, openaiVersions } from './hosted-tools.ts';
 import { startPythonClient } from './python-client.ts';
 

@@ -2,8 +2,8 @@
 import { Agent, OpenAIProvider, type RunItem, Runner, webSearchTool } from '@openai/agents';
 import type * as ai from 'ai';
 import type OpenAI from 'openai';
-import { says, type ToolsApp, withTools } from '../tools/support.ts';
-import { INCLUDING, PAGES, SENT_RESULTS, searches, searching } from '../web-search/support.ts';
+import { says, type ToolsApp, withTools } from '../engine/tools/support.ts';
+import { INCLUDING, PAGES, SENT_RESULTS, searches, searching } from '../tools/web-search/support.ts';
 import { ended, lastSent, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 const ANSWER = 'See [One](https://one.example.com/a).';

@@ -10,8 +10,8 @@ import type { ResponsesServerEvent } from 'openai7/resources/responses/responses
 import { ResponsesWS } from 'openai7/resources/responses/ws';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
+import { finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from '../hosts/websocket/support.ts';
 import { describeShared, readShared } from '../support/shared.ts';
-import { finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
 
 let app: SocketApp;
 /** What the server was asked for: posts, and connections. */

@@ -1,7 +1,7 @@
 /** A process that holds the responses which it claims, until it is asked to end: [driver, url, queue name, lockMs]. */
 import { bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { untilAborted } from '../../src/testing/engines/engine-case.ts';
-import { type HostName, hosts } from '../engines/engine-hosts.ts';
+import { type HostName, hosts } from '../stores/queues/engine-hosts.ts';
 
 const [driver, url = '', queueName, lockMs] = process.argv.slice(2);
 // The cast: the test names one of them.

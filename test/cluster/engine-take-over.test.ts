@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { bullmqEngine } from '../../src/stores/queues/bullmq/bullmq-engine.ts';
 import { RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
-import { type EngineDatabase, engineDatabases } from '../engines/engine-databases.ts';
-import type { HostConnection } from '../engines/engine-hosts.ts';
-import { hostPerSuite } from '../engines/host-per-suite.ts';
+import { type EngineDatabase, engineDatabases } from '../stores/queues/engine-databases.ts';
+import type { HostConnection } from '../stores/queues/engine-hosts.ts';
+import { hostPerSuite } from '../stores/queues/host-per-suite.ts';
 import { endWithParent, type Service } from '../support/services.ts';
 
 const LOCK_MS = 1500;

@@ -3,9 +3,20 @@ import type { Item, ToolCallResult, ToolCallType } from '../../src/protocol/item
 import { isRecord, type JsonObject } from '../../src/protocol/record.ts';
 import type { ShownCall } from '../../src/protocol/tool-calls/kind.ts';
 import { kindOf, kindOfClient } from '../../src/protocol/tool-calls/kinds.ts';
+import {
+  call,
+  finish,
+  found,
+  LISTED,
+  listed,
+  OWNED,
+  reasoning,
+  result,
+  search,
+  text,
+} from '../engine/turn/turn-script.ts';
+import { END, feed, START } from '../engine/turn/whole-turn.ts';
 import { hasShared, readShared } from '../support/shared.ts';
-import { call, finish, found, LISTED, listed, OWNED, reasoning, result, search, text } from '../turn/turn-script.ts';
-import { END, feed, START } from '../turn/whole-turn.ts';
 
 /** OpenAI's own answers, and those of its API at Azure. */
 const OPENAI: ReadonlySet<string> = new Set(['openai', 'api.openai.com', 'azure', 'chatgpt']);

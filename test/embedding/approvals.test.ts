@@ -11,9 +11,9 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { mailer } from '../engine/tools/approvals-support.ts';
+import { entry, fakeRemote, URL_A } from '../engine/tools/remote-support.ts';
 import { listening } from '../support/listening.ts';
-import { mailer } from '../tools/approvals-support.ts';
-import { entry, fakeRemote, URL_A } from '../tools/remote-support.ts';
 
 /** Runs with an app of `injectTools` in front of a router, or of a proxy that records what it is sent. */
 async function behindMiddleware(

@@ -17,8 +17,8 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { deferred } from '../engine/tools/support.ts';
 import { unreadClient } from '../support/unread-client.ts';
-import { deferred } from '../tools/support.ts';
 import { weather } from './cases.ts';
 import { bareExpress, parsingExpress, type Running, type Stage, startHost } from './hosts.ts';
 import { bytesRequested, outcome, post, startModelServer } from './model-server.ts';

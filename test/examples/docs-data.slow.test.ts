@@ -19,7 +19,7 @@ import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { WebSocket } from 'ws';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { startApp } from '../support/app.ts';
-import { INCLUDING, searches, searching } from '../web-search/support.ts';
+import { INCLUDING, searches, searching } from '../tools/web-search/support.ts';
 import { answerOf, post } from './recipe.ts';
 import { codeBlocks, readProject } from './support.ts';
 

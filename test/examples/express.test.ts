@@ -9,7 +9,7 @@ import type { FunctionTool, ResponseInput } from 'openai/resources/responses/res
 import { z } from 'zod';
 import type { Example } from '../../examples/express/start.ts';
 import { usageLines } from '../../examples/express/usage.ts';
-import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
+import { embeddingsServerOf } from '../apis/vector-stores/embeddings-server.ts';
 import { closedWhileStreaming, startExample } from './support.ts';
 
 const PIXEL =

@@ -13,7 +13,7 @@ import {
 } from 'express-open-responses/testing';
 import OpenAI, { toFile } from 'openai';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { embeddingsServerOf } from '../vector-stores/embeddings-server.ts';
+import { embeddingsServerOf } from '../apis/vector-stores/embeddings-server.ts';
 import { answerOf, answerTextIn, chat, messagesIn, post, type Recipe, startRecipe, textIn, toolsIn } from './recipe.ts';
 
 const HELLO = { body: textStream('Hello!') };

@@ -1,6 +1,6 @@
 /** The example app searches: made-up pages for its demo model, or a SearXNG instance. */
 import OpenAI from 'openai';
-import { startSite } from '../egress/site.ts';
+import { startSite } from '../tools/egress/site.ts';
 import { startExample } from './support.ts';
 
 /** The output of one search for lighthouses. */

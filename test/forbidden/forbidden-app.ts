@@ -15,7 +15,7 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { calling, type Saying, says } from '../chat/script.ts';
+import { calling, type Saying, says } from '../apis/chat-completions/script.ts';
 import { listening } from '../support/listening.ts';
 
 /** What a model server was asked, as far as these tests read it. */

@@ -4,7 +4,7 @@ import type { RouterOptions } from '../../src/index.ts';
 import type { SearchEngine } from '../../src/ports/hosted-tools/search-engine.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { webSearch } from '../../src/tools/web-search/index.ts';
-import { calling } from '../chat/script.ts';
+import { calling } from '../apis/chat-completions/script.ts';
 import { CHAT_WAYS, MESSAGES_WAYS, type Model, RESPONSES_WAYS, type Way, withForbidden } from './forbidden-app.ts';
 
 const OPENAI_WAYS = Object.entries({ ...RESPONSES_WAYS, ...CHAT_WAYS });

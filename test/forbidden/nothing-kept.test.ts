@@ -1,6 +1,6 @@
 /** What a request says of its own keeping and of its user holds on every API: nothing is stored, and the model server learns who asked. */
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
-import { calling } from '../chat/script.ts';
+import { calling } from '../apis/chat-completions/script.ts';
 import { CHAT_WAYS, type Model, RESPONSES_WAYS, withForbidden } from './forbidden-app.ts';
 
 /** A store that remembers the ids of what it was told to keep. */

@@ -2,8 +2,8 @@
 import type { SearchEngine } from '../../src/ports/hosted-tools/search-engine.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { webSearch } from '../../src/tools/web-search/index.ts';
-import { calling } from '../chat/script.ts';
-import { storeId, storesWith } from '../vector-stores/filled-stores.ts';
+import { calling } from '../apis/chat-completions/script.ts';
+import { storeId, storesWith } from '../apis/vector-stores/filled-stores.ts';
 import {
   type Asked,
   CHAT_WAYS,

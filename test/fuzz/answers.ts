@@ -1,7 +1,7 @@
 /** What every answer must be: an error in the API's own envelope, or a whole answer that keeps the API's laws. */
-import { dataIn } from '../chat/chat-app.ts';
-import { messageOf } from '../messages/accumulate.ts';
-import { eventsIn } from '../messages/messages-app.ts';
+import { dataIn } from '../apis/chat-completions/chat-app.ts';
+import { messageOf } from '../apis/messages/accumulate.ts';
+import { eventsIn } from '../apis/messages/messages-app.ts';
 import { law } from '../support/law.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { expectWireResponse } from '../support/wire-schemas.ts';

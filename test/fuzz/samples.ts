@@ -6,7 +6,7 @@ import { listShared, readSharedBytes } from '../support/shared.ts';
 import type { ByteText } from './byte-edits.ts';
 import type { Json } from './json-edits.ts';
 
-const golden = join(import.meta.dirname, '../dialects/golden/openai');
+const golden = join(import.meta.dirname, '../apis/dialects/golden/openai');
 const CALL = { id: 'call_1', name: 'look', arguments: '{"a":"b"}' };
 const OWN_CALL = { id: 'call_2', name: 'clock', arguments: '{}' };
 

@@ -3,9 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { deflateRawSync } from 'node:zlib';
 import { textStream } from '../../src/testing/index.ts';
+import { outcomeOf, type SocketApp, startSocketApp } from '../hosts/websocket/support.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
-import { outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('frames of WebSockets');

@@ -4,6 +4,9 @@ import { Readable } from 'node:stream';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { bytesOf } from '../../src/streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInEvents } from '../../src/tools/image-generation/image-answer.ts';
+import { calls, says } from '../engine/tools/support.ts';
+import { expectLinearWork } from '../support/linear-work.ts';
+import { post } from '../support/responses-client.ts';
 import {
   ASKING,
   draws,
@@ -13,10 +16,7 @@ import {
   madeOf,
   PNG,
   withImages,
-} from '../image-generation/images-server.ts';
-import { expectLinearWork } from '../support/linear-work.ts';
-import { post } from '../support/responses-client.ts';
-import { calls, says } from '../tools/support.ts';
+} from '../tools/image-generation/images-server.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('image generation');

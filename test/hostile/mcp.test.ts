@@ -1,9 +1,9 @@
 /** Hundreds of secrets in the URL of a request, which are searched for in the long answers of its server. */
 
-import { startSite } from '../egress/site.ts';
-import { callOf, describeRemote, named, remoteFor, startScripted } from '../mcp/remote-support.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { closeAll, closeLater, never, openTools } from '../support/mcp-client.ts';
+import { startSite } from '../tools/egress/site.ts';
+import { callOf, describeRemote, named, remoteFor, startScripted } from '../tools/mcp/remote-support.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('mcp');

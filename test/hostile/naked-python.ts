@@ -1,7 +1,7 @@
 /** Plain Pyodide, whose Python can reach all of Node's objects, in the system's sandbox. */
 import { NODE } from '../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
 import { startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
-import { outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
+import { outerLaunch, scriptFile } from '../tools/code-interpreter/outer.ts';
 
 const SCRIPT = `
 import { writeSync } from 'node:fs';

@@ -1,9 +1,9 @@
 /** The filter of system calls around a sandboxed process, tested by programs in plain machine code. */
 import { sandboxProcess } from '../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
 import { startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
-import { describeSandboxed, type Extra, outcomeOf, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
-import { PATIENCE } from '../code-interpreter/support.ts';
 import { describeWhere } from '../support/skipping.ts';
+import { describeSandboxed, type Extra, outcomeOf, outerLaunch, scriptFile } from '../tools/code-interpreter/outer.ts';
+import { PATIENCE } from '../tools/code-interpreter/support.ts';
 import { callsProgram, oldDoorProgram, type SystemCall, threadsProgram } from './elf.ts';
 import { DENIED_CALLS } from './system-calls.ts';
 import { tally } from './tally.ts';

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { runOutputs } from '../../src/tools/code-interpreter/run-outputs.ts';
 import { frameReader, framesOf } from '../../src/tools/code-interpreter/shared/frames.ts';
-import { CHANGING, JUDGE, SYMBOLIC } from '../code-interpreter/escapes.ts';
-import { PATIENCE } from '../code-interpreter/support.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
+import { CHANGING, JUDGE, SYMBOLIC } from '../tools/code-interpreter/escapes.ts';
+import { PATIENCE } from '../tools/code-interpreter/support.ts';
 import { tally } from './tally.ts';
 
 const count = tally('the doors of the sandbox');

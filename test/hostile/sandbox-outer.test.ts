@@ -9,9 +9,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ATTEMPTS } from '../code-interpreter/escapes.ts';
-import { describeSandboxed, runScript } from '../code-interpreter/outer.ts';
-import { PATIENCE } from '../code-interpreter/support.ts';
+import { ATTEMPTS } from '../tools/code-interpreter/escapes.ts';
+import { describeSandboxed, runScript } from '../tools/code-interpreter/outer.ts';
+import { PATIENCE } from '../tools/code-interpreter/support.ts';
 import { nakedPython } from './naked-python.ts';
 import { ATTEMPTS_SCRIPT, OUTER_ATTEMPTS, type OuterBait } from './sandbox-outer-attempts.ts';
 import { tally } from './tally.ts';

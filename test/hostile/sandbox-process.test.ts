@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { NODE } from '../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
 import { sandboxProcess } from '../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
 import { startChild } from '../../src/tools/code-interpreter/sandbox/start-child.ts';
-import { describeSandboxed, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
-import { fieldOf, PATIENCE } from '../code-interpreter/support.ts';
+import { describeSandboxed, outerLaunch, scriptFile } from '../tools/code-interpreter/outer.ts';
+import { fieldOf, PATIENCE } from '../tools/code-interpreter/support.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('a process of the sandbox');

@@ -1,4 +1,4 @@
-/** Texts that take long to count, many at a time, and clients that leave: none takes the place of others; `test/tokens/encoding.clock.test.ts` has the time. */
+/** Texts that take long to count, many at a time, and clients that leave: none takes the place of others; `test/engine/tokens/encoding.clock.test.ts` has the time. */
 import { gzipSync } from 'node:zlib';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';

@@ -2,9 +2,9 @@
 
 import { findTools } from '../../src/engine/tools/find-tools.ts';
 import type { ToolProvider } from '../../src/index.ts';
+import { type ChatBody, calls, played, says, withTools } from '../engine/tools/support.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { post } from '../support/responses-client.ts';
-import { type ChatBody, calls, played, says, withTools } from '../tools/support.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('tool search');

@@ -23,7 +23,7 @@ import {
   toolCallStream,
 } from 'express-open-responses/testing';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { ask as askChat } from '../chat/chat-app.ts';
+import { ask as askChat } from '../apis/chat-completions/chat-app.ts';
 import {
   answerTextIn,
   ask,

@@ -10,7 +10,7 @@ import {
 } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
-import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
+import { type GatedUpstream, type Script, startGatedUpstream } from '../apis/chat-completions/gated-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 import { gate } from '../support/gate.ts';
 import { HOUR_LONG_LIMITS } from '../support/patience.ts';

@@ -2,9 +2,9 @@
 import { imageGeneration } from 'express-open-responses/image-generation';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { json, madeOf, PNG, startImages } from '../image-generation/images-server.ts';
 import { type App, startApp } from '../support/app.ts';
 import { type Gate, gate } from '../support/gate.ts';
+import { json, madeOf, PNG, startImages } from '../tools/image-generation/images-server.ts';
 
 let app: App | undefined;
 afterEach(() => app?.close());

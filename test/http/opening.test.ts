@@ -27,12 +27,12 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
+import { startSocketApp } from '../hosts/websocket/support.ts';
 import { type Gate, gate } from '../support/gate.ts';
 import { held } from '../support/held.ts';
 import { type Listening, listening } from '../support/listening.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { messagesStream, textBlock } from '../upstreams/messages-bytes.ts';
-import { startSocketApp } from '../websocket/support.ts';
 
 const SOON = { limits: { openAfterMs: 20 }, heartbeat: { intervalMs: 30 } } as const;
 const LATE = { limits: { openAfterMs: 60_000 }, heartbeat: { intervalMs: 60_000 } } as const;

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Item, RouterOptions, Upstream } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { ask as askChat, startChatApp } from '../chat/chat-app.ts';
+import { ask as askChat, startChatApp } from '../apis/chat-completions/chat-app.ts';
 import { type App, startApp } from '../support/app.ts';
 import { type Gate, gate } from '../support/gate.ts';
 import { PATIENCE_MS } from '../support/patience.ts';

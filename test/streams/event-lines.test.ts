@@ -4,7 +4,7 @@ import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { recordTurn } from '../../src/index.ts';
 import { eventLines } from '../../src/streams/event-lines.ts';
-import { withHost } from '../middleware/host.ts';
+import { withHost } from '../hosts/middleware/host.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { readEvents } from '../support/read-events.ts';
 

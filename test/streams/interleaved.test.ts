@@ -1,6 +1,6 @@
 /** Values that are pushed while a source is read. */
 import { interleaved } from '../../src/streams/interleaved.ts';
-import { deferred } from '../tools/support.ts';
+import { deferred } from '../engine/tools/support.ts';
 
 async function read<Value>(source: AsyncIterable<Value>): Promise<readonly Value[]> {
   const values: Value[] = [];

@@ -16,13 +16,13 @@ type Citations = Readonly<Record<string, Readonly<Record<string, readonly [file:
 
 const COMPACTION = 'http/compaction.test.ts';
 const DEFERRED = 'apis/responses/deferred-client-tools.test.ts';
-const EDITS = 'image-generation/edits.test.ts';
-const IMAGES = 'image-generation/images.test.ts';
-const REMOTE = 'tools/remote.slow.test.ts';
-const STEERING = 'websocket/steering.test.ts';
-const FILE_SEARCHES = 'vector-stores/file-search.test.ts';
-const SEARCHES = 'web-search/searches.test.ts';
-const SOCKET = 'websocket/messages.test.ts';
+const EDITS = 'tools/image-generation/edits.test.ts';
+const IMAGES = 'tools/image-generation/images.test.ts';
+const REMOTE = 'engine/tools/remote.slow.test.ts';
+const STEERING = 'hosts/websocket/steering.test.ts';
+const FILE_SEARCHES = 'apis/vector-stores/file-search.test.ts';
+const SEARCHES = 'tools/web-search/searches.test.ts';
+const SOCKET = 'hosts/websocket/messages.test.ts';
 
 const CITATIONS: Citations = {
   'Request fields': {
@@ -32,8 +32,8 @@ const CITATIONS: Citations = {
     ],
     context_management: [COMPACTION, 'compacts a long conversation behind its answer'],
     conversation: ['http/conversations.test.ts', 'is added before its last event is sent'],
-    include: ['code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
-    max_tool_calls: ['tools/approvals.slow.test.ts', 'counts to max_tool_calls as other calls do'],
+    include: ['tools/code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
+    max_tool_calls: ['engine/tools/approvals.slow.test.ts', 'counts to max_tool_calls as other calls do'],
     previous_response_id: ['http/openai-sdk.test.ts', 'continues with previous_response_id'],
     prompt: ['http/prompts.test.ts', 'fill a request in, and are shown in the resource'],
     store: ['http/stored-responses.test.ts', 'neither retrieves nor continues a response with store: false'],
@@ -42,10 +42,10 @@ const CITATIONS: Citations = {
     truncation: ['http/truncation.test.ts', 'leaves out the oldest turns after a refusal, and says so in a note'],
   },
   Tools: {
-    code_interpreter: ['code-interpreter/runs.slow.test.ts', 'has the model’s code run in one response'],
+    code_interpreter: ['tools/code-interpreter/runs.slow.test.ts', 'has the model’s code run in one response'],
     tool_search: [DEFERRED, 'is found by the client’s own search'],
     mcp: [REMOTE, 'has its tools listed first, offered and run'],
-    image_generation: ['image-generation/images.test.ts', 'has the image made in one response'],
+    image_generation: ['tools/image-generation/images.test.ts', 'has the image made in one response'],
     file_search: [FILE_SEARCHES, 'sends the model passages below their marks'],
     web_search: [SEARCHES, 'has the model’s search run in one response'],
     web_search_2025_08_26: [SEARCHES, 'web_search_2025_08_26'],
@@ -53,12 +53,12 @@ const CITATIONS: Citations = {
     web_search_preview_2025_03_11: [SEARCHES, 'web_search_preview_2025_03_11'],
   },
   'Fields of tools': {
-    'code_interpreter.container': ['code-interpreter/containers.test.ts', 'keeps the state of one id between its runs'],
+    'code_interpreter.container': ['tools/code-interpreter/containers.test.ts', 'keeps the state of one id between its runs'],
     'custom.defer_loading': [DEFERRED, 'of a namespace is found with it'],
-    'file_search.filters': ['vector-stores/file-search.test.ts', 'a wrong filter'],
-    'file_search.max_num_results': ['vector-stores/file-search.test.ts', 'too many results'],
-    'file_search.ranking_options': ['vector-stores/filters.test.ts', 'ranking_options'],
-    'file_search.vector_store_ids': ['vector-stores/file-search.test.ts', 'an unknown vector store'],
+    'file_search.filters': ['apis/vector-stores/file-search.test.ts', 'a wrong filter'],
+    'file_search.max_num_results': ['apis/vector-stores/file-search.test.ts', 'too many results'],
+    'file_search.ranking_options': ['apis/vector-stores/filters.test.ts', 'ranking_options'],
+    'file_search.vector_store_ids': ['apis/vector-stores/file-search.test.ts', 'an unknown vector store'],
     'function.defer_loading': [DEFERRED, 'is found by this server’s search'],
     'image_generation.action': [EDITS, 'is left where the request wants a new one'],
     'image_generation.background': [IMAGES, 'is sent on with its settings'],
@@ -69,14 +69,14 @@ const CITATIONS: Citations = {
     'image_generation.output_compression': [IMAGES, 'is sent on with its settings'],
     'image_generation.output_format': [IMAGES, 'is sent on with its settings'],
     'image_generation.partial_images': [
-      'image-generation/partial-images.test.ts',
+      'tools/image-generation/partial-images.test.ts',
       'are as many as the request wants, whatever the server sends',
     ],
     'image_generation.quality': [IMAGES, 'is sent on with its settings'],
     'image_generation.size': [IMAGES, 'is sent on with its settings'],
     'mcp.allowed_tools': [REMOTE, '%j leaves %j, also in the list'],
-    'mcp.authorization': ['tools/remote-mcp.slow.test.ts', 'that repeats the secrets shows none of them'],
-    'mcp.defer_loading': ['tools/tool-search.test.ts', 'is that of an entry that %s'],
+    'mcp.authorization': ['engine/tools/remote-mcp.slow.test.ts', 'that repeats the secrets shows none of them'],
+    'mcp.defer_loading': ['engine/tools/tool-search.test.ts', 'is that of an entry that %s'],
     'mcp.headers': [REMOTE, 'is given its headers, which stand nowhere else'],
     'mcp.require_approval': [REMOTE, 'has calls that wait for approval if the request sets %s for it'],
     'mcp.server_label': [REMOTE, 'is one that the host lets requests name'],
@@ -102,12 +102,12 @@ const CITATIONS: Citations = {
     compaction_trigger: [COMPACTION, 'compacts at once, in one call of the model'],
     configuration_update: ['http/configuration.test.ts', 'holds for later turns'],
     item_reference: ['http/conversations.test.ts', 'what it only refers to is not added again'],
-    mcp_approval_request: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
-    mcp_approval_response: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
+    mcp_approval_request: ['engine/tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
+    mcp_approval_response: ['engine/tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
   },
   'Values of include': {
     'code_interpreter_call.outputs': [
-      'code-interpreter/runs.slow.test.ts',
+      'tools/code-interpreter/runs.slow.test.ts',
       'is shown no outputs unless it includes them',
     ],
     'file_search_call.results': [FILE_SEARCHES, 'shows results to clients that include them, and to no others'],
@@ -122,7 +122,7 @@ const CITATIONS: Citations = {
   },
   [SOCKET_TABLE]: {
     'response.create': [SOCKET, 'are answered in their order'],
-    'response.create.generate': ['websocket/frames.slow.test.ts', 'with generate: false asks no model'],
+    'response.create.generate': ['hosts/websocket/frames.slow.test.ts', 'with generate: false asks no model'],
     'response.create.stream_id': [SOCKET, 'run at the same time in lanes of their own'],
     'response.steer': [STEERING, 'ends the response after its tools, and the next one goes on with the input'],
     'response.steer.accepted': [STEERING, 'lets a response without tools end as it would'],

@@ -20,7 +20,7 @@ it('[Q-08] item types of hosted tools are compared in no room below the APIs but
   const types = /(?:=== |!== |case )'(?:web_search|file_search|code_interpreter|image_generation)_call'/;
   const comparing = sourceFiles.filter((file) => !file.startsWith('apis/') && types.test(sourceText(file)));
   expect(comparing).toEqual([
-    'tools/workspace.ts',
+    'engine/tools/workspace.ts',
     'upstreams/anthropic/messages.ts',
     'upstreams/responses/decoder.ts',
   ]);

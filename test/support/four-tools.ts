@@ -1,7 +1,7 @@
 /** The hosted tools that are items of their own, all in one conversation: this server runs two, and the client answers two. */
 import { imageGeneration } from 'express-open-responses/image-generation';
-import { type ImagesServer, KEY, startImages } from '../image-generation/images-server.ts';
-import { PAGES, SENT_RESULTS, searching } from '../web-search/support.ts';
+import { type ImagesServer, KEY, startImages } from '../tools/image-generation/images-server.ts';
+import { PAGES, SENT_RESULTS, searching } from '../tools/web-search/support.ts';
 
 /** The tools of the client's request. */
 export const FOUR_TOOLS = [

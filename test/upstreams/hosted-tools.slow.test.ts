@@ -1,5 +1,6 @@
 /** Hosted tools over an Anthropic Messages server: its model makes the calls, and gets the results as its own kind of blocks. */
-import { PNG } from '../image-generation/images-server.ts';
+
+import { shape } from '../engine/tools/support.ts';
 import {
   type Call,
   CLIENT_CALLS,
@@ -11,7 +12,7 @@ import {
   withTwoProviders,
 } from '../support/four-tools.ts';
 import { askForJson, askForStream, withoutIdentity } from '../support/responses-client.ts';
-import { shape } from '../tools/support.ts';
+import { PNG } from '../tools/image-generation/images-server.ts';
 import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
 import { messagesStream, textBlock, toolBlock } from './messages-bytes.ts';
 import { expectMessagesRequest, type MessagesRequest } from './messages-schema.ts';

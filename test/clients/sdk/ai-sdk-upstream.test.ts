@@ -5,7 +5,7 @@ import express from 'express';
 import { functionTools, responsesRouter } from '../../../src/index.ts';
 import { startFakeUpstream } from '../../../src/testing/index.ts';
 import { type AiSdkModel, aiSdkUpstream } from '../../../src/upstreams/ai-sdk/ai-sdk-upstream.ts';
-import { calling, says } from '../../chat/script.ts';
+import { calling, says } from '../../apis/chat-completions/script.ts';
 import { listening } from '../../support/listening.ts';
 
 type Settings = { readonly baseURL: string; readonly apiKey: string };

@@ -15,7 +15,7 @@ import {
   type Shell,
   shellTool,
 } from '@openai/agents';
-import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../../tools/support.ts';
+import { calls, chatBody, says, type ToolsApp, toolTexts, withTools } from '../../engine/tools/support.ts';
 
 let folder: string;
 

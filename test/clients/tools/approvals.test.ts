@@ -8,9 +8,9 @@ import * as ai6 from 'ai';
 import type OpenAI from 'openai';
 import type { RouterOptions } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { answerTo, LETTER, mailer } from '../../tools/approvals-support.ts';
-import { fakeRemote, URL_A } from '../../tools/remote-support.ts';
-import { calls, chatBody, says, type ToolsApp, withTools } from '../../tools/support.ts';
+import { answerTo, LETTER, mailer } from '../../engine/tools/approvals-support.ts';
+import { fakeRemote, URL_A } from '../../engine/tools/remote-support.ts';
+import { calls, chatBody, says, type ToolsApp, withTools } from '../../engine/tools/support.ts';
 import { aiVersions } from './ai-versions.ts';
 import { asks, type Continuing, clientOf, versions } from './openai-responses.ts';
 

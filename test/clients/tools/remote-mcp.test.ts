@@ -1,8 +1,9 @@
 /** Real clients bring real MCP servers over TLS: listed, called, approved or not, with secrets that nobody else sees. */
-import { describeRemote, remoteFor, startRemote } from '../../mcp/remote-support.ts';
+
+import { brought, echoesOf, SECRET, startRemoteApp } from '../../engine/tools/remote-app.ts';
+import { calls, chatBody, says } from '../../engine/tools/support.ts';
 import { closeAll } from '../../support/mcp-client.ts';
-import { brought, echoesOf, SECRET, startRemoteApp } from '../../tools/remote-app.ts';
-import { calls, chatBody, says } from '../../tools/support.ts';
+import { describeRemote, remoteFor, startRemote } from '../../tools/mcp/remote-support.ts';
 import { bringingClients } from './remote-sessions.ts';
 
 // It prints what is sent without the server's calls.

@@ -5,7 +5,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { Agent, hostedMcpTool, OpenAIProvider, Runner } from '@openai/agents';
 import type * as ai6 from 'ai';
 import type OpenAI from 'openai';
-import { type BroughtServer, wireTool } from '../../tools/remote-app.ts';
+import { type BroughtServer, wireTool } from '../../engine/tools/remote-app.ts';
 import { aiVersions } from './ai-versions.ts';
 import { asks, clientOf, versions } from './openai-responses.ts';
 

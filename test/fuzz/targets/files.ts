@@ -1,6 +1,6 @@
 /** Uploads: forms of changed bytes. */
 import fc from 'fast-check';
-import { BOUNDARY, filePart, formOf, PURPOSE } from '../../files/files-app.ts';
+import { BOUNDARY, filePart, formOf, PURPOSE } from '../../apis/files/files-app.ts';
 import { law } from '../../support/law.ts';
 import { expectObject, expectRefusal } from '../answers.ts';
 import { type ByteText, editedBytes } from '../byte-edits.ts';

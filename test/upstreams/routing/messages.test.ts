@@ -3,7 +3,7 @@ import { balanced, routedUpstream, withFailover, withKeys } from 'express-open-r
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import type { AttemptInfo, ResponseInfo, Upstream } from '../../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
-import { ask, startMessages } from '../../messages/messages-app.ts';
+import { ask, startMessages } from '../../apis/messages/messages-app.ts';
 import { messagesStream, textBlock, thinkingBlock } from '../messages-bytes.ts';
 import { chatAt, closeAll, refuses } from './servers.ts';
 

@@ -8,8 +8,8 @@ import { step } from '../../../../src/engine/turn/machine.ts';
 import { startState } from '../../../../src/engine/turn/state.ts';
 import type { TurnEvent } from '../../../../src/protocol/events.ts';
 import { HEARTBEAT_FRAME, numberedFrame } from '../../../../src/streams/sse-frames.ts';
-import { anyPlan, inputs } from '../../../turn/arbitrary-turns.ts';
-import { END } from '../../../turn/whole-turn.ts';
+import { anyPlan, inputs } from '../../../engine/turn/arbitrary-turns.ts';
+import { END } from '../../../engine/turn/whole-turn.ts';
 
 const OPTIONS: EncodeOptions = {
   presentItem: (item) => item,

@@ -1,0 +1,202 @@
+/** The middlewares in front of handlers of Anthropic's API: the host's own, and ours. */
+
+import express, { type RequestHandler } from 'express';
+import fc from 'fast-check';
+import { repairTurns } from '../../../src/apis/messages/repair.ts';
+import { checkContent, type MessagesBody } from '../../../src/apis/messages/request/schema.ts';
+import {
+  chatCompletionsUpstream,
+  functionTools,
+  heartbeat,
+  injectTools,
+  messagesRouter,
+  type NodeMiddleware,
+  type Repair,
+  validateMessages,
+} from '../../../src/index.ts';
+import type { JsonObject } from '../../../src/protocol/record.ts';
+import { startFakeUpstream, textStream, toolCallStream } from '../../../src/testing/index.ts';
+import { listening } from '../../support/listening.ts';
+import { ask, askJson, eventsIn, lastBody, USER } from './messages-app.ts';
+
+const weather = functionTools({ weather: { execute: () => 'Sunny.' } });
+const use = (id: string, name = 'look') => ({ type: 'tool_use', id, name, input: {} });
+const result = (id: string, content = 'Seen.') => ({ type: 'tool_result', tool_use_id: id, content });
+const asUser = (...content: readonly JsonObject[]) => ({ role: 'user', content });
+const spoke = (...content: readonly JsonObject[]) => ({ role: 'assistant', content });
+
+let closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.map((close) => close()));
+  closing = [];
+});
+
+/** An app with these middlewares before a handler. */
+async function serve(...handlers: readonly (NodeMiddleware | RequestHandler)[]): Promise<string> {
+  const app = express().use('/v1', express.json({ limit: '10mb' }), ...(handlers as RequestHandler[]));
+  const { url, close } = await listening(app);
+  closing.push(close);
+  return `${url}/v1`;
+}
+
+const echo: RequestHandler = (req, res) => void res.json(req.body);
+
+describe('validateMessages', () => {
+  const repaired = async (messages: readonly unknown[]) => {
+    const seen: string[] = [];
+    const onRepair = (repairs: readonly Repair[]) => seen.push(...repairs.map(({ code, index }) => `${code} ${index}`));
+    const url = await serve(validateMessages({ onRepair }), echo);
+    const { body } = await askJson(url, { messages });
+    return { messages: body.messages as readonly JsonObject[], seen };
+  };
+
+  it.each([
+    ['nothing', [USER, spoke(use('a')), asUser(result('a'), { type: 'text', text: 'And?' })], undefined, []],
+    [
+      'a result that is missing',
+      [USER, spoke(use('a'), use('b')), asUser(result('b'))],
+      [USER.role, spoke(use('a'), use('b')), asUser(result('a', '(no output was recorded)'), result('b'))],
+      ['missing_output 1'],
+    ],
+    [
+      'all of them at the end',
+      [USER, spoke(use('a'))],
+      [USER.role, spoke(use('a')), asUser(result('a', '(no output was recorded)'))],
+      ['missing_output 1'],
+    ],
+    [
+      'a result without call',
+      [USER, spoke({ type: 'text', text: 'Hi.' }), asUser(result('x'), { type: 'text', text: 'And?' })],
+      [USER.role, spoke({ type: 'text', text: 'Hi.' }), asUser({ type: 'text', text: 'And?' })],
+      ['orphan_output 2'],
+    ],
+    [
+      'a result before its call',
+      [asUser({ type: 'text', text: 'Go.' }, result('a', 'Early.')), spoke(use('a')), asUser(result('a'))],
+      [asUser({ type: 'text', text: 'Go.' }), spoke(use('a')), asUser(result('a'))],
+      ['orphan_output 0'],
+    ],
+    [
+      'two calls with one id',
+      [USER, spoke(use('a'), use('a')), asUser(result('a', 'One.'), result('a', 'Two.'))],
+      [
+        USER.role,
+        spoke(use('a'), use('toolu_1_again_1')),
+        asUser(result('a', 'One.'), result('toolu_1_again_1', 'Two.')),
+      ],
+      ['missing_id 1'],
+    ],
+    [
+      'a result that comes late',
+      [
+        USER,
+        spoke(use('a')),
+        asUser({ type: 'text', text: 'Wait.' }),
+        spoke({ type: 'text', text: 'Yes.' }),
+        asUser(result('a')),
+      ],
+      [
+        USER.role,
+        spoke(use('a')),
+        asUser(result('a'), { type: 'text', text: 'Wait.' }),
+        spoke({ type: 'text', text: 'Yes.' }),
+      ],
+      ['misplaced_output 4', 'empty_message 4'],
+    ],
+    [
+      'messages of one role',
+      [USER, spoke({ type: 'text', text: 'A' }), spoke(use('a')), asUser(result('a'))],
+      [USER.role, spoke({ type: 'text', text: 'A' }, use('a')), asUser(result('a'))],
+      ['split_message 2'],
+    ],
+    [
+      'a call without name, id or input',
+      [USER, spoke({ ...use(''), input: '{}' }, use('b', '')), asUser()],
+      [USER.role, spoke(use('toolu_1_0')), asUser(result('toolu_1_0', '(no output was recorded)'))],
+      ['missing_id 1', 'bad_arguments 1', 'empty_name 1', 'missing_output 1'],
+    ],
+    ['what is no message', [4, USER], [USER.role], ['not_a_message 0']],
+  ])('[X-12] [X-02] repairs %s', async (_name, given, expected, codes) => {
+    const { messages, seen } = await repaired(given);
+    const wanted = expected?.map((each) => (typeof each === 'string' ? asUser({ type: 'text', text: 'Go.' }) : each));
+    expect({ messages, seen }).toEqual({ messages: wanted ?? given, seen: codes });
+  });
+
+  it("[X-12] [X-02] rejects in Anthropic's envelope", async () => {
+    const url = await serve(validateMessages({ mode: 'reject' }), echo);
+    const { status, body } = await askJson(url, { messages: [USER, spoke(use('a'))] });
+    expect([status, body]).toMatchObject([400, { type: 'error', error: { type: 'invalid_request_error' } }]);
+  });
+
+  it('[X-12] makes any conversation one that the router takes', () => {
+    const id = fc.constantFrom('a', 'b', '');
+    const block = fc.oneof(
+      fc.constantFrom({ type: 'text', text: 'Hi.' }, { type: 'text', text: '' }),
+      id.map((each) => use(each)),
+      id.map((each) => use(each, '')),
+    );
+    const answer = fc.oneof(
+      fc.constant({ type: 'text', text: 'Hi.' }),
+      fc.constantFrom('a', 'b').map((each) => result(each)),
+    );
+    const message = fc.oneof(
+      fc.array(block, { maxLength: 4 }).map((content) => spoke(...content)),
+      fc.array(answer, { maxLength: 4 }).map((content) => asUser(...content)),
+    );
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 6 }), (messages) => {
+        const { list } = repairTurns([USER, ...messages]);
+        // The cast: what is wrong with it is what is asked.
+        checkContent({ model: 'm', messages: list } as MessagesBody);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('injectTools', () => {
+  it("[X-12] [X-02] adds the server's tools to a body for another handler", async () => {
+    const url = await serve(injectTools({ tools: weather }), echo);
+    const own = { name: 'look', input_schema: { type: 'object' } };
+    const { body } = await askJson(url, { tools: [own] });
+    expect(body.tools).toEqual([own, expect.objectContaining({ name: 'weather', input_schema: expect.any(Object) })]);
+  });
+
+  it('[X-12] leaves the calls to the router behind it, which adds none twice', async () => {
+    const fake = await startFakeUpstream();
+    const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
+    closing.push(fake.close, async () => upstream.close?.());
+    fake.reply(
+      { body: toolCallStream([{ id: 'c', name: 'weather', arguments: '{}' }]) },
+      { body: textStream('Sunny.') },
+    );
+    const url = await serve(injectTools({ tools: weather }), messagesRouter({ upstream, tools: weather }));
+    const { body } = await askJson(url);
+    expect(body.content).toEqual([{ type: 'text', text: 'Sunny.' }]);
+    expect(lastBody({ fake }).tools).toHaveLength(1);
+  });
+});
+
+describe('heartbeat', () => {
+  const silent: RequestHandler = (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    setTimeout(() => res.end('event: message_stop\ndata: {"type":"message_stop"}\n\n'), 250);
+  };
+
+  it.each([
+    ["another handler's stream", () => serve(heartbeat({ intervalMs: 40 }), silent)],
+    [
+      "the router's",
+      async () => {
+        const fake = await startFakeUpstream({ reply: { body: textStream('Hi.'), firstByteDelayMs: 1500 } });
+        const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
+        closing.push(fake.close, async () => upstream.close?.());
+        return serve(heartbeat({ intervalMs: 40 }), messagesRouter({ upstream }));
+      },
+    ],
+  ])('[X-12] [X-02] pings in %s', async (_name, start) => {
+    const events = eventsIn(await (await ask(await start(), { stream: true })).text());
+    expect(events.filter(({ type }) => type === 'ping').length).toBeGreaterThan(2);
+    expect(events.at(-1)?.type).toBe('message_stop');
+  });
+});

@@ -1,0 +1,125 @@
+/** `truncation: "auto"`: which turns are left out, by laws over any conversation, and what a refusal says about it. */
+import fc from 'fast-check';
+import { truncated, weightOf } from '../../../src/engine/compaction/truncate.ts';
+import { shareThatFits } from '../../../src/engine/compaction/truncating-upstream.ts';
+import type { Item } from '../../../src/protocol/items.ts';
+import { isCall, isCallOutput } from '../../../src/protocol/tool-calls/kinds.ts';
+import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
+
+const says = (role: string, text: string): Item => ({ type: 'message', role, content: text });
+const text = fc.string({ maxLength: 200 });
+/** Unique while the conversation is built. */
+let calls = 0;
+
+const words = fc
+  .tuple(fc.constantFrom('system', 'developer', 'user', 'user', 'assistant'), text)
+  .map(([role, said]) => [says(role, said)]);
+const round = fc
+  .tuple(fc.boolean(), fc.integer({ min: 1, max: 3 }), fc.boolean(), text)
+  .map(([thinks, count, waits, output]) => {
+    const ids = Array.from({ length: count }, () => `call_${calls++}`);
+    const outputs = ids.map((id): Item => ({ type: 'function_call_output', call_id: id, output }));
+    return [
+      ...(thinks ? [{ type: 'reasoning', summary: [] } as Item] : []),
+      ...ids.map((id): Item => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })),
+      // As Semantic Kernel sends it.
+      ...(waits ? [says('user', 'Well?')] : []),
+      ...outputs,
+    ];
+  });
+const search = fc.boolean().map((): Item[] => [
+  { type: 'tool_search_call', arguments: {} },
+  { type: 'tool_search_output', tools: [] },
+]);
+const conversation = fc.array(fc.oneof(words, round, search), { maxLength: 20 }).map((parts) => parts.flat());
+const maxWeight = fc.integer({ min: 0, max: 3000 });
+const requestOf = (items: readonly Item[]) => ({ model: 'm', items, tools: [] });
+
+it('[O-08] leaves no call without its output, and no output without its call', () => {
+  fc.assert(
+    fc.property(conversation, maxWeight, (items, most) => {
+      const kept = truncated(requestOf(items), most)?.items ?? items;
+      pairCalls(kept);
+      const ids = (has: (item: Item) => boolean) =>
+        kept
+          .filter(has)
+          .map((item) => item.call_id)
+          .sort();
+      expect(ids(isCall)).toEqual(ids(isCallOutput));
+      const searches = kept.filter(({ type }) => type === 'tool_search_call').length;
+      expect(kept.filter(({ type }) => type === 'tool_search_output')).toHaveLength(searches);
+    }),
+  );
+});
+
+it('[O-08] keeps the rules, the newest message of the user and the end, in their order', () => {
+  fc.assert(
+    fc.property(conversation, maxWeight, (items, most) => {
+      const kept = truncated(requestOf(items), most)?.items ?? items;
+      const places = kept.map((item) => items.indexOf(item));
+      expect(places).toEqual(places.toSorted((one, other) => one - other));
+      const stay = items.filter(({ role }) => role === 'system' || role === 'developer');
+      const newest = items.findLast(({ role }) => role === 'user');
+      for (const item of [...stay, ...(newest ? [newest] : []), ...items.slice(-1)]) expect(kept).toContain(item);
+    }),
+  );
+});
+
+it('[O-08] leaves out no more than it must: with one turn more it would be too long', () => {
+  fc.assert(
+    fc.property(conversation, maxWeight, (items, most) => {
+      const request = requestOf(items);
+      const shorter = truncated(request, most);
+      if (weightOf(request) <= most) return expect(shorter).toBeUndefined();
+      if (!shorter) return;
+      expect(shorter.turns + shorter.rounds).toBeGreaterThan(0);
+      const slightlyMore = truncated(request, weightOf(requestOf(shorter.items)));
+      expect(slightlyMore?.items ?? items).toEqual(shorter.items);
+    }),
+  );
+});
+
+it('[O-08] leaves out whole turns from the oldest on, then rounds of the newest turn', () => {
+  const [rule, old, answer, newest] = [
+    says('system', 'S'),
+    says('user', 'A'),
+    says('assistant', 'B'),
+    says('user', 'C'),
+  ];
+  const rounds = ['1', '2'].flatMap((id): Item[] => [
+    { type: 'function_call', call_id: id, name: 'look', arguments: '{}' },
+    { type: 'function_call_output', call_id: id, output: 'x' },
+  ]);
+  const items = [rule, old, answer, newest, ...rounds] as Item[];
+  const request = requestOf(items);
+  expect(truncated(request, weightOf(request) - 1)).toEqual({ items: [rule, newest, ...rounds], turns: 1, rounds: 0 });
+  expect(truncated(request, 0)).toEqual({ items: [rule, newest, ...rounds.slice(2)], turns: 1, rounds: 1 });
+  const pinned = truncated(request, 0, (item) => item === old);
+  expect(pinned?.items).toEqual([rule, old, newest, ...rounds.slice(2)]);
+  expect(truncated(requestOf([rule, newest] as Item[]), 0)).toBeUndefined();
+});
+
+it('[O-08] counts an image as an image, not as the characters of its base64', () => {
+  const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(100_000)}` };
+  expect(weightOf(requestOf([{ type: 'message', role: 'user', content: [image] }]))).toBeLessThan(5000);
+});
+
+it.each([
+  ['request (12010 tokens) exceeds the available context size (8192 tokens), try increasing it', 8192 / 12010],
+  [
+    "This model's maximum context length is 4,096 tokens. However, you requested 4927 tokens (3927 in the messages).",
+    4096 / 4927,
+  ],
+  ['prompt is too long: 213456 tokens > 200000 maximum', 200000 / 213456],
+  ['claude-3-5-sonnet-20241022: prompt is too long: 213456 tokens > 200000 maximum', 200000 / 213456],
+  ['n_keep: 5000 >= n_ctx: 4096.', 4096 / 5000],
+])('[O-08] reads from %j what fits', (message, share) => {
+  expect(shareThatFits(message)).toBeCloseTo(share * 0.9);
+});
+
+it.each(['Prompt too long.', '', 'Limit 4096.', '1'.repeat(30)])(
+  '[O-08] halves where %j says too little',
+  (message) => {
+    expect(shareThatFits(message)).toBe(0.5);
+  },
+);

@@ -1,0 +1,57 @@
+/** A search over vector stores: what an embedder of the host's own may answer, and one file in several of them. */
+
+import { searchChunks } from '../../../src/engine/indexing/search.ts';
+import { searchTerms } from '../../../src/engine/indexing/search-terms.ts';
+import { memoryFiles } from '../../../src/stores/memory/memory-files.ts';
+import { memoryVectors } from '../../../src/stores/memory/memory-vectors.ts';
+import { stored } from '../../../src/testing/files/file-case.ts';
+import { aFile, aStore, claimed, filled, vector } from '../../../src/testing/vectors/vector-case.ts';
+
+const never = new AbortController().signal;
+
+/** One uploaded file in two vector stores, with one chunk in each. */
+async function searched() {
+  const [index, files] = [memoryVectors(), memoryFiles()];
+  const { scope, id } = await stored(files, Buffer.from('Cats purr. Dogs bark.'));
+  const stores = [aStore({ scope }), aStore({ scope })];
+  for (const [at, store] of stores.entries()) {
+    await filled(index, store, [aFile(store, { id })]);
+    const claim = await claimed(index);
+    index.addChunks(claim, 0, [{ text: ['Cats purr.', 'Cats purr. Dogs bark.'][at] ?? '', embedding: vector(1, 2) }]);
+    index.endClaim(claim, { status: 'completed' });
+  }
+  const search = {
+    scope,
+    stores: stores.map((store) => store.id),
+    queries: ['cats'],
+    terms: searchTerms({}),
+    limit: 10,
+  };
+  return (embeddings: unknown) => {
+    // The cast: an embedder of the host's own may return anything.
+    const embedder = { name: 'own', embed: async () => embeddings as readonly Float32Array[] };
+    return searchChunks(search, { index, files, embedder }, never);
+  };
+}
+
+describe('searchChunks', () => {
+  it('[X-14] finds the chunks of a file that two vector stores cut differently', async () => {
+    const search = await searched();
+    const found = await search([vector(1, 2)]);
+    expect(found.map(({ text }) => text).toSorted()).toEqual(['Cats purr.', 'Cats purr. Dogs bark.']);
+  });
+
+  it.each([
+    ['no list', undefined],
+    ['too few', []],
+    ['no numbers', [vector(Number.NaN, 1)]],
+    ['an empty one', [vector()]],
+    ['another type', [[1, 2]]],
+  ])('[X-14] fails with an embedder that answers with %s', async (_, embeddings) => {
+    const search = await searched();
+    await expect(search(embeddings)).rejects.toMatchObject({
+      code: 'upstream_unavailable',
+      message: 'The embedder did not answer with an embedding for each text.',
+    });
+  });
+});

@@ -1,0 +1,239 @@
+/**
+ * A secret at every leaf of recorded requests and answers is replaced, or its position is on the list of what guards do not
+ * read: at all leaves at once, and at each alone of a sample by a seed. WHOLE=1 takes all files, and a larger sample.
+ */
+
+import { type AnswerApi, AnyAnswer } from '../../../src/engine/guarding/answers/any-answer.ts';
+import { GuardedEvents } from '../../../src/engine/guarding/answers/guarded-events.ts';
+import { guardedBody } from '../../../src/engine/guarding/request/guarded-body.ts';
+import { namesTool, UNREAD } from '../../../src/engine/guarding/texts/positions.ts';
+import { pii } from '../../../src/policies/guards/index.ts';
+import type { ModelEvent } from '../../../src/protocol/events.ts';
+import { isRecord } from '../../../src/protocol/record.ts';
+import { describeShared, hasShared, listShared, readShared } from '../../support/shared.ts';
+import { requestGuards } from './support.ts';
+
+const NAME = 'bob.planted';
+const SECRET = ` ${NAME}@example.com `;
+/** Another one for each leaf, in text or in JSON. */
+const secretAt = (at: number) =>
+  at % 2 === 0 ? ` ${NAME}${at}@example.com ` : JSON.stringify({ a: [`x\n${NAME}${at}@example.com\t`] });
+/** The same where a text is JSON of its own. */
+const IN_JSON = JSON.stringify({ 'a\nb': [`x\n${NAME}@example.com\t`, { id: `${NAME}\u0040example.com` }] });
+const isWhole = process.env.WHOLE === '1';
+/** How many leaves of each file are tried alone. */
+const SAMPLE = isWhole ? 24 : 3;
+/** One file of how many is tried. */
+const FILES = isWhole ? 1 : 3;
+const SEED = Number(process.env.SEED ?? 20_261_126);
+
+type Path = readonly (string | number)[];
+
+/** Where the strings, numbers, booleans and nulls of a value are. */
+function* leavesOf(value: unknown, path: Path = []): Generator<Path> {
+  if (typeof value !== 'object' || value === null) yield path;
+  else if (Array.isArray(value)) for (const [at, member] of value.entries()) yield* leavesOf(member, [...path, at]);
+  else for (const [name, member] of Object.entries(value)) yield* leavesOf(member, [...path, name]);
+}
+
+/** A copy with the text at the place. */
+function planted(value: unknown, [name, ...rest]: Path, text: unknown): unknown {
+  if (name === undefined) return text;
+  if (Array.isArray(value)) return value.map((member, at) => (at === name ? planted(member, rest, text) : member));
+  return { ...Object(value), [name]: planted(Object(value)[name], rest, text) };
+}
+
+const LISTED_LEAVES: ReadonlySet<string> = new Set(Object.values(UNREAD).flatMap(({ unread }) => [...unread]));
+const LISTED_WHOLE: ReadonlySet<string> = new Set(
+  Object.values(UNREAD).flatMap((names) => ('skipped' in names ? [...names.skipped] : [])),
+);
+
+/** Whether the list has the position: a leaf of its own, or below a member that is skipped. */
+function isListed(path: Path, value: unknown): boolean {
+  const name = path.at(-1);
+  if (path.some((step) => typeof step === 'string' && LISTED_WHOLE.has(step))) return true;
+  if (typeof name !== 'string') return false;
+  return name === 'name' ? isNameOfTool(path, value) : LISTED_LEAVES.has(name);
+}
+
+function isNameOfTool(path: Path, value: unknown): boolean {
+  if (['function', 'custom', 'function_call'].includes(String(path.at(-2)))) return true;
+  // The cast: the path is one of the value.
+  const owner = path.slice(0, -1).reduce((at, step) => (at as Record<string | number, unknown>)[step], value);
+  return isRecord(owner) && namesTool(owner);
+}
+
+/** A copy with a secret at every leaf that is not on the list and that `isMeant`. */
+function plantedEverywhere(value: unknown, isMeant: (leaf: unknown) => boolean = () => true): unknown {
+  let count = 0;
+  const walk = (at: unknown, path: Path): unknown => {
+    if (Array.isArray(at)) return at.map((member, index) => walk(member, [...path, index]));
+    if (isRecord(at))
+      return Object.fromEntries(Object.entries(at).map(([name, each]) => [name, walk(each, [...path, name])]));
+    if (isListed(path, value) || !isMeant(at)) return at;
+    count += 1;
+    return secretAt(count);
+  };
+  return walk(value, []);
+}
+
+/** The secrets that are left in a text. */
+function left(text: string): readonly string[] {
+  return text.match(/.{0,60}bob\.planted.{0,20}/g)?.slice(0, 3) ?? [];
+}
+
+/** Evenly chosen by the seed and the file's name. */
+function chosen<Value>(values: readonly Value[], key: string): readonly Value[] {
+  if (values.length <= SAMPLE) return values;
+  let state = [...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, SEED >>> 0) || 1;
+  return Array.from({ length: SAMPLE }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return values[state % values.length] as Value;
+  });
+}
+
+const APIS: readonly (readonly [folder: string, api: AnswerApi])[] = [
+  ['anthropic', 'messages'],
+  ['chat', 'chat-completions'],
+  ['responses', 'responses'],
+];
+
+/** Some of the files, by the seed. */
+const some = <Value>(files: readonly Value[]): readonly Value[] => files.filter((_, at) => (at + SEED) % FILES === 0);
+
+const whole = APIS.flatMap(([folder, api]) =>
+  listShared(`corpus/${folder}-json`, '.json')
+    .filter((name) => !name.endsWith('.request.json'))
+    .map((name) => ({ file: `corpus/${folder}-json/${name}`, api })),
+);
+const streams = APIS.flatMap(([folder, api]) =>
+  listShared(`corpus/${folder}-stream`, '.sse').map((name) => ({ file: `corpus/${folder}-stream/${name}`, api })),
+);
+const folders = [...APIS.flatMap(([folder]) => [`${folder}-json`, `${folder}-stream`]), 'errors'];
+const requests = folders.flatMap((folder) =>
+  listShared(`corpus/${folder}`, '.request.json').map((name) => `corpus/${folder}/${name}`),
+);
+const errors = listShared('corpus/errors', '.json')
+  .filter((name) => !name.endsWith('.request.json'))
+  .map((name) => `corpus/errors/${name}`);
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const answerOf = (api: AnswerApi) => new AnyAnswer(requestGuards({ output: [pii()] }).guards, 1e9, api);
+
+/** The leaves at which the secret is still there, and not on the list. */
+async function leaks(
+  value: unknown,
+  key: string,
+  show: (value: unknown) => Promise<string>,
+): Promise<readonly string[]> {
+  const found: string[] = left(await show(plantedEverywhere(value))).map((text) => `${key}, everywhere: ${text}`);
+  for (const path of chosen([...leavesOf(value)], key))
+    for (const text of [SECRET, IN_JSON]) {
+      if (isListed(path, value)) continue;
+      const shown = await show(planted(value, path, text)).catch((error: unknown) => `refused: ${String(error)}`);
+      if (shown.includes(NAME)) found.push(`${key}: ${path.join('.')}`);
+    }
+  return found;
+}
+
+describeShared('a secret at every leaf of what was recorded', () => {
+  it('has recordings', () =>
+    expect([hasShared, requests.length > 20, streams.length > 20]).toEqual([true, true, true]));
+
+  it('[G-05] is replaced in requests', async () => {
+    const { guards } = requestGuards({ input: [pii()] });
+    const found: string[] = [];
+    for (const file of some(requests)) {
+      const body = jsonOf(readShared(file));
+      if (body !== undefined)
+        found.push(...(await leaks(body, file, async (each) => JSON.stringify(await guardedBody(each, guards)))));
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('[G-05] is replaced in answers', async () => {
+    const found: string[] = [];
+    for (const { file, api } of some(whole))
+      found.push(...(await leaks(jsonOf(readShared(file)), file, (each) => answerOf(api).whole(JSON.stringify(each)))));
+    expect(found).toEqual([]);
+  });
+
+  it('[G-06] is replaced in errors', async () => {
+    const found: string[] = [];
+    for (const file of some(errors))
+      for (const [, api] of APIS) {
+        const value = jsonOf(readShared(file));
+        if (value !== undefined)
+          found.push(...(await leaks(value, file, (each) => answerOf(api).whole(JSON.stringify(each)))));
+      }
+    expect(found).toEqual([]);
+  });
+
+  it('[G-05] is replaced in streams, at every event', async () => {
+    const found: string[] = [];
+    for (const { file, api } of some(streams)) {
+      const data = readShared(file)
+        .split(/\r?\n/)
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice('data:'.length).trim());
+      const places = data.flatMap((text, at) => {
+        const event = jsonOf(text);
+        return isRecord(event) ? [...leavesOf(event)].map((path) => ({ at, event, path })) : [];
+      });
+      for (const { at, event, path } of chosen(
+        places.filter((place) => !isListed(place.path, place.event)),
+        file,
+      )) {
+        const answer = answerOf(api);
+        const shown: string[] = [];
+        // The few before it, in which the parts begin that it is in.
+        for (let each = Math.max(0, at - 3); each <= Math.min(at + 3, data.length - 1); each += 1)
+          shown.push(
+            ...(await answer.event(each === at ? JSON.stringify(planted(event, path, SECRET)) : (data[each] ?? ''))),
+          );
+        shown.push(...(await answer.end()));
+        if (shown.join('\n').includes(NAME)) found.push(`${file} ${at}: ${path.join('.')}`);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a secret in what a model server of the router writes', () => {
+  const events: readonly ModelEvent[] = [
+    { type: 'text-delta', text: SECRET },
+    { type: 'refusal-delta', text: SECRET },
+    { type: 'reasoning-delta', text: SECRET },
+    { type: 'tool-call-delta', call: 0, id: 'c', name: 'f', arguments: IN_JSON },
+    {
+      type: 'search-end',
+      search: 's',
+      failed: false,
+      sources: [{ type: 'url', url: `https://a.example/?q=${NAME}@example.com` }],
+    },
+    {
+      type: 'annotation',
+      annotation: {
+        type: 'url_citation',
+        url: `https://a.example/${NAME}@example.com`,
+        title: SECRET,
+        start_index: 0,
+        end_index: 1,
+      },
+    },
+  ];
+
+  it.each(events)('[G-05] is replaced in $type', async (event) => {
+    const answer = new GuardedEvents(requestGuards({ output: [pii()] }).guards, () => true);
+    const shown = [...(await answer.take([event])), ...(await answer.take([{ type: 'finish', reason: 'stop' }]))];
+    expect(JSON.stringify(shown)).not.toContain(NAME);
+    expect(shown.length).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,156 @@
+/** The pool of processes, over processes that are none. */
+import fc from 'fast-check';
+import { type Pool, processPool } from '../../../src/tools/code-interpreter/sandbox/pool.ts';
+import type { SandboxProcess } from '../../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
+
+const NEVER = () => new AbortController().signal;
+
+/** A pool whose processes come when `load` is called, with what the test may look at. */
+function poolOf({ warm, max }: { readonly warm: number; readonly max: number }) {
+  const loading: (() => void)[] = [];
+  const failures: unknown[] = [];
+  const counts = { live: 0, most: 0, started: 0 };
+  let broken = false;
+
+  async function start(signal: AbortSignal): Promise<SandboxProcess> {
+    counts.started += 1;
+    counts.live += 1;
+    counts.most = Math.max(counts.most, counts.live);
+    await new Promise<void>((resolve) => {
+      loading.push(resolve);
+      signal.addEventListener('abort', () => resolve());
+    });
+    if (broken || signal.aborted) {
+      counts.live -= 1;
+      throw signal.reason ?? new Error('broken');
+    }
+    return fakeProcess(() => {
+      counts.live -= 1;
+    });
+  }
+
+  const pool = processPool({ start, warm, max, onFailure: (error) => failures.push(error) });
+  const load = async () => {
+    for (const done of loading.splice(0)) done();
+    await settled();
+  };
+  return {
+    pool,
+    counts,
+    failures,
+    load,
+    breakDown: () => {
+      broken = true;
+    },
+  };
+}
+
+function fakeProcess(onEnd: () => void): SandboxProcess {
+  const life = new AbortController();
+  let done = () => {};
+  const gone = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  life.signal.addEventListener('abort', () => {
+    onEnd();
+    done();
+  });
+  return {
+    life: life.signal,
+    ready: Promise.resolve(),
+    gone,
+    request: async () => ({ texts: {}, files: [] }),
+    end: () => life.abort(),
+  };
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+}
+
+/** What has come of a take so far. */
+function taking(pool: Pool, signal: AbortSignal = NEVER()) {
+  const seen: { process?: SandboxProcess; error?: unknown } = {};
+  pool.take(signal).then(
+    (process) => {
+      seen.process = process;
+    },
+    (error) => {
+      seen.error = error;
+    },
+  );
+  return seen;
+}
+
+describe('processPool', () => {
+  it('[T-11] never has more processes than it may, and serves everyone in the end', async () => {
+    const plan = fc.record({
+      warm: fc.nat(3),
+      max: fc.integer({ min: 1, max: 4 }),
+      takes: fc.array(fc.boolean(), { maxLength: 12 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(plan, async ({ warm, max, takes }) => {
+        const { pool, counts, load } = poolOf({ warm: Math.min(warm, max), max });
+        const leaving = takes.map(() => new AbortController());
+        const seen = takes.map((_leaves, index) => taking(pool, leaving[index]?.signal));
+        for (const caller of leaving.filter((_caller, index) => takes[index])) caller.abort(new Error('left'));
+        for (let round = 0; round <= takes.length; round += 1) {
+          await load();
+          for (const { process } of seen) process?.end();
+          await settled();
+        }
+        expect(counts.most).toBeLessThanOrEqual(max);
+        expect(seen.map(({ process }) => process !== undefined)).toEqual(takes.map((leaves) => !leaves));
+        await pool.close();
+        expect(counts.live).toBe(0);
+      }),
+    );
+  });
+
+  it('[T-11] keeps some ready, and starts another for each that is taken', async () => {
+    const { pool, counts, load } = poolOf({ warm: 2, max: 5 });
+    await load();
+    expect(counts.started).toBe(2);
+    const seen = taking(pool);
+    await settled();
+    expect([seen.process !== undefined, counts.started]).toEqual([true, 3]);
+    await pool.close();
+  });
+
+  it('[T-11] gives what one caller left while it loaded to the next', async () => {
+    const { pool, counts, load } = poolOf({ warm: 0, max: 1 });
+    const leaving = new AbortController();
+    const [left, next] = [taking(pool, leaving.signal), taking(pool)];
+    await settled();
+    leaving.abort(new Error('left'));
+    await load();
+    expect([String(left.error), next.process !== undefined, counts.started]).toEqual(['Error: left', true, 1]);
+    await pool.close();
+  });
+
+  it('[T-11] reports one that could not be kept ready, once, and tries again when asked', async () => {
+    const { pool, counts, failures, load, breakDown } = poolOf({ warm: 1, max: 1 });
+    breakDown();
+    await load();
+    expect([failures.map(String), counts.started]).toEqual([['Error: broken'], 1]);
+    const seen = taking(pool);
+    await settled();
+    await load();
+    expect([String(seen.error), counts.started]).toEqual(['Error: broken', 2]);
+    await pool.close();
+  });
+
+  it('[T-11] turns everyone away when it is closed, and reports no failure', async () => {
+    const { pool, failures } = poolOf({ warm: 1, max: 1 });
+    const [loading, waiting] = [taking(pool), taking(pool)];
+    await settled();
+    await pool.close();
+    await settled();
+    const late = taking(pool);
+    await settled();
+    const closed = 'Error: The runtime is closed.';
+    expect([loading, waiting, late].map(({ error }) => String(error))).toEqual([closed, closed, closed]);
+    expect(failures).toEqual([]);
+  });
+});
