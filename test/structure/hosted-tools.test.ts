@@ -3,11 +3,11 @@ import { sourceFiles, sourceText } from './source-graph.ts';
 
 /** The files that are the tool's own. */
 const OWN: Readonly<Record<string, RegExp>> = {
-  code_interpreter: /^code-interpreter\/|tool-calls\/code-interpreter-call/,
-  image_generation: /^image-generation\/|tool-calls\/image-generation-call/,
-  file_search: /^vector-stores(\/|\.ts)|^vectors\/|tool-calls\/file-search-call/,
+  code_interpreter: /^tools\/code-interpreter\/|tool-calls\/code-interpreter-call/,
+  image_generation: /^tools\/image-generation\/|tool-calls\/image-generation-call/,
+  file_search: /^vector-stores\.ts|^apis\/vector-stores\/|^engine\/indexing\/|tool-calls\/file-search-call/,
   // Other APIs have a search of the web as well, each in its own form: they are translated where those APIs are spoken.
-  web_search: /^web-search\/|^upstreams\/|^apis\/messages\/|tool-calls\/web-search-call|search-engine\.ts/,
+  web_search: /^tools\/web-search\/|^upstreams\/|^apis\/messages\/|tool-calls\/web-search-call|search-engine\.ts/,
 };
 
 it.each(Object.entries(OWN))('[Q-08] %s is known in at most four files besides its own', (tool, own) => {

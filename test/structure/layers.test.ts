@@ -8,67 +8,59 @@ const RANKS: Readonly<Record<string, number>> = {
   protocol: 0,
   ports: 1,
   streams: 1,
-  turn: 2,
-  history: 2,
-  tools: 2,
-  approvals: 2,
-  compaction: 2,
-  tokens: 2,
-  metering: 2,
-  inspection: 2,
-  uploads: 2,
-  vectors: 2,
-  'apis/responses': 3,
-  'apis/chat-completions': 3,
-  'apis/conversations': 3,
-  'apis/files': 3,
-  'apis/messages': 3,
-  'apis/vector-stores': 3,
-  dialects: 3,
-  background: 3,
-  server: 4,
-  node: 5,
-  web: 5,
-  express: 6,
-  middleware: 6,
-  websocket: 6,
-  // A middleware, and what the routers receive as their option `budget`, by its port.
-  budgets: 7,
+  engine: 2,
+  'apis/endpoint': 3,
+  'apis/responses': 4,
+  'apis/chat-completions': 4,
+  'apis/conversations': 4,
+  'apis/files': 4,
+  'apis/messages': 4,
+  'apis/vector-stores': 4,
+  'apis/dialects': 4,
+  'apis/background': 4,
+  server: 5,
+  'hosts/node': 6,
+  'hosts/web': 6,
+  'hosts/express': 7,
+  'hosts/middleware': 7,
+  'hosts/websocket': 7,
   // The program: a host of its own, on Node's HTTP server.
-  cli: 8,
+  'hosts/cli': 8,
 };
 /** What a host plugs in knows only the words and the ports. Each names what else it may import. */
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   upstreams: [],
   stores: [],
-  engines: [],
-  egress: [],
+  'tools/egress': [],
   // Servers that a request names are reached through the guard.
-  mcp: ['egress'],
-  'code-interpreter': [],
-  documents: [],
-  // URLs that tools are called with are checked by its policy.
-  guards: ['egress'],
-  'image-generation': [],
-  otel: [],
-  skills: [],
-  // A page beside the routers: it wraps what they are given, and they do not know it.
-  inspector: [],
+  'tools/mcp': ['tools/egress'],
+  'tools/code-interpreter': [],
+  'tools/documents': [],
+  'tools/image-generation': [],
+  'tools/skills': [],
   // Pages that a model opens are reached through the guard.
-  'web-search': ['egress'],
-  testing: [],
-  // What files become before they can be searched, and how they are.
-  'vector-stores': ['vectors'],
+  'tools/web-search': ['tools/egress'],
+  // URLs that tools are called with are checked by its policy.
+  'policies/guards': ['tools/egress'],
+  // A middleware, and what the routers receive as their option `budget`, by its port.
+  'policies/budgets': ['engine', 'hosts/node', 'hosts/middleware'],
+  // They wrap what the routers are given, and see what an endpoint is asked.
+  'observe/inspector': ['engine'],
+  'observe/otel': ['engine'],
+  // Contracts hold what the engine expects of what a host plugs in.
+  testing: ['engine'],
 };
 const HIGHEST_OF_ADAPTERS = 1;
 /** From here on, what a host plugs in may be chosen as a default. */
-const SERVER = 4;
+const SERVER = 5;
+/** Rooms whose folders are rooms of their own. */
+const DIVIDED = ['apis', 'hosts', 'tools', 'policies', 'observe'];
 
 const FRAMEWORKS = /^(express|koa|hono|connect|ws|(node:)?https?|(node:)?http2)$/;
 
 function roomOf(file: string): string {
   const [first = '', second = ''] = file.split('/');
-  return first === 'apis' ? `${first}/${second}` : first;
+  return DIVIDED.includes(first) ? `${first}/${second}` : first;
 }
 
 function isEntry(file: string): boolean {
@@ -110,8 +102,9 @@ describe('src', () => {
 
   it('[Q-08] would see an import that goes up, sideways, or from an adapter into the server', () => {
     const wrong = [
-      ['ports/store.ts', 'turn/machine.ts'],
-      ['turn/machine.ts', 'tools/run-call.ts'],
+      ['ports/store.ts', 'engine/turn/machine.ts'],
+      ['engine/turn/machine.ts', 'apis/responses/create.ts'],
+      ['apis/messages/create.ts', 'apis/responses/create.ts'],
       ['apis/responses/create.ts', 'stores/memory/memory-store.ts'],
       ['stores/memory/memory-store.ts', 'server/options.ts'],
     ].map(([from = '', to = '']) => ({ from, to, names: '{ name }', isOurs: true }));
@@ -146,15 +139,15 @@ describe('src', () => {
   });
 
   it('[X-03] sees Express where it is imported, so that the rule above can fail', () => {
-    expect([...reachOf('express/responses-router.ts')]).toEqual(expect.arrayContaining(['express', 'node:http']));
+    expect([...reachOf('hosts/express/responses-router.ts')]).toEqual(expect.arrayContaining(['express', 'node:http']));
   });
 
   it('[X-09] imports OpenTelemetry in its own entry alone, so that it costs nobody else anything', () => {
     const importing = sourceFiles.filter((file) => importsOf(file).some(({ to }) => to.startsWith('@opentelemetry/')));
     const reaching = sourceFiles.filter(
-      (file) => !file.startsWith('otel/') && [...reachOf(file)].some((path) => path.startsWith('otel/')),
+      (file) => !file.startsWith('observe/otel/') && [...reachOf(file)].some((path) => path.startsWith('observe/otel/')),
     );
-    expect([importing.every((file) => file.startsWith('otel/')), importing.length > 0, reaching]).toEqual([
+    expect([importing.every((file) => file.startsWith('observe/otel/')), importing.length > 0, reaching]).toEqual([
       true,
       true,
       [],
