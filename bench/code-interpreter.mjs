@@ -1,6 +1,6 @@
 /** How long containers take: from a cold start, kept ready, and for one run. `node bench/code-interpreter.mjs [--rounds 5] [--isolation process-only]`, over the build. */
 import { parseArgs } from 'node:util';
-import { pyodideRuntime } from '../dist/esm/code-interpreter/index.js';
+import { pyodideRuntime } from '../dist/esm/tools/code-interpreter/index.js';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, isolation: { type: 'string' } } });
 const { isolation } = values;

@@ -60,7 +60,7 @@ async function buildCode() {
     transform: { target: 'node20.19' },
     output: {
       ...{ dir: 'dist/cjs', format: 'cjs', strict: true, esModule: true, chunkFileNames: 'shared/[name].js' },
-      banner: ({ name }) => (name === 'cli/bin' ? '#!/usr/bin/env node' : ''),
+      banner: ({ name }) => (name === 'hosts/cli/bin' ? '#!/usr/bin/env node' : ''),
       ...{ minifyInternalExports: false, sourcemap: true, sourcemapExcludeSources: true },
       // In Jest's CommonJS `import()` fails.
       dynamicImportInCjs: false,
@@ -76,7 +76,7 @@ async function buildCode() {
   }
   for (const path of readdirSync(src, { recursive: true }).filter((each) => /\.(?:cjs|d\.cts)$/.test(each)))
     cpSync(join(src, path), join(dist, 'cjs', path));
-  chmodSync(join(dist, 'cjs/cli/bin.js'), 0o755);
+  chmodSync(join(dist, 'cjs/hosts/cli/bin.js'), 0o755);
 }
 
 /**
@@ -109,7 +109,7 @@ async function buildInspectorPage() {
   const pack = (name, content) => write(`inspector-ui/${name}.gz`, gzipSync(content, { level: 9 }));
   pack('app.js', code);
   for (const name of ['app.css', 'index.html', 'icon.svg'])
-    pack(name, readFileSync(join(src, 'inspector/ui', name), 'utf8').replace(/\n\s*/g, '\n'));
+    pack(name, readFileSync(join(src, 'observe/inspector/ui', name), 'utf8').replace(/\n\s*/g, '\n'));
 }
 
 const record = buildRecord(root);

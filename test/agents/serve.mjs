@@ -8,9 +8,9 @@ import express from 'express';
 import { start } from '../../build/examples/express/start.js';
 import { chatCompletionsUpstream, memoryStore, messagesRouter, responsesRouter } from '../../dist/esm/index.js';
 import { demoSearch, startFakeUpstream } from '../../dist/esm/testing/index.js';
-import { webSearch } from '../../dist/esm/web-search/index.js';
+import { webSearch } from '../../dist/esm/tools/web-search/index.js';
 
-const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/websocket/index.js');
+const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/hosts/websocket/index.js');
 
 /** Whether the package that was built has a WebSocket. */
 export const hasWebSocket = existsSync(WEBSOCKET);

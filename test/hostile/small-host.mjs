@@ -1,5 +1,5 @@
 /** A host of one container with a small heap, which runs Python given as JSON and prints the result; run by `sandbox-doors.test.ts`, over the build. */
-import { pyodideRuntime } from '../../dist/esm/code-interpreter/index.js';
+import { pyodideRuntime } from '../../dist/esm/tools/code-interpreter/index.js';
 
 const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', onWarning: () => {} });
 const container = await runtime.create(new AbortController().signal);

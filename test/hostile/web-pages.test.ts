@@ -8,7 +8,7 @@ import { describeWhere } from '../support/skipping.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('pages of the web');
-const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-worker.js');
+const WORKER = join(import.meta.dirname, '../../dist/cjs/tools/web-search/pages/page-worker.js');
 const NEVER = { tenant: 'one', signal: new AbortController().signal };
 const MOST_MS = 2000;
 

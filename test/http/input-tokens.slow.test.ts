@@ -5,7 +5,7 @@ import { startRequestApp } from '../support/request-app.ts';
 import { itWhere } from '../support/skipping.ts';
 
 const peers = join(import.meta.dirname, '../peers/node_modules');
-const built = join(import.meta.dirname, '../../dist/cjs/tokens/tokenizer-worker.js');
+const built = join(import.meta.dirname, '../../dist/cjs/engine/tokens/tokenizer-worker.js');
 const isInstalled = existsSync(join(peers, 'js-tiktoken')) && process.env.NODE_PATH === peers && existsSync(built);
 const itTokenizes = itWhere(isInstalled, 'needs a build, and js-tiktoken, which `npm run test:slow` installs');
 

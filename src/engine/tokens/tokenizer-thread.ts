@@ -35,7 +35,7 @@ interface Job {
   readonly resolve: (tokens: number | undefined) => void;
 }
 
-const WORKER = join(BUILD_FOLDER, 'cjs/tokens/tokenizer-worker.js');
+const WORKER = join(BUILD_FOLDER, 'cjs/engine/tokens/tokenizer-worker.js');
 
 /** The thread, started on demand; it keeps the process alive only while it counts. */
 export class TokenizerThread {

@@ -32,7 +32,7 @@ export interface DocumentTextOptions {
 }
 
 const MIB = 1024 * 1024;
-const WORKER = join(BUILD_FOLDER, 'cjs/documents/reading/document-worker.js');
+const WORKER = join(BUILD_FOLDER, 'cjs/tools/documents/reading/document-worker.js');
 /** Texts up to this length are decoded without a process. */
 const SHORT = 256 * 1024;
 

@@ -8,7 +8,7 @@ import { describeWhere } from '../../support/skipping.ts';
 import { docxOf, paragraph, pdfOf, xlsxOf } from '../../tools/documents/documents.ts';
 import { startVectorsApp, type VectorsApp } from './vectors-app.ts';
 
-const WORKER = join(import.meta.dirname, '../../../dist/cjs/documents/reading/document-worker.js');
+const WORKER = join(import.meta.dirname, '../../../dist/cjs/tools/documents/reading/document-worker.js');
 const describeReading = describeWhere(existsSync(WORKER), 'needs `npm run build`');
 
 const XLSX = xlsxOf({ Prices: '<row><c t="inlineStr"><is><t>Marmalade costs three euros</t></is></c></row>' });

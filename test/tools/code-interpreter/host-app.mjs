@@ -1,6 +1,6 @@
 /** A host of containers in a process of its own, which can be measured and killed; run by `host.test.ts`, over the build. */
 import { closeSync, openSync } from 'node:fs';
-import { containers, pyodideRuntime } from '../../../dist/esm/code-interpreter/index.js';
+import { containers, pyodideRuntime } from '../../../dist/esm/tools/code-interpreter/index.js';
 
 const NEVER = new AbortController().signal;
 const [, , isolation] = process.argv;

@@ -19,7 +19,7 @@ import { type Listening, listening } from '../../support/listening.ts';
 import { describeWhere } from '../../support/skipping.ts';
 import { docxOf, paragraph, pdfOf } from './documents.ts';
 
-const WORKER = join(import.meta.dirname, '../../../dist/cjs/documents/reading/document-worker.js');
+const WORKER = join(import.meta.dirname, '../../../dist/cjs/tools/documents/reading/document-worker.js');
 const DOCX = docxOf(paragraph('The report.'));
 const PNG = Buffer.from('89504e470d0a1a0a0000', 'hex');
 

@@ -8,7 +8,7 @@ import { describeWhere } from '../../support/skipping.ts';
 import { documentOf, docxOf, LOCKED, paragraph, pdfOf, pptxOf, xlsxOf, zipOf } from './documents.ts';
 
 const NEVER = new AbortController().signal;
-const WORKER = join(import.meta.dirname, '../../../dist/cjs/documents/reading/document-worker.js');
+const WORKER = join(import.meta.dirname, '../../../dist/cjs/tools/documents/reading/document-worker.js');
 const describeReading = describeWhere(existsSync(WORKER), 'needs `npm run build`');
 
 type Given = ReturnType<typeof documentOf>;

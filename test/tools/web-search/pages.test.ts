@@ -50,7 +50,7 @@ async function opened(
 
 const textOf = ({ results }: JsonObject): string => (results as readonly { readonly text: string }[])[0]?.text ?? '';
 
-const WORKER = join(import.meta.dirname, '../../../dist/cjs/web-search/pages/page-worker.js');
+const WORKER = join(import.meta.dirname, '../../../dist/cjs/tools/web-search/pages/page-worker.js');
 const isBuilt = existsSync(WORKER);
 
 describeWhere(isBuilt, 'pages are read in a process, whose code `npm run build` makes')('open_page', () => {

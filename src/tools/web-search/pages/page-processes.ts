@@ -13,7 +13,7 @@ export interface ReadPage {
 const MOST_MS = 10_000;
 /** A tenant has at most three of the processes, and half of the places in the queue. */
 const LIMITS = { processes: 4, waiting: 128, megabytes: 256 };
-const WORKER = join(BUILD_FOLDER, 'cjs/web-search/pages/page-worker.js');
+const WORKER = join(BUILD_FOLDER, 'cjs/tools/web-search/pages/page-worker.js');
 
 /** The processes: one for each page, since a page may use up any. */
 export class PageProcesses {
