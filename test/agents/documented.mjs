@@ -47,7 +47,11 @@ export function printedCodex(program) {
   return ({ home, work, url }) => {
     const flags = `--skip-git-repo-check --ephemeral --dangerously-bypass-approvals-and-sandbox --disable plugins -C ${work} --json`;
     const env = {
-      ...{ NODE: process.execPath, PROGRAM: join(import.meta.dirname, '../../dist/cjs/hosts/cli/bin.js'), UPSTREAM: url },
+      ...{
+        NODE: process.execPath,
+        PROGRAM: join(import.meta.dirname, '../../dist/cjs/hosts/cli/bin.js'),
+        UPSTREAM: url,
+      },
       ...{ CODEX: program({ program: 'codex' }), CODEX_HOME: home, FLAGS: flags, PROMPT },
     };
     return { program: 'bash', args: ['-e', '-c', PRINTED], env };

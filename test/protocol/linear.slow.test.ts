@@ -120,18 +120,19 @@ describe('a turn of thousands of steps', () => {
   });
 
   it('[F-14] leaves the state before a step as it was, whatever steps follow', () => {
-    const before = stepped(PLAN, many(300, call));
-    const [one] = step(before, [call(300), { type: 'tool-call-delta', call: 5, arguments: '{"one":1}' }, STOP]);
+    const whole = (index: number): ModelEvent => ({ ...call(index), arguments: '{}' }) as ModelEvent;
+    const before = stepped(PLAN, [...many(299, whole), call(299)]);
+    const [one] = step(before, [{ type: 'tool-call-delta', call: 299, arguments: '{"one":1}' }, call(300), STOP]);
     const [other] = step(before, [
-      { ...call(400), id: 'c300' } as ModelEvent,
-      { type: 'tool-call-delta', call: 5, arguments: '{}' },
+      { type: 'tool-call-delta', call: 299, arguments: '{}' },
+      { ...call(400), id: 'c400' } as ModelEvent,
       STOP,
     ]);
-    const fifth = (state: TurnState) => [state.output.size, state.output.at(5), state.output.at(300)];
-    expect([fifth(before), fifth(one), fifth(other)]).toMatchObject([
+    const newest = (state: TurnState) => [state.output.size, state.output.at(299), state.output.at(300)];
+    expect([newest(before), newest(one), newest(other)]).toMatchObject([
       [300, { status: 'in_progress', arguments: '' }, undefined],
       [301, { status: 'completed', arguments: '{"one":1}' }, { call_id: 'c300' }],
-      [301, { status: 'completed', arguments: '{}' }, { call_id: 'c300' }],
+      [301, { status: 'completed', arguments: '{}' }, { call_id: 'c400' }],
     ]);
   });
 });

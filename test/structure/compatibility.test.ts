@@ -53,7 +53,10 @@ const CITATIONS: Citations = {
     web_search_preview_2025_03_11: [SEARCHES, 'web_search_preview_2025_03_11'],
   },
   'Fields of tools': {
-    'code_interpreter.container': ['tools/code-interpreter/containers.test.ts', 'keeps the state of one id between its runs'],
+    'code_interpreter.container': [
+      'tools/code-interpreter/containers.test.ts',
+      'keeps the state of one id between its runs',
+    ],
     'custom.defer_loading': [DEFERRED, 'of a namespace is found with it'],
     'file_search.filters': ['apis/vector-stores/file-search.test.ts', 'a wrong filter'],
     'file_search.max_num_results': ['apis/vector-stores/file-search.test.ts', 'too many results'],

@@ -145,7 +145,8 @@ describe('src', () => {
   it('[X-09] imports OpenTelemetry in its own entry alone, so that it costs nobody else anything', () => {
     const importing = sourceFiles.filter((file) => importsOf(file).some(({ to }) => to.startsWith('@opentelemetry/')));
     const reaching = sourceFiles.filter(
-      (file) => !file.startsWith('observe/otel/') && [...reachOf(file)].some((path) => path.startsWith('observe/otel/')),
+      (file) =>
+        !file.startsWith('observe/otel/') && [...reachOf(file)].some((path) => path.startsWith('observe/otel/')),
     );
     expect([importing.every((file) => file.startsWith('observe/otel/')), importing.length > 0, reaching]).toEqual([
       true,

@@ -171,7 +171,7 @@ describe('the messages', () => {
     expect(ids).toEqual(['functions_look_0', 'functions_look_0_2']);
   });
 
-  it('[X-07] give arguments that are no object as an empty one', () => {
+  it('[X-07] [V-35] give arguments that are no object as a text in one', () => {
     const inputs = messagesOf(
       written('user', 'Hi.'),
       call('a', '0', '[1]'),
@@ -179,7 +179,7 @@ describe('the messages', () => {
       output('a'),
       output('b'),
     );
-    expect(inputs[1]?.content).toEqual([used('a'), used('b')]);
+    expect(inputs[1]?.content).toEqual([used('a', { invalid_json: '[1]' }), used('b', { invalid_json: '{"at' })]);
   });
 
   it('[X-07] [T-03] give the results of tools that ran here, failures as such', () => {

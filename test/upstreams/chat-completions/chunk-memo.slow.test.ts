@@ -299,7 +299,8 @@ function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo
   const { decoder, ...round } = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
   const whole: Round = { ...round, decoder, memo };
   const reported = received(chunks, (data) => takeData(whole, data));
-  const { memo: _, decoder: __, rules: ___, ...known } = whole;
+  // The line searches arguments for their end when it is asked to: for an empty piece, which the memo does not read, sooner.
+  const { memo: _, decoder: __, rules: ___, line: ____, ...known } = whole;
   return { reported, known };
 }
 

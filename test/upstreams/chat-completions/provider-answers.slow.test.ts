@@ -550,10 +550,3 @@ describe('fields that nobody reads', () => {
     expect([response.status, notes]).toEqual(['completed', ['upstream_fields_ignored']]);
   });
 });
-
-describeShared('recorded fields that nobody reads', () => {
-  it('[V-18] such as the tools that Groq ran are noted by name', async () => {
-    const { notes } = await becameOf(app, recordedJson('v18-executed-tools-api.groq.com-0d79bd75'));
-    expect(ignored(notes)).toEqual([expect.stringContaining('message.executed_tools')]);
-  });
-});
