@@ -22,6 +22,8 @@ const ROOT_ONLY: ReadonlySet<string> = new Set([
   'then',
   'else',
   'dependentSchemas',
+  // It refuses what none of these names, and they are gone.
+  'unevaluatedProperties',
   ...UNIONS,
 ]);
 

@@ -50,13 +50,19 @@ const GROUPS: readonly ReadonlySet<string>[] = [
   new Set(['maximum', 'exclusiveMaximum']),
 ];
 
-/** A schema with the keywords beside its reference, which replace its own: keeping one of two constraints is looser. */
+/**
+ * A schema with the keywords beside its reference, which replace its own: keeping one of two constraints is looser. What the
+ * keywords say of values that nothing else describes is left out, since the schema describes some.
+ */
 export function beside(target: JsonObject, keywords: JsonObject): JsonObject {
-  const names = Object.keys(keywords);
+  const { unevaluatedProperties: _, unevaluatedItems: __, ...own } = keywords;
+  const names = Object.keys(own);
   const replaced = GROUPS.filter((group) => names.some((name) => group.has(name)));
-  if (replaced.length === 0) return { ...target, ...keywords };
   const rest = Object.entries(target).filter(([name]) => !replaced.some((group) => group.has(name)));
-  return { ...Object.fromEntries(rest), ...keywords };
+  const { properties: described } = target;
+  const properties =
+    isRecord(described) && isRecord(own.properties) ? { properties: { ...described, ...own.properties } } : {};
+  return { ...Object.fromEntries(rest), ...own, ...properties };
 }
 
 function withoutDefinitions({ $defs: _, definitions: __, ...schema }: JsonObject): JsonObject {

@@ -225,6 +225,28 @@ describe('the schema of a tool', () => {
       ['$ref', 'additionalProperties'],
     ],
     [
+      'has the properties of what it refers to beside its own, and allows them',
+      'any',
+      {
+        $ref: '#/$defs/a',
+        properties: { x: { type: 'string' } },
+        unevaluatedProperties: false,
+        $defs: { a: { properties: { y: { type: 'integer' } } } },
+      },
+      {
+        ...object({ y: { type: 'integer' }, x: { type: 'string' } }),
+        $defs: { a: { properties: { y: { type: 'integer' } } } },
+      },
+      [],
+    ],
+    [
+      'allows what a part of it names that the server does not know',
+      'openai',
+      object({}, { if: { required: ['a'] }, then: { properties: { a: true } }, unevaluatedProperties: false }),
+      object({}),
+      [],
+    ],
+    [
       'says what lists hold, for OpenAI',
       'openai',
       object({ all: { type: 'array' } }),
