@@ -20,7 +20,7 @@ export class UploadReader {
   private readonly scope: string;
   private readonly limit: number;
   private readonly signal: AbortSignal;
-  private readonly known = new Map<string, Upload | undefined>();
+  private readonly cache = new Map<string, Upload | undefined>();
   private bytes = 0;
 
   constructor(
@@ -36,19 +36,19 @@ export class UploadReader {
 
   /** Undefined if the tenant has no such file. Throws `request_too_large` past the limit. */
   async find(id: string, param: string): Promise<Upload | undefined> {
-    const known = this.known.get(id);
-    if (known) this.count(known.file, param);
-    if (known || this.known.has(id)) return known;
-    if (this.known.size >= MOST_FILES) throw tooLarge(`it names more than ${MOST_FILES} files`, param);
-    const found = await this.read(id, param);
-    this.known.set(id, found);
-    return found;
+    const cached = this.cache.get(id);
+    if (cached) this.count(cached.file, param);
+    if (cached || this.cache.has(id)) return cached;
+    if (this.cache.size >= MOST_FILES) throw tooLarge(`it names more than ${MOST_FILES} files`, param);
+    const upload = await this.read(id, param);
+    this.cache.set(id, upload);
+    return upload;
   }
 
   /** Throws `file_not_found` if the tenant has no such file, even if another tenant has it. */
   async get(id: string, param: string): Promise<Upload> {
-    const found = await this.find(id, param);
-    if (found) return found;
+    const upload = await this.find(id, param);
+    if (upload) return upload;
     throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param, status: 400 });
   }
 
@@ -59,7 +59,7 @@ export class UploadReader {
     if (!file) return undefined;
     this.count(file, param);
     const bytes = await fromFiles(() => this.files.read(key));
-    return bytes && { file, content: await fromFiles(() => this.joined(bytes)) };
+    return bytes && { file, content: await fromFiles(() => this.readAll(bytes)) };
   }
 
   private count({ id, bytes }: StoredFile, param: string): void {
@@ -68,7 +68,7 @@ export class UploadReader {
       throw tooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
   }
 
-  private async joined(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  private async readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for await (const piece of bytes) {
       this.signal.throwIfAborted();

@@ -346,7 +346,9 @@ describe('a message of Anthropic’s API', () => {
 
   it('guards a text that a ping brings', async () => {
     const answer = new MessageAnswer(requestGuards({ output: [pii()] }).guards, 1000);
-    expect(await answer.event('{"type":"ping","note":"bob@example.com"}')).toEqual(['{"type":"ping","note":"[EMAIL]"}']);
+    expect(await answer.event('{"type":"ping","note":"bob@example.com"}')).toEqual([
+      '{"type":"ping","note":"[EMAIL]"}',
+    ]);
   });
 
   it('keeps texts of different blocks apart', async () => {
