@@ -7,7 +7,7 @@ import { NO_USAGE, type Usage } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { CompactionSettings } from './settings.ts';
-import { transcriptOf } from './transcript.ts';
+import { toTranscript } from './transcript.ts';
 import { pendingFrom } from './window.ts';
 
 /** The conversation to compact, its tenant, and the model call for it. */
@@ -84,5 +84,5 @@ function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: 
   const all = { instructions, serviceTier, safetyIdentifier, ...cache, user, moderation };
   const settings = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };
-  return { ...settings, model, items: [...transcriptOf(items), question], tools: [] };
+  return { ...settings, model, items: [...toTranscript(items), question], tools: [] };
 }

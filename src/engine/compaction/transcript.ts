@@ -9,7 +9,7 @@ import { isCallOutput, outputOf, writtenKind } from '../../protocol/tool-calls/k
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
  * and a model that is offered tools may call one instead of writing a summary. Reasoning is left out.
  */
-export function transcriptOf(items: readonly Item[]): readonly Item[] {
+export function toTranscript(items: readonly Item[]): readonly Item[] {
   return items.flatMap((item): readonly Item[] => {
     if (item.type === 'message') return [item];
     if (isCallOutput(item)) return [outputMessage(outputOf(item))];

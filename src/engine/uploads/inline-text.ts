@@ -6,7 +6,7 @@ import { bytesOfData } from '../../protocol/file-data.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { imageType, readPlainText } from './file-kinds.ts';
-import { MOST_FILES, tooLarge, type Upload } from './upload-reader.ts';
+import { MAX_FILES, requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** An uploaded file, or one that the request itself contains. */
 type Readable = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file'], 'filename' | 'contentType' | 'bytes'> };
@@ -56,7 +56,7 @@ export class InlineTexts {
     const text = this.cache.get(file);
     this.characters += text?.length ?? 0;
     if (this.characters > this.limit)
-      throw tooLarge(`its documents have more than ${this.limit} characters together`, param);
+      throw requestTooLarge(`its documents have more than ${this.limit} characters together`, param);
     return text;
   }
 
@@ -66,7 +66,7 @@ export class InlineTexts {
     param: string,
   ): Promise<string | undefined> {
     this.documents += 1;
-    if (this.documents > MOST_FILES) throw tooLarge(`it has more than ${MOST_FILES} documents`, param);
+    if (this.documents > MAX_FILES) throw requestTooLarge(`it has more than ${MAX_FILES} documents`, param);
     async function* bytes(): AsyncIterable<Uint8Array> {
       yield content;
     }

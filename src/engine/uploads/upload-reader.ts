@@ -12,7 +12,7 @@ export interface Upload {
 }
 
 /** The most files that one request may look up: a history may name hundreds of thousands that do not exist. */
-export const MOST_FILES = 500;
+export const MAX_FILES = 500;
 
 /** The tenant's files for one request. Each mention of a file counts, since each makes the model's request longer. */
 export class UploadReader {
@@ -39,7 +39,7 @@ export class UploadReader {
     const cached = this.cache.get(id);
     if (cached) this.count(cached.file, param);
     if (cached || this.cache.has(id)) return cached;
-    if (this.cache.size >= MOST_FILES) throw tooLarge(`it names more than ${MOST_FILES} files`, param);
+    if (this.cache.size >= MAX_FILES) throw requestTooLarge(`it names more than ${MAX_FILES} files`, param);
     const upload = await this.read(id, param);
     this.cache.set(id, upload);
     return upload;
@@ -65,7 +65,7 @@ export class UploadReader {
   private count({ id, bytes }: StoredFile, param: string): void {
     this.bytes += bytes;
     if (this.bytes > this.limit)
-      throw tooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
+      throw requestTooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
   }
 
   private async readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -79,6 +79,6 @@ export class UploadReader {
 }
 
 /** For a request whose files take too much. */
-export function tooLarge(why: string, param: string): ApiError {
+export function requestTooLarge(why: string, param: string): ApiError {
   return new ApiError('request_too_large', `The request is larger than this server takes: ${why}.`, { param });
 }

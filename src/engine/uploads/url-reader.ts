@@ -4,7 +4,7 @@ import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { tooLarge, type Upload } from './upload-reader.ts';
+import { requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** The most URLs that one request has fetched: each is a request to a server that the client chose. */
 const MAX_URLS = 32;
@@ -42,7 +42,7 @@ export class UrlReader {
       this.count(file.content.length, param);
       return file;
     }
-    if (this.cache.size >= MAX_URLS) throw tooLarge(`it names more than ${MAX_URLS} files by their URLs`, param);
+    if (this.cache.size >= MAX_URLS) throw requestTooLarge(`it names more than ${MAX_URLS} files by their URLs`, param);
     const fetched = this.read(url, param);
     this.cache.set(url, fetched);
     return fetched;
@@ -89,7 +89,7 @@ export class UrlReader {
   private count(bytes: number, param: string): void {
     this.bytes += bytes;
     if (this.bytes > this.limit)
-      throw tooLarge(`the files at its URLs have more than ${this.limit} bytes together`, param);
+      throw requestTooLarge(`the files at its URLs have more than ${this.limit} bytes together`, param);
   }
 }
 

@@ -155,7 +155,7 @@ export abstract class AnswerReader {
    * `GuardBlocked`.
    */
   protected async growTexts(event: JsonObject, growing: readonly GrowingText[]): Promise<JsonObject> {
-    const texts = growing.map(({ steps }) => String(valueAt(event, steps)));
+    const texts = growing.map(({ steps }) => String(followSteps(event, steps)));
     for (const { steps } of growing) setValue(event, steps, '');
     const mapped = this.mapTexts(event);
     // The cast: texts are replaced by texts.
@@ -187,7 +187,7 @@ export abstract class AnswerReader {
   /** The events for one with a single text that grows: none while that text is held back. */
   protected async growText(event: JsonObject, growing: GrowingText): Promise<readonly JsonObject[]> {
     const guarded = await this.growTexts(event, [growing]);
-    return valueAt(guarded, growing.steps) === '' ? [] : [guarded];
+    return followSteps(guarded, growing.steps) === '' ? [] : [guarded];
   }
 
   /** The rest of a text that is complete. */
@@ -199,27 +199,24 @@ export abstract class AnswerReader {
 
   /** An event that brings more of a text, like the last one that did. */
   protected continuation({ event, steps }: OpenText, text: string): JsonObject {
+    const copy = (value: unknown, [step, ...rest]: Steps): unknown =>
+      step === undefined ? text : { ...Object(value), [step]: copy(followSteps(value, [step]), rest) };
     // The cast: an event with a text in it stays one.
-    return withValue(event, steps, text) as JsonObject;
+    return copy(event, steps) as JsonObject;
   }
 }
 
-/** The value at the end of the steps. */
-export function valueAt(value: unknown, steps: Steps): unknown {
+/** The value that the steps lead to. */
+export function followSteps(value: unknown, steps: Steps): unknown {
   let at = value;
   // The cast: names and indices are both keys.
   for (const step of steps) at = Object(at)[step as string];
   return at;
 }
 
-/** A copy of the objects on the way, with the text at the end of it. */
-function withValue(value: unknown, [step, ...steps]: Steps, text: string): unknown {
-  return step === undefined ? text : { ...Object(value), [step]: withValue(valueAt(value, [step]), steps, text) };
-}
-
 /** Changes the value in place. Does nothing where the steps lead nowhere, because a guard has rewritten what was there. */
 function setValue(value: JsonObject, steps: Steps, text: string): void {
-  const owner = valueAt(value, steps.slice(0, -1));
+  const owner = followSteps(value, steps.slice(0, -1));
   if (typeof owner !== 'object' || owner === null) return;
   // The cast: names and indices are both keys.
   (owner as Record<string | number, unknown>)[steps.at(-1) ?? ''] = text;

@@ -3,9 +3,16 @@
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import { PIECE, SPELLINGS } from '../texts/positions.ts';
-import { isText } from '../texts/walk.ts';
+import { isReadText } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
-import { AnswerReader, type GrowingText, moveCitations, type OpenText, type Steps, valueAt } from './answer-reader.ts';
+import {
+  AnswerReader,
+  followSteps,
+  type GrowingText,
+  moveCitations,
+  type OpenText,
+  type Steps,
+} from './answer-reader.ts';
 
 const DONE = '[DONE]';
 const CONTENT = 'content';
@@ -45,7 +52,11 @@ export class ChatAnswer extends AnswerReader {
     for (const index of ends.keys()) this.finishedChoices.add(index);
     if (rest.length === 0) return [{ ...this.lastChunk, choices: shown }];
     // The text that is held back comes before the choice ends, and a whole message with its end.
-    const open = shown.map((choice) => (isRecord(choice) ? openChoice(choice) : choice));
+    const open = shown.map((choice) => {
+      if (!isRecord(choice)) return choice;
+      const { message: _, ...others } = choice;
+      return { ...others, finish_reason: null };
+    });
     const closing = [...ends.values()].map((choice) =>
       'text' in choice ? { ...choice, text: '' } : { ...choice, delta: {} },
     );
@@ -90,7 +101,7 @@ export class ChatAnswer extends AnswerReader {
 
   protected override continuation({ event, steps: [list = '', at = 0, ...steps] }: OpenText, text: string): JsonObject {
     // The casts: growing texts stand in choices.
-    const choice = valueAt(event, [list, at]) as JsonObject;
+    const choice = followSteps(event, [list, at]) as JsonObject;
     const fields = onlyText(choice, steps, text) as JsonObject;
     return this.chunk([{ index: choiceIndex(choice), ...fields, finish_reason: null }]);
   }
@@ -125,7 +136,7 @@ export class ChatAnswer extends AnswerReader {
 
   protected override placeAt(path: string): string {
     const [name = ''] = path.replace(/^(choices\[\d+\]\.)?((delta|message)\.)?/, '').split(/[.[]/, 1);
-    return placeOfField(name);
+    return fieldPlace(name);
   }
 
   protected override blockedEnd(): readonly string[] {
@@ -145,11 +156,6 @@ function choiceIndex({ index = 0 }: JsonObject): number {
   return Number(index ?? 0);
 }
 
-/** A choice that continues: its message comes with its end. */
-function openChoice({ message: _, ...choice }: JsonObject): JsonObject {
-  return { ...choice, finish_reason: null };
-}
-
 const PLACES: Readonly<Record<string, string>> = {
   content: 'text',
   refusal: 'refusal',
@@ -161,7 +167,7 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** The place of a field of a message, and of everything in it. */
-function placeOfField(name: string): string {
+function fieldPlace(name: string): string {
   return PLACES[name] ?? (name.startsWith('reasoning') ? 'reasoning' : name || 'text');
 }
 
@@ -184,11 +190,11 @@ type AddText = (key: string, place: string, steps: Steps) => void;
 
 function addTextsOfDelta(delta: JsonObject, add: AddText): void {
   for (const [name, value] of Object.entries(delta)) {
-    const place = placeOfField(name);
+    const place = fieldPlace(name);
     const steps = ['delta', name];
     if (WHOLE_MEMBERS.has(name)) continue;
     if (typeof value === 'string') {
-      if (isText(delta, name, value, PIECE)) add(name, place, steps);
+      if (isReadText(delta, name, value, PIECE)) add(name, place, steps);
     } else if (name === 'function_call' && isRecord(value)) {
       if (typeof value.arguments === 'string') add('call', place, [...steps, 'arguments']);
     } else if (name === 'tool_calls' && Array.isArray(value)) addTextsOfCalls(value, add);
@@ -216,7 +222,7 @@ function addTextsOfCalls(calls: readonly unknown[], add: AddText): void {
  * text of the content what came as the content alone.
  */
 function addTextsOfParts(name: string, parts: readonly unknown[], add: AddText): void {
-  const place = placeOfField(name);
+  const place = fieldPlace(name);
   for (const [at, part] of parts.entries()) {
     const steps = ['delta', name, at];
     if (typeof part === 'string') add(name, place, steps);
@@ -224,7 +230,7 @@ function addTextsOfParts(name: string, parts: readonly unknown[], add: AddText):
     for (const [field, value] of Object.entries(part)) {
       const isContent = name === CONTENT && field === 'text';
       const key = isContent ? CONTENT : `${name} ${plainTextOf(part.type)} ${plainTextOf(part.index)} ${field}`;
-      if (typeof value === 'string' && isText(part, field, value, PIECE)) add(key, place, [...steps, field]);
+      if (typeof value === 'string' && isReadText(part, field, value, PIECE)) add(key, place, [...steps, field]);
       if (!Array.isArray(value) || WHOLE_MEMBERS.has(field)) continue;
       // The texts of a part that holds parts.
       for (const [inner, each] of value.entries())
@@ -237,7 +243,7 @@ function addTextsOfObject(object: JsonObject, key: string, place: string, steps:
   for (const [name, value] of Object.entries(object)) {
     if (WHOLE_MEMBERS.has(name)) continue;
     const inside = [...steps, name];
-    if (typeof value === 'string' && isText(object, name, value, PIECE)) add(`${key} ${name}`, place, inside);
+    if (typeof value === 'string' && isReadText(object, name, value, PIECE)) add(`${key} ${name}`, place, inside);
     if (isRecord(value) && PIECE.members.has(name)) addTextsOfObject(value, `${key} ${name}`, place, inside, add);
   }
 }
@@ -245,7 +251,7 @@ function addTextsOfObject(object: JsonObject, key: string, place: string, steps:
 /** The value at the end of the steps with nothing around it but what tells the members of lists apart. */
 function onlyText(value: unknown, [step, ...steps]: Steps, text: string, list?: string): unknown {
   if (step === undefined) return text;
-  const member = valueAt(value, [step]);
+  const member = followSteps(value, [step]);
   if (typeof step === 'string') return { [step]: onlyText(member, steps, text, step) };
   const inner = onlyText(member, steps, text);
   if (!isRecord(member) || !isRecord(inner)) return [inner];

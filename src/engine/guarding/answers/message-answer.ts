@@ -2,7 +2,7 @@
 
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { PIECE } from '../texts/positions.ts';
-import { isText } from '../texts/walk.ts';
+import { isReadText } from '../texts/walk.ts';
 import { AnswerReader, type GrowingText } from './answer-reader.ts';
 
 /** The field of each kind of delta whose text grows, and its place. */
@@ -59,7 +59,7 @@ export class MessageAnswer extends AnswerReader {
 /** That of a delta of an unknown kind is its first text. */
 function growingText(delta: JsonObject, block: unknown): GrowingText | undefined {
   if (delta.type === SIGNATURE) return undefined;
-  const isRead = (name: string) => typeof delta[name] === 'string' && isText(delta, name, delta[name], PIECE);
+  const isRead = (name: string) => typeof delta[name] === 'string' && isReadText(delta, name, delta[name], PIECE);
   const [field, place] = GROWING_FIELDS[String(delta.type)] ?? [Object.keys(delta).find(isRead), 'text'];
   if (field === undefined || typeof delta[field] !== 'string') return undefined;
   return { key: `${plainTextOf(block)} ${field}`, place, steps: ['delta', field] };

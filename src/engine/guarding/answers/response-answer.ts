@@ -37,7 +37,7 @@ export class ResponseAnswer extends AnswerReader {
       // The cast: texts are replaced by texts.
       if (AUDIO_DELTA.test(type)) return [{ ...((await this.mapTexts({ ...event, delta: '' })) as JsonObject), delta }];
       const part = type.slice(0, -DELTA.length);
-      const growing: GrowingText = { key: textKey(event, part), place: placeOfPart(part), steps: STEPS };
+      const growing: GrowingText = { key: textKey(event, part), place: partPlace(part), steps: STEPS };
       return this.shown(growing.key, await this.growText(event, growing));
     }
     const rest = type.endsWith(DONE) ? await this.completeText(event, type.slice(0, -DONE.length)) : [];
@@ -108,7 +108,7 @@ function textKey(event: JsonObject, part: string): string {
   return [part, ...[item, index, content, summary].map(plainTextOf)].join(' ');
 }
 
-function placeOfPart(part: string): string {
+function partPlace(part: string): string {
   if (part.includes('arguments')) return 'arguments';
   if (part.includes('reasoning')) return 'reasoning';
   return part.includes('refusal') ? 'refusal' : 'text';
