@@ -2,7 +2,7 @@
 import type { GuardFinding, GuardScan } from '../../../ports/guard.ts';
 
 /** The text, and where each of its characters stands in the original. */
-export interface UnescapedText {
+interface UnescapedText {
   readonly text: string;
   /** One more than the characters: the last is the end. */
   readonly places: readonly number[];
