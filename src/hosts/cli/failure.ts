@@ -17,7 +17,7 @@ export function wrongUsage(message: string, cause?: unknown): Failure {
 }
 
 /** The message of a thrown value, on one line and without control characters, which a terminal would obey. */
-export function messageOf(error: unknown): string {
+export function printableMessage(error: unknown): string {
   const { message, code } = Object(error);
   return String(message || code || error)
     .replace(/[^\P{C}\n]/gu, '?')

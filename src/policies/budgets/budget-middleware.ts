@@ -4,8 +4,7 @@ import { finished } from 'node:stream';
 import { CallMeter } from '../../engine/metering/call-meter.ts';
 import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../../hosts/middleware/as-middleware.ts';
 import { answerWatch } from '../../hosts/node/answer-watch.ts';
-import { bytesOf } from '../../hosts/node/bytes-of.ts';
-import { type AnswerHead, type Layer, onHead } from '../../hosts/node/event-stream.ts';
+import { type AnswerHead, bytesOf, type Layer, onHead } from '../../hosts/node/event-stream.ts';
 import { bodyOf } from '../../hosts/node/node-body.ts';
 import {
   contextOf,
