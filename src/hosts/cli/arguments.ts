@@ -1,6 +1,6 @@
 /** Reads the command line. */
 import { parseArgs } from 'node:util';
-import { printableMessage, wrongUsage } from './failure.ts';
+import { printableMessage, usageFailure } from './failure.ts';
 
 /** What `--help` prints. */
 export const HELP = `Serves OpenAI's Responses API, Chat Completions and Anthropic's Messages API
@@ -63,18 +63,18 @@ export function readArguments(args: readonly string[], env: Readonly<Record<stri
     values = parseOptions(args);
   } catch (error) {
     // Only the first sentence: the others explain positional arguments.
-    throw wrongUsage(printableMessage(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
+    throw usageFailure(printableMessage(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
   }
   if (values.help) return { print: 'help' };
   if (values.version) return { print: 'version' };
   const { upstream, host, store, mcp, inspect } = values;
   for (const [name, value] of Object.entries(values)) {
-    if (value === '') throw wrongUsage(`--${name} needs a value`);
+    if (value === '') throw usageFailure(`--${name} needs a value`);
   }
   const apiKey = readApiKey(values['key-env'], upstream, env);
   const port = Number(values.port);
   if (!/^\d{1,5}$/.test(values.port) || port > 65_535)
-    throw wrongUsage(`--port must be a number from 0 to 65535, got '${printableMessage(values.port)}'`);
+    throw usageFailure(`--port must be a number from 0 to 65535, got '${printableMessage(values.port)}'`);
   return { serve: { upstream, apiKey, host, port, store, mcp, inspect } };
 }
 
@@ -88,10 +88,10 @@ function readApiKey(
   env: Readonly<Record<string, string | undefined>>,
 ) {
   if (name === undefined) return undefined;
-  if (upstream === undefined) throw wrongUsage('--key-env needs --upstream');
+  if (upstream === undefined) throw usageFailure('--key-env needs --upstream');
   // A value that is not a variable's name is not quoted: it may be the key itself.
-  if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw wrongUsage('--key-env must be the name of a variable');
+  if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw usageFailure('--key-env must be the name of a variable');
   const key = env[name];
-  if (!key) throw wrongUsage(`--key-env: the environment variable ${name} is not set`);
+  if (!key) throw usageFailure(`--key-env: the environment variable ${name} is not set`);
   return key;
 }

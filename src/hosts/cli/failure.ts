@@ -12,7 +12,7 @@ export class Failure extends Error {
 }
 
 /** The command line is wrong. */
-export function wrongUsage(message: string, cause?: unknown): Failure {
+export function usageFailure(message: string, cause?: unknown): Failure {
   return new Failure(`${message}. See --help.`, 2, cause);
 }
 

@@ -8,7 +8,7 @@ import {
   chatCompletionsUpstream,
 } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import type { Arguments } from './arguments.ts';
-import { printableMessage, wrongUsage } from './failure.ts';
+import { printableMessage, usageFailure } from './failure.ts';
 
 /** A model server, and the models that it listed. */
 interface OpenModel {
@@ -40,7 +40,10 @@ export async function openModel(
     upstream = chatCompletionsUpstream({ baseURL, apiKey });
   } catch (error) {
     const words = printableMessage(error).replace('chatCompletionsUpstream: ', '').replace('baseURL', '--upstream');
-    throw wrongUsage(words.replace('apiKey or headers', '--key-env').replace('apiKey', 'the key of --key-env'), error);
+    throw usageFailure(
+      words.replace('apiKey or headers', '--key-env').replace('apiKey', 'the key of --key-env'),
+      error,
+    );
   }
   const name = upstream.origin ?? baseURL;
   const models = await listModels(upstream).catch((error) => {

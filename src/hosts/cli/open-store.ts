@@ -8,7 +8,7 @@ import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type PostgresPool, postgresStore } from '../../stores/postgres/postgres-store.ts';
 import { type NodeRedisClient, redisStore } from '../../stores/redis/redis-store.ts';
 import { type SqliteDatabase, sqliteStore } from '../../stores/sqlite/sqlite-store.ts';
-import { Failure, printableMessage, wrongUsage } from './failure.ts';
+import { Failure, printableMessage, usageFailure } from './failure.ts';
 
 /** A store that has answered once. */
 interface OpenStore {
@@ -34,7 +34,7 @@ export async function openStore(place: string | undefined, warn: (line: string) 
       ? error
       : new Failure(`--store cannot be used: ${printableMessage(error)}`, 1, error);
   }
-  throw wrongUsage(`--store must be a file, redis://... or postgres://..., got '${printable(scheme)}://...'`);
+  throw usageFailure(`--store must be a file, redis://... or postgres://..., got '${printable(scheme)}://...'`);
 }
 
 type DatabaseClass = new (file: string) => SqliteDatabase & { close(): void };

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { printable } from '../../protocol/printable.ts';
 import type * as Mcp from '../../tools/mcp/index.ts';
-import { Failure, printableMessage, wrongUsage } from './failure.ts';
+import { Failure, printableMessage, usageFailure } from './failure.ts';
 
 /** The tools of the servers in the file, after each server has answered or failed once; undefined without a file. */
 export async function openTools(
@@ -10,7 +10,7 @@ export async function openTools(
   warn: (line: string) => void,
 ): Promise<Mcp.McpTools | undefined> {
   if (file === undefined) return undefined;
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw wrongUsage(`--mcp: there is no file '${file}'`);
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw usageFailure(`--mcp: there is no file '${file}'`);
   // Imported only now, because it needs a package that may not be installed.
   const { mcpTools } = await import('../../tools/mcp/index.ts').catch((error: unknown) => {
     const name = '@modelcontextprotocol/client';
@@ -26,7 +26,7 @@ export async function openTools(
       onWarning: (text) => warn(asOption(text)),
     });
   } catch (error) {
-    throw wrongUsage(asOption(printableMessage(error)), error);
+    throw usageFailure(asOption(printableMessage(error)), error);
   }
   // The tools themselves warn of servers that fail, and try them again with later requests.
   await tools.list(new AbortController().signal, undefined);

@@ -21,7 +21,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { isUtf8Type } from '../../server/json-body.ts';
 import { eventLines } from '../../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
-import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
+import { isEventStream } from '../node/event-stream.ts';
 import { readWholeBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';

@@ -7,7 +7,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { allApis } from '../../server/api.ts';
 import { type BodySize, UnreadAnswer } from '../../server/body-room.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../../server/options.ts';
-import type { ApiRequest, ServedApi } from '../../server/served-routes.ts';
+import type { ServedApi } from '../../server/served-routes.ts';
 import { toResponse } from './to-response.ts';
 
 /** The shared options, and those that need the host. */

@@ -5,15 +5,15 @@ import { guarded, type Hooks, type ReceiveEvents } from '../../../ports/hooks.ts
 export function withHooks(host: Hooks, own: Hooks): Hooks {
   const both: Record<string, unknown> = {};
   // The casts: these are the names, and each function has the parameters of the hook of its name.
-  for (const name of Object.keys(NAMES) as Told[]) both[name] = inTurn(host, host[name], own[name]);
-  return { ...(both as Hooks), onTurn: bothReceivers(host, own) };
+  for (const name of Object.keys(HOOK_NAMES) as NotifyingHook[]) both[name] = combineHooks(host, host[name], own[name]);
+  return { ...(both as Hooks), onTurn: combineReceivers(host, own) };
 }
 
 /** The hooks that return nothing. */
-type Told = Exclude<keyof Hooks, 'onTurn'>;
+type NotifyingHook = Exclude<keyof Hooks, 'onTurn'>;
 
 /** An object, so that a hook that is forgotten here does not compile. */
-const NAMES: Readonly<Record<Told, undefined>> = {
+const HOOK_NAMES: Readonly<Record<NotifyingHook, undefined>> = {
   onRequest: undefined,
   onResponse: undefined,
   onAttempt: undefined,
@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<Told, undefined>> = {
 
 type AnyHook = ((...values: never[]) => unknown) | undefined;
 
-function inTurn(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
+function combineHooks(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
   if (!theirs) return ours;
   if (!ours) return theirs.bind(host);
   return (...values) => {
@@ -36,7 +36,7 @@ function inTurn(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
   };
 }
 
-function bothReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
+function combineReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
   if (!host.onTurn) return own.onTurn;
   return (turn) => {
     const ours = own.onTurn?.(turn);

@@ -1,11 +1,11 @@
 /** One call of a model as the inspector keeps it: its attempts, its times, and the text that went over the wire. */
 import { objectIn } from '../../../protocol/json/json-text.ts';
+import { type BoundedText, NO_TEXT } from './bounded-text.ts';
 import type { Attempt, ModelCall, RecordedError } from './entries.ts';
-import { type Kept, NOTHING_KEPT } from './kept.ts';
-import { type BlockPool, KeptBytes } from './kept-bytes.ts';
+import { type BlockPool, PooledBytes } from './pooled-bytes.ts';
 import type { Recording } from './recording.ts';
 
-const MOST_ATTEMPTS = 32;
+const MAX_ATTEMPTS = 32;
 
 /** What the recordings of calls share. */
 interface CallSettings {
@@ -19,7 +19,7 @@ export class ModelCallRecord implements ModelCall {
   readonly start: number;
   readonly attempts: Attempt[] = [];
   /** The request as it was sent to the model server, or as the upstream received it. */
-  request: Kept = NOTHING_KEPT;
+  request: BoundedText = NO_TEXT;
   /** Whether `request` and `answer` are what went over the wire. */
   isWire = false;
   /** Bytes of the answer that were not kept. */
@@ -30,14 +30,14 @@ export class ModelCallRecord implements ModelCall {
   error: RecordedError | undefined = undefined;
   private readonly recording: Recording;
   private readonly limit: number;
-  private readonly kept: KeptBytes;
+  private readonly kept: PooledBytes;
 
   /** `limit` is that of each text: characters of the request, bytes of the answer. */
   constructor(recording: Recording, upstream: string, { limit, pool }: CallSettings) {
     this.recording = recording;
     this.upstream = upstream;
     this.limit = limit;
-    this.kept = new KeptBytes(pool);
+    this.kept = new PooledBytes(pool);
     this.start = recording.elapsed();
   }
 
@@ -46,7 +46,7 @@ export class ModelCallRecord implements ModelCall {
   }
 
   attempt(host: string): void {
-    if (this.attempts.length < MOST_ATTEMPTS) this.attempts.push({ host, at: this.recording.elapsed() });
+    if (this.attempts.length < MAX_ATTEMPTS) this.attempts.push({ host, at: this.recording.elapsed() });
   }
 
   sent(body: string): void {
@@ -59,7 +59,7 @@ export class ModelCallRecord implements ModelCall {
   }
 
   /** The request of an upstream whose wire text is not recorded. */
-  given(request: unknown): void {
+  recordArguments(request: unknown): void {
     this.request = this.recording.keepJson(request, this.limit);
   }
 
@@ -75,7 +75,7 @@ export class ModelCallRecord implements ModelCall {
   }
 
   /** The output of an upstream whose wire text is not recorded, as JSON. */
-  spoke(lines: readonly string[]): void {
+  recordOutput(lines: readonly string[]): void {
     if (!this.isWire && lines.length > 0) this.received(Buffer.from(`${lines.join('\n')}\n`));
   }
 
