@@ -1,7 +1,7 @@
 /** Event logs in Redis: each is a hash, so that it expires as a whole, with a field for each event under its number. */
-import type { ClaimedLog, EventLog, LogHead } from '../../ports/background/event-log.ts';
+import type { EventLog, LogHead } from '../../ports/background/event-log.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { boundOf, redisScript } from './client.ts';
+import { luaBound, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 const BEGIN = redisScript(`
@@ -76,7 +76,7 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
     const [first = '', ...others] = names;
     // The cast: that is the script's result.
     const rows = (await run(HEADS, first, ...others)) as readonly HeadFields[];
-    return Array.from(rows, (fields, index) => [names[index] ?? '', headFrom(fields)] as const);
+    return Array.from(rows, (fields, index) => [names[index] ?? '', parseHeadFields(fields)] as const);
   }
 
   return {
@@ -92,16 +92,20 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
     async claim(key, epoch) {
       // The cast: that is the script's result.
       const fields = (await run(CLAIM, keys.events(key), String(epoch))) as ClaimedFields | null;
-      return fields ? claimedFrom(fields, epoch) : undefined;
+      if (!fields) return undefined;
+      // The script returns the epoch before the claim.
+      const [, next, ended, request, state] = fields;
+      const texts = { request: originalText(request), state: originalText(state) };
+      return { epoch, next: Number(next), ended: ended === '1', ...texts };
     },
     async end(key, epoch, until) {
       return (await run(END, keys.events(key), String(epoch), lifeUntil(until))) === 1;
     },
     async read(key, after, maxBytes) {
-      const found = await run(READ, keys.events(key), String(after + 1), boundOf(maxBytes));
+      const found = await run(READ, keys.events(key), String(after + 1), luaBound(maxBytes));
       // The cast: that is the script's result.
       const [fields, texts] = (found ?? [[null], []]) as readonly [HeadFields, readonly string[]];
-      const head = headFrom(fields);
+      const head = parseHeadFields(fields);
       return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
     },
     async heads(asked) {
@@ -118,12 +122,6 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   };
 }
 
-function headFrom([epoch, next, ended]: HeadFields): LogHead | undefined {
+function parseHeadFields([epoch, next, ended]: HeadFields): LogHead | undefined {
   return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended: ended === '1' };
-}
-
-/** The script returns the epoch before the claim. */
-function claimedFrom([, next, ended, request, state]: ClaimedFields, epoch: number): ClaimedLog {
-  const texts = { request: originalText(request), state: originalText(state) };
-  return { epoch, next: Number(next), ended: ended === '1', ...texts };
 }

@@ -29,14 +29,11 @@ export class ClockGuard {
     // The database looked at its clock at some time between the two.
     const aheadMs = before > theirs ? before - theirs : Math.min(0, after - theirs);
     this.isRight = Math.abs(aheadMs) <= this.lockMs / 2;
-    return this.isRight ? undefined : new Error(textOf(aheadMs, this.lockMs));
+    if (this.isRight) return undefined;
+    const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+    return new Error(
+      `bullmqEngine: the clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${direction} the database's, more than ` +
+        `half of lockMs (${this.lockMs}): it claims no responses until the clocks agree.`,
+    );
   }
-}
-
-function textOf(aheadMs: number, lockMs: number): string {
-  const direction = aheadMs > 0 ? 'ahead of' : 'behind';
-  return (
-    `bullmqEngine: the clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${direction} the database's, more than ` +
-    `half of lockMs (${lockMs}): it claims no responses until the clocks agree.`
-  );
 }
