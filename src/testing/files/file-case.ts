@@ -37,10 +37,14 @@ interface UploadFields extends Partial<Pick<FileUpload, 'scope' | 'id' | 'create
 }
 
 /** An upload of these pieces. */
-export function uploadOf(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, fields: UploadFields = {}) {
+export function makeUpload(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, fields: UploadFields = {}) {
   const { scope = freshScope(), id = freshId(), createdAt = 1000, quota, purpose = 'user_data', expiresAt } = fields;
   const details = () => ({ filename: `${id}.txt`, purpose, ...(expiresAt === undefined ? {} : { expiresAt }) });
-  return { scope, id, createdAt, content: inTurn(content), details, quota } satisfies FileUpload;
+  async function* inOrder(): AsyncIterable<Uint8Array> {
+    yield* content;
+  }
+
+  return { scope, id, createdAt, content: inOrder(), details, quota } satisfies FileUpload;
 }
 
 /** Bytes that differ from place to place, so that a mistaken offset is noticed. */
@@ -61,23 +65,19 @@ export function* pieces(whole: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-async function* inTurn(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  yield* content;
-}
-
 /** Stores this content and returns its description. */
-export async function stored(files: FileStore, content: Uint8Array, fields: UploadFields = {}): Promise<StoredFile> {
-  return files.put(uploadOf(pieces(content), fields));
+export async function putFile(files: FileStore, content: Uint8Array, fields: UploadFields = {}): Promise<StoredFile> {
+  return files.put(makeUpload(pieces(content), fields));
 }
 
 /** The content that the store returns; undefined if it has no such file. */
-export async function contentOf(files: FileStore, key: ResponseKey, range?: ByteRange): Promise<Buffer | undefined> {
+export async function readContent(files: FileStore, key: ResponseKey, range?: ByteRange): Promise<Buffer | undefined> {
   const found = await files.read(key, range);
-  return found && joined(found);
+  return found && readToEnd(found);
 }
 
 /** The whole content in one buffer. */
-export async function joined(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+export async function readToEnd(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const read: Uint8Array[] = [];
   for await (const piece of content) read.push(Uint8Array.from(piece));
   return Buffer.concat(read);
@@ -94,11 +94,11 @@ export async function assertMissing(files: FileStore, key: ResponseKey): Promise
   assert.equal(await files.get(key), undefined);
   assert.equal(await files.read(key), undefined);
   assert.equal(await files.delete(key), false);
-  assert.deepEqual(await idsOf(files, key.scope, { after: key.id }), []);
+  assert.deepEqual(await listFileIds(files, key.scope, { after: key.id }), []);
 }
 
 /** The ids of the tenant's files, oldest first. */
-export async function idsOf(
+export async function listFileIds(
   files: FileStore,
   scope: string,
   query: Partial<Parameters<FileStore['list']>[1]> = {},
@@ -108,6 +108,6 @@ export async function idsOf(
 }
 
 /** Through JSON, so that objects made in another realm compare as equal. */
-export function plain(value: unknown): unknown {
+export function plainFile(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

@@ -135,7 +135,7 @@ export const keepingCases: readonly StoreCase[] = [
       const response = turn(freshScope(), 'resp_1', { resource: { metadata } });
       await store.put(response);
       const kept = await store.get(response);
-      assert.equal(JSON.stringify(sorted(kept?.resource.metadata)), JSON.stringify(sorted(metadata)));
+      assert.equal(JSON.stringify(sortValue(kept?.resource.metadata)), JSON.stringify(sortValue(metadata)));
     },
   },
   {
@@ -185,6 +185,6 @@ function edit(output: EditableMessage[]): void {
   output.push(editable('added'));
 }
 
-function sorted(value: unknown): unknown {
+function sortValue(value: unknown): unknown {
   return Object.entries(value ?? {}).sort();
 }

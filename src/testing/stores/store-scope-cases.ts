@@ -95,7 +95,7 @@ export const scopeCases: readonly StoreCase[] = [
       // Without the long one: a request may contain an id of any length, but stored ids are the server's.
       const odd = ODD_IDS.filter(({ length }) => length < 100);
       const scopes = odd.map((text) => `${freshScope()}${text}`);
-      const turns = scopes.flatMap((scope) => odd.map((id, index) => turn(scope, id, after(odd[index - 1]))));
+      const turns = scopes.flatMap((scope) => odd.map((id, index) => turn(scope, id, previousLink(odd[index - 1]))));
       for (const response of turns) await store.put(response);
       for (const response of turns) assertSame(await store.get(response), response);
       for (const scope of scopes) {
@@ -136,6 +136,6 @@ export const scopeCases: readonly StoreCase[] = [
   },
 ];
 
-function after(id: string | undefined): Partial<StoredResponse> {
+function previousLink(id: string | undefined): Partial<StoredResponse> {
   return id === undefined ? {} : { previousId: id };
 }
