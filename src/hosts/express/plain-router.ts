@@ -34,9 +34,9 @@ export function createRouter(routes: readonly Route[], settings: ServingSettings
 /** Answers request errors found before an endpoint runs; the host's own errors go to the host's handler. */
 function answerErrors(settings: EndpointSettings): ErrorRequestHandler {
   return function answerErrors(error, req, res, next) {
-    const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
-    if (!(shown instanceof ApiError)) return next(error);
+    const apiError = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
+    if (!(apiError instanceof ApiError)) return next(error);
     if (!req.readableEnded) discardRest(req, res);
-    answerRequest(refusal(shown, settings), req, res, next, () => '');
+    answerRequest(refusal(apiError, settings), req, res, next, () => '');
   };
 }

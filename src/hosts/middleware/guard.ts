@@ -153,15 +153,15 @@ async function guardBody(
   const guards = new RequestGuards([session]);
   const history = context?.history;
   const known = new Set(history?.loaded);
-  const seen = await guardedBody(body, guards, known);
-  if (!guards.restores) return { body: seen, history };
-  const shown = await bodyForModel(seen, guards);
+  const inputBody = await guardedBody(body, guards, known);
+  if (!guards.restores) return { body: inputBody, history };
+  const modelBody = await bodyForModel(inputBody, guards);
   const list = dialect === 'responses' ? 'input' : 'messages';
-  const before = isRecord(seen) ? seen[list] : undefined;
-  const after = isRecord(shown) ? shown[list] : undefined;
+  const before = isRecord(inputBody) ? inputBody[list] : undefined;
+  const after = isRecord(modelBody) ? modelBody[list] : undefined;
   const loaded =
     Array.isArray(before) && Array.isArray(after) ? after.filter((_, at) => known.has(before[at])) : [...known];
-  return { body: shown, history: history && { ...history, loaded } };
+  return { body: modelBody, history: history && { ...history, loaded } };
 }
 
 /** An answer to be guarded. */
@@ -260,10 +260,10 @@ class EventRewriter implements AnswerRewriter {
     this.hasFailed = true;
     const { request, settings } = this.answer;
     const { api: dialect } = this.reader;
-    const shown = reportError(error, request, settings);
+    const apiError = reportError(error, request, settings);
     if (dialect === 'messages')
-      return `event: error\ndata: ${JSON.stringify(anthropicError(shown, request.requestId))}\n\n`;
-    const { body } = shown;
+      return `event: error\ndata: ${JSON.stringify(anthropicError(apiError, request.requestId))}\n\n`;
+    const { body } = apiError;
     const { code, message, param } = body;
     if (dialect === 'responses')
       return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param })}\n\n`;

@@ -120,13 +120,13 @@ function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }
     timer.refresh();
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
   };
-  layer.write = function watchedWrite(...given: unknown[]) {
-    restart(given[0]);
-    return write(...(given as Parameters<typeof write>));
+  layer.write = function watchedWrite(...args: unknown[]) {
+    restart(args[0]);
+    return write(...(args as Parameters<typeof write>));
   } as typeof write;
-  layer.end = function watchedEnd(...given: unknown[]) {
+  layer.end = function watchedEnd(...args: unknown[]) {
     clearInterval(timer);
-    return end(...(given as unknown as Parameters<typeof end>));
+    return end(...(args as unknown as Parameters<typeof end>));
   } as typeof end;
   res.once('close', () => clearInterval(timer));
 }

@@ -99,8 +99,8 @@ async function storeTurn(reader: AnswerReader, requestId: string, { store, hooks
     const turn = reader.turn();
     if (turn) await fromStore(() => store.put(turn));
   } catch (error) {
-    const shown =
+    const apiError =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    notify(hooks, 'onError', shown, { requestId });
+    notify(hooks, 'onError', apiError, { requestId });
   }
 }

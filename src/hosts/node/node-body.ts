@@ -147,8 +147,8 @@ export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknow
 }
 
 /** The value of a header, wherever it was set: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
-export function headerIn(res: ServerResponse, given: readonly unknown[], name: string): string | undefined {
-  const found = headerPairs(given.at(-1)).find(([key]) => key === name)?.[1];
+export function headerIn(res: ServerResponse, args: readonly unknown[], name: string): string | undefined {
+  const found = headerPairs(args.at(-1)).find(([key]) => key === name)?.[1];
   const value = found ?? res.getHeader(name);
   return value === undefined || value === null ? undefined : String(value);
 }

@@ -110,19 +110,19 @@ export function readKeyring(keys: unknown): Keyring {
   if (!Array.isArray(keys) || keys.length === 0)
     throw new TypeError(`encryptedStore: keys must be a list of at least one key, got ${valueKind(keys)}`);
   const keyring = new Map<string, KeyObject>();
-  for (const [index, given] of keys.entries()) {
-    const id = readKeyId(given, `keys[${index}]`);
+  for (const [index, entry] of keys.entries()) {
+    const id = readKeyId(entry, `keys[${index}]`);
     if (keyring.has(id))
       throw new TypeError(`encryptedStore: keys[${index}].id must differ from the others, got ${inspect(id)}`);
-    keyring.set(id, createSecretKey(readKeyBytes(given.key, `keys[${index}].key (${inspect(id)})`)));
+    keyring.set(id, createSecretKey(readKeyBytes(entry.key, `keys[${index}].key (${inspect(id)})`)));
   }
   return keyring;
 }
 
-function readKeyId(given: unknown, name: string): string {
-  if (!isRecord(given)) throw new TypeError(`encryptedStore: ${name} must be an object, got ${valueKind(given)}`);
-  if (typeof given.id === 'string' && given.id !== '') return given.id;
-  throw new TypeError(`encryptedStore: ${name}.id must be a string that is not empty, got ${valueKind(given.id)}`);
+function readKeyId(entry: unknown, name: string): string {
+  if (!isRecord(entry)) throw new TypeError(`encryptedStore: ${name} must be an object, got ${valueKind(entry)}`);
+  if (typeof entry.id === 'string' && entry.id !== '') return entry.id;
+  throw new TypeError(`encryptedStore: ${name}.id must be a string that is not empty, got ${valueKind(entry.id)}`);
 }
 
 function readKeyBytes(key: unknown, name: string): Uint8Array {

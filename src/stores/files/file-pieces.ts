@@ -9,12 +9,12 @@ const PIECE_BYTES = 256 * 1024;
 async function* cutPieces(content: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
   let piece = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
-  for await (const given of content) {
-    for (let at = 0; at < given.byteLength; ) {
-      const taken = given.subarray(at, at + PIECE_BYTES - filled);
-      piece.set(taken, filled);
-      filled += taken.byteLength;
-      at += taken.byteLength;
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.byteLength; ) {
+      const part = chunk.subarray(at, at + PIECE_BYTES - filled);
+      piece.set(part, filled);
+      filled += part.byteLength;
+      at += part.byteLength;
       if (filled < PIECE_BYTES) continue;
       yield piece;
       piece = Buffer.allocUnsafe(PIECE_BYTES);

@@ -210,8 +210,8 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
   const write = (conversation: StoredConversation, how: 'new' | 'there') =>
     run(PUT, keys.conversation(conversation), life, JSON.stringify(conversation), how);
   // The cast: these scripts return arrays of strings.
-  const textsOf = async (script: RedisScript, ...given: readonly [key: string, ...more: readonly string[]]) =>
-    (await run(script, ...given)) as readonly string[];
+  const readTexts = async (script: RedisScript, ...keyAndMore: readonly [key: string, ...more: readonly string[]]) =>
+    (await run(script, ...keyAndMore)) as readonly string[];
 
   return {
     async get(key) {
@@ -235,7 +235,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
       return REFUSALS.get(Number(answer)) ?? answer === 1;
     },
     async items(key, maxBytes) {
-      const texts = await textsOf(ITEMS, keys.conversation(key), luaBound(maxBytes));
+      const texts = await readTexts(ITEMS, keys.conversation(key), luaBound(maxBytes));
       if (!Array.isArray(texts)) throw new TooManyBytes(Number(maxBytes));
       return withinBytes(texts.map(parseListEntry), maxBytes);
     },
@@ -250,7 +250,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     },
     async find(key, itemIds) {
       if (itemIds.length === 0) return [];
-      return (await textsOf(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(parseListEntry);
+      return (await readTexts(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(parseListEntry);
     },
     async removeItem(key, itemId) {
       return Number(await run(REMOVE_ITEM, keys.conversation(key), digestText(itemId))) > 0;

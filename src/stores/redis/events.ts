@@ -69,10 +69,10 @@ type ClaimedFields = readonly [...HeadFields, request: string, state: string];
 /** Keeps each log until the time that its writer gives. */
 export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   /** Milliseconds until the time; a script deletes the key if that is not positive. */
-  const lifeUntil = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
+  const remainingMs = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
 
   /** The positions of logs of one scope, by the names of their keys. */
-  async function headsIn(names: readonly string[]): Promise<readonly (readonly [string, LogHead | undefined])[]> {
+  async function readHeads(names: readonly string[]): Promise<readonly (readonly [string, LogHead | undefined])[]> {
     const [first = '', ...others] = names;
     // The cast: that is the script's result.
     const rows = (await run(HEADS, first, ...others)) as readonly HeadFields[];
@@ -82,10 +82,10 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   return {
     isShared: true,
     async begin(key, { epoch, request, expiresAt }) {
-      await run(BEGIN, keys.events(key), lifeUntil(expiresAt), String(epoch), storableText(request));
+      await run(BEGIN, keys.events(key), remainingMs(expiresAt), String(epoch), storableText(request));
     },
     async append(key, { epoch, from, events, state, endsUntil }) {
-      const life = endsUntil === undefined ? '' : lifeUntil(endsUntil);
+      const life = endsUntil === undefined ? '' : remainingMs(endsUntil);
       const texts = [storableText(state), joinTexts(events)];
       return (await run(APPEND, keys.events(key), String(epoch), String(from), ...texts, life)) === 1;
     },
@@ -99,7 +99,7 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       return { epoch, next: Number(next), ended: ended === '1', ...texts };
     },
     async end(key, epoch, until) {
-      return (await run(END, keys.events(key), String(epoch), lifeUntil(until))) === 1;
+      return (await run(END, keys.events(key), String(epoch), remainingMs(until))) === 1;
     },
     async read(key, after, maxBytes) {
       const found = await run(READ, keys.events(key), String(after + 1), luaBound(maxBytes));
@@ -108,12 +108,12 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       const head = parseHeadFields(fields);
       return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
     },
-    async heads(asked) {
-      const names = asked.map(keys.events);
-      const scopes = new Map<string, string[]>(asked.map(({ scope }) => [scope, []]));
-      for (const [index, { scope }] of asked.entries()) scopes.get(scope)?.push(names[index] ?? '');
+    async heads(logKeys) {
+      const names = logKeys.map(keys.events);
+      const scopes = new Map<string, string[]>(logKeys.map(({ scope }) => [scope, []]));
+      for (const [index, { scope }] of logKeys.entries()) scopes.get(scope)?.push(names[index] ?? '');
       // Clients pipeline scripts that are run at the same time.
-      const found = new Map((await Promise.all([...scopes.values()].map(headsIn))).flat());
+      const found = new Map((await Promise.all([...scopes.values()].map(readHeads))).flat());
       return names.map((name) => found.get(name));
     },
     async delete(key) {

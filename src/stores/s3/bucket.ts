@@ -156,17 +156,17 @@ function httpStatus(error: unknown): number | undefined {
 async function* cutParts(content: AsyncIterable<Uint8Array>): AsyncIterable<{ Body: Buffer; isLast: boolean }> {
   let part = Buffer.allocUnsafe(PART_BYTES);
   let filled = 0;
-  for await (const given of content) {
-    for (let at = 0; at < given.byteLength; ) {
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.byteLength; ) {
       if (filled === PART_BYTES) {
         yield { Body: part, isLast: false };
         part = Buffer.allocUnsafe(PART_BYTES);
         filled = 0;
       }
-      const taken = given.subarray(at, at + PART_BYTES - filled);
-      part.set(taken, filled);
-      filled += taken.byteLength;
-      at += taken.byteLength;
+      const slice = chunk.subarray(at, at + PART_BYTES - filled);
+      part.set(slice, filled);
+      filled += slice.byteLength;
+      at += slice.byteLength;
     }
   }
   yield { Body: part.subarray(0, filled), isLast: true };

@@ -26,33 +26,14 @@ interface ItemRow {
   readonly body: string;
 }
 
-/** The queries and changes of the store; the caller provides times and transactions. */
-export interface SqliteConversations {
-  get(key: ResponseKey, now: number): StoredConversation | undefined;
-  put(conversation: StoredConversation, now: number, expiresAt: number): void;
-  update(conversation: StoredConversation, now: number, expiresAt: number): boolean;
-  delete(key: ResponseKey, now: number): boolean;
-  append(key: ResponseKey, items: readonly Item[], terms: TimedAppend): AppendAnswer;
-  items(key: ResponseKey, now: number, maxBytes?: number): readonly Item[];
-  page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
-  find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
-  removeItem(key: ResponseKey, itemId: string, now: number): boolean;
-  /** Removes one expired conversation, with its items. */
-  sweep(now: number): void;
-}
-
 /** The conditions of an append, its time, and the conversation's new expiry. */
 interface TimedAppend extends AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
 }
 
-/** Prepares the statements. */
-export function sqliteConversations(database: SqliteDatabase): SqliteConversations {
-  return new PreparedConversations(database);
-}
-
-class PreparedConversations implements SqliteConversations {
+/** The queries and changes of the store; the caller provides times and transactions. */
+export class SqliteConversations {
   private readonly statements: ReturnType<typeof prepareConversations>;
 
   constructor(database: SqliteDatabase) {
@@ -137,6 +118,7 @@ class PreparedConversations implements SqliteConversations {
     return runStatement(this.statements.removeItem, row.number, itemIdColumn(itemId));
   }
 
+  /** Removes one expired conversation, with its items. */
   sweep(now: number): void {
     this.remove(readRows<ConversationRow>(this.statements.expired, now)[0]);
   }

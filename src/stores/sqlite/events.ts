@@ -28,24 +28,7 @@ interface PageRow extends HeadRow {
 const REQUEST = -1;
 
 /** The queries and changes of the store; the caller provides times and transactions. */
-export interface SqliteEvents {
-  begin(key: ResponseKey, log: NewEventLog): void;
-  append(key: ResponseKey, append: LogAppend, now: number): boolean;
-  claim(key: ResponseKey, epoch: number, now: number): ClaimedLog | undefined;
-  end(key: ResponseKey, epoch: number, until: number, now: number): boolean;
-  read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined;
-  heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[];
-  delete(key: ResponseKey, now: number): boolean;
-  /** Removes one expired log, with its events. */
-  sweep(now: number): void;
-}
-
-/** Prepares the statements. */
-export function sqliteEvents(database: SqliteDatabase): SqliteEvents {
-  return new PreparedEvents(database);
-}
-
-class PreparedEvents implements SqliteEvents {
+export class SqliteEvents {
   private readonly statements: ReturnType<typeof prepareEvents>;
 
   constructor(database: SqliteDatabase) {
@@ -98,6 +81,7 @@ class PreparedEvents implements SqliteEvents {
     return this.remove(this.row(key, now));
   }
 
+  /** Removes one expired log, with its events. */
   sweep(now: number): void {
     this.remove(readRows<HeadRow>(this.statements.expired, now)[0]);
   }

@@ -4,9 +4,9 @@ import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { MONTH_MS } from '../store-parts.ts';
-import { type SqliteConversations, sqliteConversations } from './conversations.ts';
+import { SqliteConversations } from './conversations.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
-import { type SqliteEvents, sqliteEvents } from './events.ts';
+import { SqliteEvents } from './events.ts';
 import { type SqliteResponses, sqliteResponses } from './responses.ts';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
@@ -128,7 +128,7 @@ function openTables(database: SqliteDatabase): Tables {
   setUpSqlite(database);
   return {
     responses: sqliteResponses(database),
-    conversations: sqliteConversations(database),
-    events: sqliteEvents(database),
+    conversations: new SqliteConversations(database),
+    events: new SqliteEvents(database),
   };
 }

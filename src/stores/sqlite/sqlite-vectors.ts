@@ -193,7 +193,13 @@ class SqliteVectors implements VectorIndex {
     for (const { dimensions } of stores) checkDimensions(embedding, dimensions);
     const { chunks } = this.tables;
     let best: readonly NearChunk[] = [];
-    for (const files of sliceFiles(chunks.files(storeNumbers(stores), query.filter), embedding.byteLength)) {
+    for (const files of sliceFiles(
+      chunks.files(
+        stores.map(({ number }) => number),
+        query.filter,
+      ),
+      embedding.byteLength,
+    )) {
       const found = [...best, ...chunks.nearest(files, embedding, query.limit)];
       best = found.toSorted((one, other) => other.score - one.score).slice(0, query.limit);
       await breathe();
@@ -203,7 +209,7 @@ class SqliteVectors implements VectorIndex {
 
   async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
     const { chunks } = this.tables;
-    const stores = storeNumbers(this.searchedStores(query));
+    const stores = this.searchedStores(query).map(({ number }) => number);
     const counts = await inSteps(chunks.wordCounts(stores, text));
     const files = query.filter && (await inSteps(chunks.files(stores, query.filter))).flat();
     return chunks.found(chunks.matching(stores, files, counts, query.limit));
@@ -270,10 +276,6 @@ class SqliteVectors implements VectorIndex {
   private async purge(number: number): Promise<void> {
     while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
   }
-}
-
-function storeNumbers(stores: readonly FoundStore[]): readonly number[] {
-  return stores.map(({ number }) => number);
 }
 
 /** All of them; other requests run in between. */

@@ -140,11 +140,11 @@ export class VectorChunks {
   }
 
   private add(store: number, file: number, place: number, { text, embedding }: Chunk): void {
-    const kept = storableChunkText(text);
-    const [row] = readRows<NumberRow>(this.statements.add, file, place, kept);
+    const storableText = storableChunkText(text);
+    const [row] = readRows<NumberRow>(this.statements.add, file, place, storableText);
     const number = Number(row?.number);
     this.statements.addEmbedding.run(number, toBlob(embedding));
-    this.statements.addWords.run(number, `s${store}`, kept);
+    this.statements.addWords.run(number, `s${store}`, storableText);
   }
 
   private remove(number: number): void {

@@ -58,9 +58,9 @@ export const tenantCases: readonly FileCase[] = [
       ]);
       const alike = LOOKALIKES.flatMap(([one, other]) => [one, other].map((text) => [`${base}${text}`, 'id']));
       const keys = [...separated, ...alike, [`${base}\ud800`, 'id'], [`${base}\ufffd`, 'id']];
-      const kept = new Map(keys.map(([scope = '', id = '']) => [JSON.stringify([scope, id]), { scope, id }]));
-      for (const [index, key] of [...kept.values()].entries()) await putFile(files, bytes(10, index), key);
-      for (const [index, key] of [...kept.values()].entries())
+      const distinctKeys = new Map(keys.map(([scope = '', id = '']) => [JSON.stringify([scope, id]), { scope, id }]));
+      for (const [index, key] of [...distinctKeys.values()].entries()) await putFile(files, bytes(10, index), key);
+      for (const [index, key] of [...distinctKeys.values()].entries())
         assertBytes(await readContent(files, key), bytes(10, index));
     },
   },

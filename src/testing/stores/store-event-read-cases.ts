@@ -106,12 +106,12 @@ const pageCases: readonly StoreCase[] = [
       const keys = Array.from({ length: 1000 }, (_, index) => ({ scope, id: `resp_${index}` }));
       for (const [index, key] of keys.slice(0, 5).entries()) await beginLog(subject, key, { epoch: index + 1 });
       await events.append(keys[1] ?? { scope, id: '' }, logBatch(0, 3, { epoch: 2, endsUntil: timeIn(subject) }));
-      const asked = [keys[2], keys[999], keys[1], keys[2]].filter((key) => key !== undefined);
+      const requestedKeys = [keys[2], keys[999], keys[1], keys[2]].filter((key) => key !== undefined);
       const expected = [3, undefined, 2, 3].map(
         (epoch) => epoch && { epoch, next: epoch === 2 ? 3 : 0, ended: epoch === 2 },
       );
       assertEqual(
-        [(await events.heads(asked)).map((head) => head && plainHead(head)), await events.heads([])],
+        [(await events.heads(requestedKeys)).map((head) => head && plainHead(head)), await events.heads([])],
         [expected, []],
       );
       const all = (await events.heads(keys)).map((head) => head?.epoch ?? 0);

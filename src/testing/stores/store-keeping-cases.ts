@@ -91,9 +91,9 @@ export const keepingCases: readonly StoreCase[] = [
       const scope = freshScope();
       const rivals = Array.from({ length: 10 }, (_, index) => turn(scope, 'resp_1', rivalParts(index)));
       await Promise.all(rivals.map((rival) => store.put(rival)));
-      const kept = await store.get({ scope, id: 'resp_1' });
-      const winner = rivals.find(({ resource }) => resource.rival === kept?.resource.rival);
-      assertSame(kept, winner ?? turn(scope, 'resp_1'));
+      const stored = await store.get({ scope, id: 'resp_1' });
+      const winner = rivals.find(({ resource }) => resource.rival === stored?.resource.rival);
+      assertSame(stored, winner ?? turn(scope, 'resp_1'));
     },
   },
   {
@@ -102,9 +102,9 @@ export const keepingCases: readonly StoreCase[] = [
       const text = 'five megabytes '.repeat(FIVE_MEGABYTES / 15);
       const response = turn(freshScope(), 'resp_1', { output: [message(text)] });
       await store.put(response);
-      const kept = await store.get(response);
+      const stored = await store.get(response);
       // Not deepEqual, whose difference would be unreadable.
-      assert.ok(JSON.stringify(kept?.output) === JSON.stringify(response.output), 'the 5 MB came back changed');
+      assert.ok(JSON.stringify(stored?.output) === JSON.stringify(response.output), 'the 5 MB came back changed');
     },
   },
   {
@@ -134,8 +134,8 @@ export const keepingCases: readonly StoreCase[] = [
       const metadata: unknown = JSON.parse('{"__proto__": "a", "constructor": "b", "toString": "c"}');
       const response = turn(freshScope(), 'resp_1', { resource: { metadata } });
       await store.put(response);
-      const kept = await store.get(response);
-      assert.equal(JSON.stringify(sortValue(kept?.resource.metadata)), JSON.stringify(sortValue(metadata)));
+      const stored = await store.get(response);
+      assert.equal(JSON.stringify(sortValue(stored?.resource.metadata)), JSON.stringify(sortValue(metadata)));
     },
   },
   {

@@ -27,24 +27,24 @@ const HOOK_NAMES: Readonly<Record<NotifyingHook, undefined>> = {
 
 type AnyHook = ((...values: never[]) => unknown) | undefined;
 
-function combineHooks(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
-  if (!theirs) return ours;
-  if (!ours) return theirs.bind(host);
+function combineHooks(host: Hooks, hostHook: AnyHook, ownHook: AnyHook): AnyHook {
+  if (!hostHook) return ownHook;
+  if (!ownHook) return hostHook.bind(host);
   return (...values) => {
-    guarded('inspector', () => ours(...values));
-    return theirs.apply(host, values);
+    guarded('inspector', () => ownHook(...values));
+    return hostHook.apply(host, values);
   };
 }
 
 function combineReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
   if (!host.onTurn) return own.onTurn;
   return (turn) => {
-    const ours = own.onTurn?.(turn);
-    const theirs = host.onTurn?.(turn);
-    if (!ours || !theirs) return ours ?? theirs;
+    const ownHook = own.onTurn?.(turn);
+    const hostHook = host.onTurn?.(turn);
+    if (!ownHook || !hostHook) return ownHook ?? hostHook;
     const receive: ReceiveEvents = (events) => {
-      ours(events);
-      theirs(events);
+      ownHook(events);
+      hostHook(events);
     };
     return receive;
   };

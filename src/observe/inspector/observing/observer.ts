@@ -117,9 +117,9 @@ export class Observer implements CallSink {
       },
       onResponse: (info) => this.onResponse(info),
       onToolCall: (info) => {
-        const kept = this.keepsText || info.error === undefined ? info : { ...info, error: 'The tool failed.' };
-        this.toolCounts.add(kept);
-        this.recordingForTenant(kept)?.addTool(kept);
+        const call = this.keepsText || info.error === undefined ? info : { ...info, error: 'The tool failed.' };
+        this.toolCounts.add(call);
+        this.recordingForTenant(call)?.addTool(call);
       },
       onApproval: (info) => {
         const what = `${info.server ?? ''} ${info.name ?? ''}`.trim();
@@ -136,9 +136,9 @@ export class Observer implements CallSink {
   private onTurn(turn: ObservedTurn): ReceiveEvents {
     const { api, body, signal } = turn;
     const recording = this.ring.begin(turn, signal);
-    const kept = this.keepsText ? body : redactedBody(body, this.redact);
-    recording.body = recording.keepJson(kept, this.limit);
-    recording.asked = lastUserText(kept);
+    const recordedBody = this.keepsText ? body : redactedBody(body, this.redact);
+    recording.body = recording.keepJson(recordedBody, this.limit);
+    recording.asked = lastUserText(recordedBody);
     recording.api = api;
     recording.previousId = referenceIn(body, 'previous_response_id');
     recording.conversation = referenceIn(body, 'conversation');

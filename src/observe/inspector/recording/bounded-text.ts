@@ -47,11 +47,11 @@ class LazyText implements BoundedText {
 export function boundedValue(
   value: unknown,
   limit: number,
-): { readonly kept: BoundedText; readonly characters: number } {
+): { readonly bounded: BoundedText; readonly characters: number } {
   const characters = charactersIn(value, limit, 0);
-  if (characters <= limit) return { kept: new LazyText(value), characters };
-  const kept = boundedJson(value, limit);
-  return { kept, characters: kept.text.length };
+  if (characters <= limit) return { bounded: new LazyText(value), characters };
+  const bounded = boundedJson(value, limit);
+  return { bounded, characters: bounded.text.length };
 }
 
 /** The memory that a value takes besides its characters, in characters. */

@@ -30,19 +30,19 @@ export class ModelCallRecord implements ModelCall {
   error: RecordedError | undefined = undefined;
   private readonly recording: Recording;
   private readonly limit: number;
-  private readonly kept: PooledBytes;
+  private readonly answerBytes: PooledBytes;
 
   /** `limit` is that of each text: characters of the request, bytes of the answer. */
   constructor(recording: Recording, upstream: string, { limit, pool }: CallSettings) {
     this.recording = recording;
     this.upstream = upstream;
     this.limit = limit;
-    this.kept = new PooledBytes(pool);
+    this.answerBytes = new PooledBytes(pool);
     this.start = recording.elapsed();
   }
 
   get answer(): string {
-    return this.kept.text();
+    return this.answerBytes.text();
   }
 
   attempt(host: string): void {
@@ -64,14 +64,14 @@ export class ModelCallRecord implements ModelCall {
   }
 
   received(bytes: Buffer): void {
-    const { recording, kept } = this;
-    const room = recording.isEvicted ? 0 : Math.min(this.limit - kept.length, recording.room);
+    const { recording, answerBytes } = this;
+    const room = recording.isEvicted ? 0 : Math.min(this.limit - answerBytes.length, recording.room);
     const count = Math.max(Math.min(bytes.length, Math.floor(room)), 0);
     this.answerCut += bytes.length - count;
-    const before = kept.size;
-    kept.append(bytes, count);
+    const before = answerBytes.size;
+    answerBytes.append(bytes, count);
     // Not for each of the many pieces that fit into a block.
-    if (kept.size > before) recording.countBytes(kept.size - before);
+    if (answerBytes.size > before) recording.countBytes(answerBytes.size - before);
   }
 
   /** The output of an upstream whose wire text is not recorded, as JSON. */
@@ -80,7 +80,7 @@ export class ModelCallRecord implements ModelCall {
   }
 
   forget(): void {
-    this.kept.clear();
+    this.answerBytes.clear();
   }
 
   receivedBatch(hasOutput: boolean): void {

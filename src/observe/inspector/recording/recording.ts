@@ -95,16 +95,16 @@ export class Recording {
 
   /** Bounds the text by the remaining room of this response, and counts it. */
   keepText(text: string, limit: number): BoundedText {
-    const kept = boundText(text, Math.min(limit, this.room));
-    this.count(kept.text.length);
-    return kept;
+    const bounded = boundText(text, Math.min(limit, this.room));
+    this.count(bounded.text.length);
+    return bounded;
   }
 
   /** The same for a value that is never changed, as JSON. */
   keepJson(value: unknown, limit: number): BoundedText {
-    const { kept, characters } = boundedValue(value, Math.min(limit, this.room));
+    const { bounded, characters } = boundedValue(value, Math.min(limit, this.room));
     this.count(characters);
-    return kept;
+    return bounded;
   }
 
   /** Counts how the texts of items have grown, or that they are complete. */

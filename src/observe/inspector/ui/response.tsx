@@ -161,14 +161,14 @@ function ClientRequest({ response: { body } }: { readonly response: Response }) 
 }
 
 function Marks({ response }: { readonly response: Response }) {
-  const shown = response.marks.filter(({ kind }) => kind !== 'heartbeat');
-  const heartbeats = response.marks.length - shown.length;
-  if (shown.length === 0 && heartbeats === 0 && response.dropped === 0) return null;
+  const entries = response.marks.filter(({ kind }) => kind !== 'heartbeat');
+  const heartbeats = response.marks.length - entries.length;
+  if (entries.length === 0 && heartbeats === 0 && response.dropped === 0) return null;
   return (
     <>
       <h2>Notes and approvals</h2>
       <ul class="plain card">
-        {shown.map(({ kind, at, text }) => (
+        {entries.map(({ kind, at, text }) => (
           <li key={`${at} ${text}`}>
             <span class="when">{formatMs(at)}</span> <strong>{kind}</strong> <Text of={text} />
           </li>

@@ -22,7 +22,7 @@ interface Span {
   readonly target: string | undefined;
 }
 
-const SHOWN = 40;
+const MAX_ROWS = 40;
 
 const KINDS = { model: 'model call', tool: 'tool call', item: 'item', mark: 'note, approval or compaction' } as const;
 
@@ -30,7 +30,7 @@ export function Timeline({ response }: { readonly response: Response }) {
   const [isWhole, setWhole] = useState(false);
   const spans = buildSpans(response);
   const last = Math.max(1, ...spans.slice(0, 2000).map(({ end }) => end));
-  const shown = isWhole ? spans : spans.slice(0, SHOWN);
+  const rows = isWhole ? spans : spans.slice(0, MAX_ROWS);
   return (
     <div class="card">
       <table class="timeline">
@@ -52,15 +52,15 @@ export function Timeline({ response }: { readonly response: Response }) {
           </tr>
         </thead>
         <tbody>
-          {shown.map((span) => (
+          {rows.map((span) => (
             <Line key={span.key} span={span} last={last} />
           ))}
         </tbody>
       </table>
       <Legend spans={spans} />
-      {shown.length < spans.length && (
+      {rows.length < spans.length && (
         <button type="button" onClick={() => setWhole(true)}>
-          Show {spans.length - shown.length} more
+          Show {spans.length - rows.length} more
         </button>
       )}
     </div>

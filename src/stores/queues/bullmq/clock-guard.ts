@@ -24,10 +24,10 @@ export class ClockGuard {
   /** Asks the database; resolves with an error that names the difference if that is more than half a lock. */
   async compare(databaseNow: () => Promise<number>): Promise<Error | undefined> {
     const before = this.clocks.now();
-    const theirs = await databaseNow();
+    const databaseTime = await databaseNow();
     const after = this.clocks.now();
     // The database looked at its clock at some time between the two.
-    const aheadMs = before > theirs ? before - theirs : Math.min(0, after - theirs);
+    const aheadMs = before > databaseTime ? before - databaseTime : Math.min(0, after - databaseTime);
     this.isRight = Math.abs(aheadMs) <= this.lockMs / 2;
     if (this.isRight) return undefined;
     const direction = aheadMs > 0 ? 'ahead of' : 'behind';

@@ -35,11 +35,11 @@ export function useData<Data>(path: string, version: number): Loaded<Data> {
     if (!now.isBusy) void load();
     async function load(): Promise<void> {
       now.isBusy = true;
-      const { path: asked, version: seen } = now;
-      const answer = await fetchData<Data>(asked);
+      const { path: requestedPath, version: requestedVersion } = now;
+      const answer = await fetchData<Data>(requestedPath);
       now.isBusy = false;
-      if (asked === now.path) setLoaded({ ...answer, path: asked });
-      if (asked !== now.path || seen !== now.version) await load();
+      if (requestedPath === now.path) setLoaded({ ...answer, path: requestedPath });
+      if (requestedPath !== now.path || requestedVersion !== now.version) await load();
     }
   }, [path, version]);
   // The old data stays while another path is loading: a page that flickers cannot be read.
