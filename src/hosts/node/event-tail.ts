@@ -4,7 +4,7 @@ const CR = 13;
 const LF = 10;
 
 /** Whether the bytes so far end with a whole event. */
-export interface EventTail {
+interface EventTail {
   take(chunk: string | Uint8Array): void;
   readonly between: boolean;
 }

@@ -16,7 +16,7 @@ export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
 export type AnyNodeHandler = NodeHandler<never, never>;
 
 /** The answer of the handler. */
-export interface HandlerAnswer {
+interface HandlerAnswer {
   readonly status: number;
   /** Names are lower case. */
   readonly headers: OutgoingHttpHeaders;

@@ -1,5 +1,5 @@
 /** Records model calls as OpenTelemetry spans and metrics. */
-import type { Attributes, Histogram } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import { OwnCalls } from '../../engine/turn/own-calls.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
@@ -137,7 +137,16 @@ function beginCall(
     ...operation,
     end(error) {
       // Some servers report the usage so far with every chunk.
-      if (usage) recordUsage(usage, operation, { tokens, attributes });
+      if (usage) {
+        const { input_tokens: input, output_tokens: output, input_tokens_details: details } = usage;
+        span.setAttributes({
+          'gen_ai.usage.input_tokens': input,
+          'gen_ai.usage.output_tokens': output,
+          'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
+        });
+        tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, operation.context);
+        tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, operation.context);
+      }
       usage = undefined;
       operation.end(error);
     },
@@ -158,20 +167,6 @@ function beginCall(
       }),
     finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
   };
-}
-
-function recordUsage(
-  { input_tokens: input, output_tokens: output, input_tokens_details: details }: Usage,
-  { span, context }: Operation,
-  { tokens, attributes }: { readonly tokens: Histogram; readonly attributes: Attributes },
-): void {
-  span.setAttributes({
-    'gen_ai.usage.input_tokens': input,
-    'gen_ai.usage.output_tokens': output,
-    'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
-  });
-  tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, context);
-  tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, context);
 }
 
 function readEvents(events: readonly ModelEvent[], call: ModelCall): void {

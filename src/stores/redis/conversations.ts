@@ -228,7 +228,10 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
       return (await run(DELETE, keys.conversation(key))) === 1;
     },
     async append(key, items, { maxBytes, onKnown, turn } = {}) {
-      const texts = items.map(toListEntry).join(SEPARATOR);
+      // The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON.
+      const texts = items
+        .map((item) => `${typeof item.id === 'string' ? digestText(item.id) : ''}\n${JSON.stringify(item)}`)
+        .join(SEPARATOR);
       const token = onKnown === 'refuse' ? randomUUID() : '';
       const fence = [turn ? digestText(turn.id) : '', String(turn?.epoch ?? 0)];
       const answer = await run(APPEND, keys.conversation(key), life, texts, luaBound(maxBytes), token, ...fence);
@@ -259,11 +262,6 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
 }
 
 type PageAnswer = readonly [more: number, texts: readonly string[]];
-
-/** The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON. */
-function toListEntry(item: Item): string {
-  return `${typeof item.id === 'string' ? digestText(item.id) : ''}\n${JSON.stringify(item)}`;
-}
 
 function parseListEntry(text: string): Item {
   // The cast: only `append` writes these texts.

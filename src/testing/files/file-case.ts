@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ByteRange, FileStore, FileUpload, StoredFile } from '../../ports/files/file-store.ts';
 import type { MaybePromise, ResponseKey } from '../../ports/store.ts';
-import type { StoreContractClock } from '../stores/store-case.ts';
+import { freshScope, type StoreContractClock } from '../stores/store-case.ts';
 
 /** The subject of a case. */
 export interface FileSubject {
@@ -18,11 +18,6 @@ export interface FileCase {
   /** A sentence that cites the requirements it proves. */
   readonly name: string;
   run(subject: FileSubject): Promise<void>;
-}
-
-/** A tenant that no other case uses. */
-export function freshScope(): string {
-  return `scope-${randomUUID()}`;
 }
 
 /** An id as this package generates it. */
@@ -105,9 +100,4 @@ export async function listFileIds(
 ): Promise<readonly string[]> {
   const page = await files.list(scope, { limit: 100, order: 'asc', ...query });
   return Array.from(page.files, ({ id }) => id);
-}
-
-/** Through JSON, so that objects made in another realm compare as equal. */
-export function plainFile(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

@@ -1,14 +1,13 @@
 /** The file store contract on reading, listing, deleting and expiry. */
 import assert from 'node:assert/strict';
+import { freshScope, plainValue } from '../stores/store-case.ts';
 import {
   assertBytes,
   assertMissing,
   bytes,
   type FileCase,
   freshId,
-  freshScope,
   listFileIds,
-  plainFile,
   putFile,
   readContent,
   readToEnd,
@@ -83,7 +82,7 @@ export const readingCases: readonly FileCase[] = [
         [false, false, false, false, true],
       );
       await assertMissing(files, file);
-      assert.deepEqual(plainFile(await files.usage(file.scope)), { files: 0, bytes: 0 });
+      assert.deepEqual(plainValue(await files.usage(file.scope)), { files: 0, bytes: 0 });
     },
   },
   {
@@ -127,7 +126,7 @@ export const readingCases: readonly FileCase[] = [
     async run({ files }) {
       const [mine, yours] = [await putFile(files, bytes(1)), await putFile(files, bytes(1))];
       for (const after of [yours.id, freshId(), ''])
-        assert.deepEqual(plainFile(await files.list(mine.scope, { limit: 9, order: 'asc', after })), {
+        assert.deepEqual(plainValue(await files.list(mine.scope, { limit: 9, order: 'asc', after })), {
           files: [],
           hasMore: false,
           unknown: true,
@@ -145,7 +144,7 @@ export const readingCases: readonly FileCase[] = [
       assert.deepEqual(await listFileIds(files, scope), [file.id]);
       await clock.advance(11_000);
       await assertMissing(files, file);
-      assert.deepEqual(plainFile(await files.usage(scope)), { files: 0, bytes: 0 });
+      assert.deepEqual(plainValue(await files.usage(scope)), { files: 0, bytes: 0 });
       await clock.advance(24 * 60 * 60 * 1000);
       const next = await putFile(files, bytes(10), { scope, quota: { files: 1, bytes: 10 } });
       await files.delete(next);

@@ -1,17 +1,8 @@
 /** The file store contract on tenants: none finds, reads, lists, counts or deletes another's files. */
 import assert from 'node:assert/strict';
+import { freshScope, plainValue } from '../stores/store-case.ts';
 import { LOOKALIKES, SEPARATORS } from '../stores/store-scope-cases.ts';
-import {
-  assertBytes,
-  assertMissing,
-  bytes,
-  type FileCase,
-  freshScope,
-  listFileIds,
-  plainFile,
-  putFile,
-  readContent,
-} from './file-case.ts';
+import { assertBytes, assertMissing, bytes, type FileCase, listFileIds, putFile, readContent } from './file-case.ts';
 
 /** What a client may send in the place of an id. */
 const ODD_IDS = [
@@ -44,7 +35,7 @@ export const tenantCases: readonly FileCase[] = [
       assertBytes(await readContent(files, mine), bytes(50, 1));
       assert.equal(await files.delete(mine), true);
       assertBytes(await readContent(files, yours), bytes(60, 2));
-      assert.deepEqual(plainFile(await files.usage(one)), { files: 0, bytes: 0 });
+      assert.deepEqual(plainValue(await files.usage(one)), { files: 0, bytes: 0 });
       assert.deepEqual([await listFileIds(files, one), await listFileIds(files, other)], [[], ['file-1']]);
     },
   },

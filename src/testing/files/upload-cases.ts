@@ -1,6 +1,7 @@
 /** The file store contract on uploads: a file is stored with all its bytes, or not at all. */
 import assert from 'node:assert/strict';
 import type { FileStore, FileUpload } from '../../ports/files/file-store.ts';
+import { freshScope, plainValue } from '../stores/store-case.ts';
 import {
   assertBytes,
   assertMissing,
@@ -8,11 +9,9 @@ import {
   type FileCase,
   type FileSubject,
   freshId,
-  freshScope,
   listFileIds,
   makeUpload,
   pieces,
-  plainFile,
   putFile,
   readContent,
 } from './file-case.ts';
@@ -42,8 +41,8 @@ export const uploadCases: readonly FileCase[] = [
       const upload = makeUpload([bytes(5)], { createdAt: 1234, expiresAt });
       const odd = { filename: '../ü\u0000"\n.pdf', purpose: 'user_data', contentType: 'text/csv', expiresAt };
       const expected = { scope: upload.scope, id: upload.id, createdAt: 1234, bytes: 5, ...odd };
-      assert.deepEqual(plainFile(await files.put({ ...upload, details: () => odd })), expected);
-      assert.deepEqual(plainFile(await files.get(upload)), expected);
+      assert.deepEqual(plainValue(await files.put({ ...upload, details: () => odd })), expected);
+      assert.deepEqual(plainValue(await files.get(upload)), expected);
     },
   },
   {
@@ -69,9 +68,9 @@ export const uploadCases: readonly FileCase[] = [
       const id = freshId();
       const look = async () => {
         seen.push([
-          plainFile(await files.get({ scope, id })),
+          plainValue(await files.get({ scope, id })),
           await listFileIds(files, scope),
-          plainFile(await files.usage(scope)),
+          plainValue(await files.usage(scope)),
         ]);
         assert.equal(await files.delete({ scope, id }), false);
       };
@@ -127,7 +126,7 @@ export const uploadCases: readonly FileCase[] = [
       const quota = { files: 1, bytes: 100 };
       for (const scope of [freshScope(), freshScope()]) {
         await putFile(files, bytes(100), { scope, quota });
-        assert.deepEqual(plainFile(await files.usage(scope)), quota);
+        assert.deepEqual(plainValue(await files.usage(scope)), quota);
       }
       await assert.rejects(() => putFile(files, bytes(101), { quota }), { code: 'file_quota_exceeded' });
     },
@@ -146,7 +145,7 @@ async function leavesNothing(
     (thrown) => thrown === error,
   );
   await assertMissing(files, upload);
-  assert.deepEqual(plainFile(await files.usage(upload.scope)), NOTHING);
+  assert.deepEqual(plainValue(await files.usage(upload.scope)), NOTHING);
   assert.equal(await footprint?.(), before);
   const { scope, id } = upload;
   assertBytes(await readContent(files, await putFile(files, bytes(9), { scope, id })), bytes(9));
@@ -162,7 +161,7 @@ async function neverExceeds(
   const results = await Promise.allSettled(uploads);
   const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []));
   assert.deepEqual(refused, Array(9).fill('file_quota_exceeded'));
-  assert.deepEqual(plainFile(await files.usage(scope)), expected);
+  assert.deepEqual(plainValue(await files.usage(scope)), expected);
 }
 
 async function* piecesThatNoteOrder(order: string[]): AsyncIterable<Uint8Array> {

@@ -93,8 +93,12 @@ export async function assertGoes(
   await assertMissing(store, key);
 }
 
-// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
 function plainResponse(response: StoredResponse): unknown {
   const { expiresAt: _, ...rest } = response;
-  return JSON.parse(JSON.stringify(rest));
+  return plainValue(rest);
+}
+
+/** Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal. */
+export function plainValue(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { assertMissing, type StoreCase, type StoreSubject } from './store-case.ts';
+import { assertMissing, plainValue, type StoreCase, type StoreSubject } from './store-case.ts';
 
 /** The subject of a case about conversations. */
 export interface ConversationSubject extends StoreSubject {
@@ -24,8 +24,8 @@ export async function assertHolds(
   expectedItems: readonly Item[],
 ): Promise<void> {
   assert.deepEqual(
-    plainConversation([await conversations.get(expected), await conversations.items(expected)]),
-    plainConversation([expected, expectedItems]),
+    plainValue([await conversations.get(expected), await conversations.items(expected)]),
+    plainValue([expected, expectedItems]),
   );
 }
 
@@ -38,7 +38,7 @@ export async function assertNothing(conversations: ConversationStore, { scope, i
     await conversations.delete(key),
     await conversations.items(key),
   ];
-  assert.deepEqual(plainConversation(answers), [false, false, false, []], JSON.stringify(key));
+  assert.deepEqual(plainValue(answers), [false, false, false, []], JSON.stringify(key));
   await assertMissing(conversations, key);
 }
 
@@ -65,9 +65,4 @@ export function messageItem(text: string): Item {
 function requireConversations({ name, conversations }: ResponseStore): ConversationStore {
   assert.ok(conversations, `${name} has no conversations; give storeContract conversations: false`);
   return conversations;
-}
-
-// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
-function plainConversation(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value));
 }

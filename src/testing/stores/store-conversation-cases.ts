@@ -212,8 +212,19 @@ export const conversationCases: readonly StoreCase[] = [
   }),
   conversationCase('[P-13] keeps conversations apart if their scopes and ids only look alike', {
     async run({ conversations }) {
-      for (const keys of [...SEPARATORS.map(keysJoinedAlike), ...LOOKALIKES.map(keysLookingAlike)]) {
-        const [one, other] = keys(freshScope());
+      const pairs = [
+        // Equal if scope and id are joined by the separator.
+        ...SEPARATORS.map((separator) => {
+          const scope = freshScope();
+          return [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
+        }),
+        // Ids that a careless comparison treats as equal.
+        ...LOOKALIKES.map(([one, other]) => {
+          const scope = freshScope();
+          return [conversation(scope, one), conversation(scope, other)] as const;
+        }),
+      ];
+      for (const [one, other] of pairs) {
         await conversations.put(one);
         await assertNothing(conversations, other);
         await conversations.put(other);
@@ -257,17 +268,6 @@ export const conversationCases: readonly StoreCase[] = [
     },
   }),
 ];
-
-/** Two keys that are equal if scope and id are joined by the separator. */
-function keysJoinedAlike(separator: string) {
-  return (scope: string) =>
-    [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
-}
-
-/** Two keys whose ids a careless comparison treats as equal. */
-function keysLookingAlike([one, other]: (typeof LOOKALIKES)[number]) {
-  return (scope: string) => [conversation(scope, one), conversation(scope, other)] as const;
-}
 
 function edit(made: { metadata: { title: string } }, added: { content: { text: string }[] }[]): void {
   made.metadata.title = 'edited';

@@ -1,6 +1,5 @@
 /** The store contract on storage: a value that was put is found again, complete, at once and unchanged. */
 import assert from 'node:assert/strict';
-import type { StoredResponse } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
@@ -89,7 +88,9 @@ export const keepingCases: readonly StoreCase[] = [
     name: 'keeps one whole response if several are put under one id at the same time',
     async run({ store }) {
       const scope = freshScope();
-      const rivals = Array.from({ length: 10 }, (_, index) => turn(scope, 'resp_1', rivalParts(index)));
+      const rivals = Array.from({ length: 10 }, (_, index) =>
+        turn(scope, 'resp_1', { output: [message(`rival ${index} `.repeat(1000))], resource: { rival: index } }),
+      );
       await Promise.all(rivals.map((rival) => store.put(rival)));
       const stored = await store.get({ scope, id: 'resp_1' });
       const winner = rivals.find(({ resource }) => resource.rival === stored?.resource.rival);
@@ -167,10 +168,6 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
 ];
-
-function rivalParts(rival: number): Partial<StoredResponse> {
-  return { output: [message(`rival ${rival} `.repeat(1000))], resource: { rival } };
-}
 
 function message(text: string): Item {
   return { type: 'message', content: [{ type: 'output_text', text }] };

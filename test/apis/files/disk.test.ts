@@ -2,7 +2,8 @@
 import { mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { diskFiles } from '../../../src/files.ts';
-import { freshScope, listFileIds, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
+import { listFileIds, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
+import { freshScope } from '../../../src/testing/stores/store-case.ts';
 import { bytesBelow, diskFolder, filesBelow } from './disk-folder.ts';
 
 let folder: string;

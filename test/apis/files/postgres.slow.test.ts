@@ -1,15 +1,9 @@
 /** Files in PostgreSQL: the contract, several processes' pools, what a crash leaves over, and refusals. */
 import type { Pool } from 'pg';
 import { type FileStore, postgresFiles } from '../../../src/files.ts';
-import {
-  assertBytes,
-  bytes,
-  freshScope,
-  makeUpload,
-  putFile,
-  readContent,
-} from '../../../src/testing/files/file-case.ts';
+import { assertBytes, bytes, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
 import { fileStoreContract } from '../../../src/testing/index.ts';
+import { freshScope } from '../../../src/testing/stores/store-case.ts';
 import { describePostgres, poolOf, postgresPerSuite } from '../../support/postgres-server.ts';
 import type { Service } from '../../support/services.ts';
 

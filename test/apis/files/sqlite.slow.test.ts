@@ -2,15 +2,8 @@
 import { sqliteFiles } from '../../../src/files.ts';
 import type { SqliteDatabase } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
-import {
-  assertBytes,
-  bytes,
-  freshScope,
-  makeUpload,
-  putFile,
-  readContent,
-} from '../../../src/testing/files/file-case.ts';
-import { turn as turnOf } from '../../../src/testing/stores/store-case.ts';
+import { assertBytes, bytes, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
+import { freshScope, turn as turnOf } from '../../../src/testing/stores/store-case.ts';
 import { databaseFile, describeDrivers, type OpenDatabase } from '../../stores/sqlite-drivers.ts';
 
 const HOUR_MS = 60 * 60 * 1000;

@@ -104,7 +104,15 @@ async function sendData(
     case 'live':
       return live.hasRoom ? live.join(req, res, HEADERS) : sendJson(res, 503, { error: 'Too many pages are open.' });
     case 'about':
-      return sendJson(res, 200, aboutView(settings));
+      return sendJson(res, 200, {
+        version: VERSION,
+        maxResponses: settings.maxResponses,
+        maxBytes: settings.maxBytes,
+        bodyCharacters: settings.bodyCharacters,
+        access: settings.behindAuth ? 'behindAuth' : settings.authorize ? 'authorize' : 'loopback',
+        apiPath: settings.apiPath ?? null,
+        redacts: !!settings.redact,
+      });
     case 'responses':
       return sendJson(res, 200, listView(ring, query));
     case 'conversations':
@@ -120,27 +128,6 @@ async function sendData(
   if (recording) sendJson(res, 200, responseView(ring, recording, query));
   else if (number > 0) sendJson(res, 404, { error: 'This response is not kept any more.' });
   else sendNotFound(res);
-}
-
-function aboutView({
-  maxResponses,
-  maxBytes,
-  bodyCharacters,
-  authorize,
-  behindAuth,
-  apiPath,
-  redact,
-}: InspectorSettings) {
-  const access = behindAuth ? 'behindAuth' : authorize ? 'authorize' : 'loopback';
-  return {
-    version: VERSION,
-    maxResponses,
-    maxBytes,
-    bodyCharacters,
-    access,
-    apiPath: apiPath ?? null,
-    redacts: !!redact,
-  };
 }
 
 function sendJson(res: ServerResponse, status: number, value: unknown): void {

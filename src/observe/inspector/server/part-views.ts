@@ -24,7 +24,9 @@ export async function toolView({ providers, toolCounts, choosesTools }: ToolPart
   const parts = await Promise.all(
     [...providers].map(async (provider) => {
       const states = await listOr([], () => provider.status?.() ?? []);
-      return { states: states.filter(isServerStatus), tools: await listTools(provider) };
+      const isStatus = (value: unknown) =>
+        isRecord(value) && typeof value.label === 'string' && typeof value.state === 'string';
+      return { states: states.filter(isStatus), tools: await listTools(provider) };
     }),
   );
   const states = parts.flatMap(({ states }) => states);
@@ -58,7 +60,9 @@ export async function offeredTools(providers: ReadonlySet<ToolProvider<never>>):
 
 async function listTools(provider: ToolProvider<never>): Promise<readonly ProvidedTool[]> {
   const tools = await listOr([], () => provider.list(AbortSignal.timeout(LIST_MS)));
-  return tools.filter(isTool);
+  return tools.filter((tool: unknown) => {
+    return isRecord(tool) && typeof tool.server === 'string' && typeof tool.name === 'string';
+  });
 }
 
 /** The list, or `otherwise` if it fails or takes too long: a host's own provider may fail in any way. */
@@ -79,14 +83,6 @@ function resolveLater<Value>(value: Value): Promise<Value> {
   return new Promise((resolve) => setTimeout(resolve, LIST_MS, value).unref());
 }
 
-function isServerStatus(value: unknown): value is ToolServerStatus {
-  return isRecord(value) && typeof value.label === 'string' && typeof value.state === 'string';
-}
-
-function isTool(value: unknown): value is ProvidedTool {
-  return isRecord(value) && typeof value.server === 'string' && typeof value.name === 'string';
-}
-
 function serverView(
   label: string,
   state: ToolServerStatus | undefined,
@@ -95,11 +91,17 @@ function serverView(
 ) {
   const names = [...new Set([...tools.map(({ name }) => name), ...counts.keys()])].sort();
   const { protocol } = tools.find((tool) => tool.protocol) ?? {};
+  let [calls, failures, totalMs] = [0, 0, 0];
+  for (const count of counts.values()) {
+    calls += count.calls;
+    failures += count.failures;
+    totalMs += count.totalMs;
+  }
   const transport: unknown = state && 'transport' in state ? state.transport : undefined;
   return {
     label,
     transport: typeof transport === 'string' ? transport : null,
-    total: sumCounts([...counts.values()]),
+    total: { calls, failures, mean: calls > 0 ? totalMs / calls : null },
     state: state?.state ?? null,
     error: state?.error === undefined ? null : withoutKeys(state.error),
     protocol: protocol ? `${protocol.era} ${protocol.version ?? ''}`.trim() : null,
@@ -131,7 +133,7 @@ export async function upstreamView({ counts }: UpstreamCounts) {
     recent: count.recent.map((call) => ({ ...call })),
     servers: listModelServers(upstream),
     status: await readUpstreamStatus(upstream),
-    health: upstreamHealth(count),
+    health: count.calls === 0 ? 'unused' : isFailing(count) ? 'failing' : 'ok',
   }));
   return { upstreams: await Promise.all(views) };
 }
@@ -139,10 +141,8 @@ export async function upstreamView({ counts }: UpstreamCounts) {
 /** Failures count for a minute, as in the status of a router. */
 const FAILURE_MS = 60_000;
 
-function upstreamHealth({ calls, lastAt, lastError }: UpstreamCount): 'unused' | 'failing' | 'ok' {
-  if (calls === 0) return 'unused';
-  const hasFailed = lastError !== null && lastError.at === lastAt;
-  return hasFailed && Date.now() - lastAt < FAILURE_MS ? 'failing' : 'ok';
+function isFailing({ lastAt, lastError }: UpstreamCount): boolean {
+  return lastError !== null && lastError.at === lastAt && Date.now() - lastAt < FAILURE_MS;
 }
 
 /** The most servers of one upstream that are shown. */
@@ -181,18 +181,6 @@ function countView(count: Count | undefined) {
     lastAt: lastAt || null,
     lastError: lastError && { ...lastError, message: withoutKeys(lastError.message) },
   };
-}
-
-function sumCounts(counts: readonly Count[]) {
-  const sum = counts.reduce(
-    ({ calls, failures, totalMs }, each) => ({
-      calls: calls + each.calls,
-      failures: failures + each.failures,
-      totalMs: totalMs + each.totalMs,
-    }),
-    { calls: 0, failures: 0, totalMs: 0 },
-  );
-  return { calls: sum.calls, failures: sum.failures, mean: sum.calls > 0 ? sum.totalMs / sum.calls : null };
 }
 
 const NO_COUNT: Count = { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import { wholeText } from '../../../protocol/grown-text.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 import { maskText, NO_TEXT } from '../recording/bounded-text.ts';
-import type { LiveItem, ModelCall } from '../recording/entries.ts';
+import type { ModelCall } from '../recording/entries.ts';
 import type { Recording } from '../recording/recording.ts';
 import type { Ring } from '../recording/ring.ts';
 import { listRow } from './list-view.ts';
@@ -34,7 +34,20 @@ export function responseView(ring: Ring, recording: Recording, query: URLSearchP
     body: { text: withoutKeys(body.text), cut: body.cut },
     itemCount: items.length,
     firstItem,
-    itemList: items.slice(firstItem, firstItem + MAX_ITEMS).map(itemView),
+    itemList: items
+      .slice(firstItem, firstItem + MAX_ITEMS)
+      .map(({ argumentsAt = null, end = null, growing, json, ...item }) => ({
+        index: item.index,
+        type: item.type,
+        id: item.id,
+        start: item.start,
+        argumentsAt,
+        end,
+        deltas: item.deltas,
+        growing: withoutKeys(wholeText(growing)),
+        json: withoutKeys(json.text),
+        cut: json.cut,
+      })),
     callCount: calls.length,
     firstCall,
     callList: calls
@@ -47,20 +60,6 @@ export function responseView(ring: Ring, recording: Recording, query: URLSearchP
 
 function pageStart(query: URLSearchParams, name: string): number {
   return Math.max(Math.trunc(Number(query.get(name))) || 0, 0);
-}
-
-function itemView({ index, type, id, start, argumentsAt, end, deltas, growing, json }: LiveItem) {
-  const times = { start, argumentsAt: argumentsAt ?? null, end: end ?? null };
-  return {
-    index,
-    type,
-    id,
-    ...times,
-    deltas,
-    growing: withoutKeys(wholeText(growing)),
-    json: withoutKeys(json.text),
-    cut: json.cut,
-  };
 }
 
 /** The answer, a line for each event. What has not arrived whole is left out: the secrets in it could not be found by their names. */

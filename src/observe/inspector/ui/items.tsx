@@ -71,7 +71,9 @@ function ItemView({ item }: { readonly item: Item }) {
 const MAX_TEXT = 8000;
 
 function Content({ fields }: { readonly fields: JsonObject }) {
-  const text = readTexts(fields).join('\n\n');
+  const parts = [fields.content, fields.summary].flatMap((list) => (Array.isArray(list) ? list : []));
+  const texts = parts.map((part: JsonObject | null) => part?.text ?? part?.refusal);
+  const text = texts.filter((each) => typeof each === 'string' && each !== '').join('\n\n');
   const args = fields.arguments ?? fields.input ?? fields.code;
   const { output, error } = fields;
   return (
@@ -103,12 +105,4 @@ function shortenText(text: string): string {
   return text.length <= MAX_TEXT
     ? text
     : `${text.slice(0, MAX_TEXT)}… (${formatCount(text.length - MAX_TEXT)} more in the JSON)`;
-}
-
-function readTexts({ content, summary }: JsonObject): readonly string[] {
-  const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list : []));
-  return parts.flatMap((part) => {
-    const text = (part as JsonObject | null)?.text ?? (part as JsonObject | null)?.refusal;
-    return typeof text === 'string' && text !== '' ? [text] : [];
-  });
 }

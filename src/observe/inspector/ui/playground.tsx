@@ -80,11 +80,19 @@ export function Playground({ apiPath, from }: Props) {
                 <option value="messages">Messages</option>
               </select>
             </label>
-            <ModelField
-              model={String(fields?.model ?? '')}
-              models={models}
-              choose={(model) => setBody(withModel(body, model))}
-            />
+            <label class="grow">
+              <span>model</span>
+              <input
+                list="models"
+                value={String(fields?.model ?? '')}
+                onInput={({ currentTarget }) => setBody(withModel(body, currentTarget.value))}
+              />
+              <datalist id="models">
+                {models.map((each) => (
+                  <option key={each} value={each} />
+                ))}
+              </datalist>
+            </label>
             <label class="grow">
               <span>API key, if one is needed</span>
               <input
@@ -110,26 +118,6 @@ export function Playground({ apiPath, from }: Props) {
         <AnswerView answer={answer} />
       </div>
     </>
-  );
-}
-
-interface ModelFieldProps {
-  readonly model: string;
-  readonly models: readonly string[];
-  readonly choose: (model: string) => void;
-}
-
-function ModelField({ model, models, choose }: ModelFieldProps) {
-  return (
-    <label class="grow">
-      <span>model</span>
-      <input list="models" value={model} onInput={({ currentTarget }) => choose(currentTarget.value)} />
-      <datalist id="models">
-        {models.map((each) => (
-          <option key={each} value={each} />
-        ))}
-      </datalist>
-    </label>
   );
 }
 

@@ -57,7 +57,14 @@ export function ResponsePage({ number, version, apiPath }: Props) {
       {(data.itemCount > 0 || data.api.startsWith('responses')) && (
         <ItemList response={data} onPage={(items) => setPlace({ ...place, items })} />
       )}
-      <ClientRequest response={data} />
+      <h2>Request of the client</h2>
+      {data.body.text === '' ? (
+        <p class="faint">Its body was not kept.</p>
+      ) : (
+        <Fold class="card" title={`Body, ${formatCount(data.body.text.length)} characters`}>
+          {() => <Box of={pretty(data.body.text)} cut={data.body.cut} label="Body of the client's request" />}
+        </Fold>
+      )}
       <Calls response={data} open={open ?? []} onToggle={toggle} onPage={(calls) => setPlace({ ...place, calls })} />
       <Marks response={data} />
     </>
@@ -144,21 +151,6 @@ const APIS = {
   chat: ['chat/completions', '-H "authorization: Bearer $API_KEY"'],
   messages: ['messages', '-H "x-api-key: $API_KEY"', "-H 'anthropic-version: 2023-06-01'"],
 } as const;
-
-function ClientRequest({ response: { body } }: { readonly response: Response }) {
-  return (
-    <>
-      <h2>Request of the client</h2>
-      {body.text === '' ? (
-        <p class="faint">Its body was not kept.</p>
-      ) : (
-        <Fold class="card" title={`Body, ${formatCount(body.text.length)} characters`}>
-          {() => <Box of={pretty(body.text)} cut={body.cut} label="Body of the client's request" />}
-        </Fold>
-      )}
-    </>
-  );
-}
 
 function Marks({ response }: { readonly response: Response }) {
   const entries = response.marks.filter(({ kind }) => kind !== 'heartbeat');

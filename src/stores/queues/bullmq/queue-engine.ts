@@ -14,7 +14,7 @@ import { type Link, type Session, settledWithin } from './session.ts';
 import { Slots } from './slots.ts';
 
 /** What the engine is made of. */
-export interface EngineSettings {
+interface EngineSettings {
   readonly link: Link;
   readonly concurrency: number;
   readonly lockMs: number;
