@@ -6,7 +6,7 @@ import type { Scope } from './handle.ts';
 
 /**
  * Works as `express.json` for bodies within the limits; a missing content type counts as JSON. `scope` is the host's, for the
- * tenant's share of the room for bodies.
+ * tenant's share of the byte budget for bodies.
  */
 export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestHandler {
   return function readBody(req, _res, next) {

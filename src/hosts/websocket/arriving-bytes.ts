@@ -1,4 +1,4 @@
-/** Counts what a client has sent of a message that is not whole yet in the room for bodies. */
+/** Counts what a client has sent of a message that is not whole yet in the byte budget for bodies. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { roomForBody } from '../../server/body-room.ts';

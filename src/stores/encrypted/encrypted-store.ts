@@ -85,7 +85,7 @@ function sealResponse(seal: Seal, { input, output, resource, ...readable }: Stor
 function openResponse(seal: Seal, { scope, id }: ResponseKey, stored: StoredResponse): StoredResponse {
   const { input: _, output, resource: __, ...readable } = stored;
   const place = responsePlace({ scope, id }, readable.previousId);
-  // The cast: only `sealed` writes these texts, which the seal proves.
+  // The cast: only `sealResponse` writes these texts, which the seal proves.
   return { ...readable, scope, id, ...(seal.open(output[0]?.encrypted, place) as ResponseText) };
 }
 
@@ -144,7 +144,7 @@ function sealItem(seal: Seal, key: ResponseKey, item: Item): Item {
 }
 
 function openItem(seal: Seal, key: ResponseKey, item: Item): Item {
-  // The cast: only `sealedItem` writes these texts, which the seal proves.
+  // The cast: only `sealItem` writes these texts, which the seal proves.
   return seal.open(item.encrypted, itemPlace(key, item)) as Item;
 }
 

@@ -200,7 +200,7 @@ interface TableGroup {
   readonly compatibleSince: number;
 }
 
-/** The same as `migrate`, for any tables. */
+/** The same as `migratePostgres`, for any tables. */
 export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
   try {
     // Tries first without a change, so that a role that may only read and write rows can use existing tables.
