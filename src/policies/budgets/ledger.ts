@@ -41,9 +41,9 @@ export interface UsageLedger {
 }
 
 /** The most pairs of tenant and day that are kept: 50,000 tenants for one day, or 500 tenants for a hundred days. */
-const MOST_DAYS = 50_000;
+const MAX_DAYS = 50_000;
 /** Clients choose the names of models: those past this number count as one. */
-const MOST_MODELS = 16;
+const MAX_MODELS = 16;
 const OTHER = 'other';
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -59,13 +59,13 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
  * ```
  */
 export function memoryLedger(): UsageLedger {
-  const days = new RecentMap<Map<string, UsageRow>>(2 * MOST_DAYS);
+  const days = new RecentMap<Map<string, UsageRow>>(2 * MAX_DAYS);
   return {
     add(row) {
       const key = keyOf(row);
       const models = days.get(key) ?? new Map<string, UsageRow>();
       days.set(key, models);
-      const model = models.has(row.model) || models.size < MOST_MODELS ? row.model : OTHER;
+      const model = models.has(row.model) || models.size < MAX_MODELS ? row.model : OTHER;
       models.set(model, sum(models.get(model), { ...row, model }));
     },
     read({ tenant, from, to, model }) {

@@ -35,7 +35,7 @@ export interface LimitWindow {
 export type Limiter = Required<PointLimiter>;
 
 /** The most keys of a memory limiter; the least recently used is dropped first. */
-const MOST_KEYS = 100_000;
+const MAX_KEYS = 100_000;
 
 const REQUESTS = ['consume'] as const;
 const ALL = ['consume', 'get', 'penalty'] as const;
@@ -69,7 +69,7 @@ interface Window {
 class MemoryLimiter implements Limiter {
   readonly points: number;
   private readonly durationMs: number;
-  private readonly windows = new RecentMap<Window>(MOST_KEYS);
+  private readonly windows = new RecentMap<Window>(MAX_KEYS);
 
   constructor({ points, duration }: LimitWindow) {
     this.points = points;

@@ -141,8 +141,8 @@ const KINDS: Readonly<Record<Kind, string>> = {
 
 const PER_DOLLAR = 1_000_000;
 /** The most points of one charge: what an integer of PostgreSQL holds. */
-const MOST_POINTS = 2 ** 31 - 1;
-const MOST_REPORT_DAYS = 3660;
+const MAX_POINTS = 2 ** 31 - 1;
+const MAX_REPORT_DAYS = 3660;
 
 /** What is left of one limit. */
 interface State extends KindState {
@@ -196,8 +196,8 @@ class TenantBudgets {
 
   async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
     const [first, last] = [dayIn('from', from), dayIn('to', to)];
-    if (Date.parse(last) - Date.parse(first) > MOST_REPORT_DAYS * DAY_MS)
-      throw new TypeError(`report: at most ${MOST_REPORT_DAYS} days, got ${first} to ${last}`);
+    if (Date.parse(last) - Date.parse(first) > MAX_REPORT_DAYS * DAY_MS)
+      throw new TypeError(`report: at most ${MAX_REPORT_DAYS} days, got ${first} to ${last}`);
     return this.ledger.read({ tenant, from: first, to: last, model });
   }
 
@@ -236,7 +236,7 @@ class TenantBudgets {
     const dollars = cost ?? this.priceOf(call);
     const points = { requests: untaken, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
     for (const [kind, limiter] of this.limiters) {
-      const charge = Math.min(points[kind], MOST_POINTS);
+      const charge = Math.min(points[kind], MAX_POINTS);
       if (charge > 0) this.settle(() => limiter.penalty(keyOf(kind, tenant), charge));
     }
     const name = reportedModel(model);

@@ -96,11 +96,11 @@ const FAILURES = {
   failed: ['invalid_file', 'cannot be read: it is damaged'],
 } as const;
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 const RETRY = { headers: { 'retry-after': '5' } };
 
 function inWords(error: unknown, filename: string): unknown {
-  const named = `The file '${plainFileName(filename.slice(0, LONGEST_NAME))}'`;
+  const named = `The file '${plainFileName(filename.slice(0, MAX_NAME_LENGTH))}'`;
   if (error instanceof DocumentError) {
     const { code, reason, missing } = error;
     const advice = missing && `Install what reads such documents: npm install ${missing}`;

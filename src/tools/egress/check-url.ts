@@ -5,7 +5,7 @@ import type { EgressSettings } from './policy.ts';
 import { literalOf, namesHost } from './rules.ts';
 
 /** DNS has no longer names. */
-const LONGEST_NAME = 253;
+const MAX_NAME_LENGTH = 253;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' };
 
 /** Parses and checks a URL without resolving it. Throws `url_refused` and `host_refused`. Request the URL that it returns. */
@@ -31,7 +31,7 @@ function urlFault({ protocol, username, password, port }: URL, settings: EgressS
 
 /** The fault of a name, whatever the policy. */
 function nameFault(hostname: string): string | undefined {
-  if (hostname.length > LONGEST_NAME) return 'its name is too long';
+  if (hostname.length > MAX_NAME_LENGTH) return 'its name is too long';
   // `a.example.` and `a.example` are one host, but not to a list of names.
   return hostname.endsWith('.') ? 'its name must not end in a dot' : undefined;
 }

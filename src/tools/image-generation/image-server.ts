@@ -36,7 +36,7 @@ const AROUND = 64 * 1024;
 const ERROR_BYTES = 64 * 1024;
 const CONNECT_MS = 10_000;
 /** Shorter secrets are words such as `1` or `on`. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
 /** The connections to one server; they are opened on demand. */
 export class ImageServer {
@@ -54,7 +54,7 @@ export class ImageServer {
     this.options = options;
     this.headers = headersOf(options);
     const secrets = [...Object.values(this.headers).flatMap(secretsOfHeader), ...secretsOfURL(options.baseURL.href)];
-    this.mask = masker(secrets, SHORTEST_SECRET);
+    this.mask = masker(secrets, MIN_SECRET_LENGTH);
   }
 
   /** Resolves with the image; throws an error whose message the model may read, or the signal's reason. */

@@ -15,7 +15,7 @@ interface ScriptRun {
 }
 
 /** The maximum number of characters of each output that the model receives. */
-const LONGEST_OUTPUT = 20_000;
+const MAX_OUTPUT_LENGTH = 20_000;
 
 /** Runs the script and returns its printed text for the model. The skill's other files are in the same folder. */
 export async function runScript(runtime: CodeRuntime, run: ScriptRun, signal: AbortSignal): Promise<string> {
@@ -58,9 +58,9 @@ async function putFiles(container: CodeContainer, folder: string, maxBytes: numb
 function outputText({ stdout, stderr, error, files }: CodeRun): string {
   const names = files.map(({ name }) => name).slice(0, 100);
   const parts = [
-    stdout.slice(0, LONGEST_OUTPUT),
-    stderr === '' ? '' : `Standard error:\n${stderr.slice(0, LONGEST_OUTPUT)}`,
-    error === undefined ? '' : `The script failed:\n${error.slice(-LONGEST_OUTPUT)}`,
+    stdout.slice(0, MAX_OUTPUT_LENGTH),
+    stderr === '' ? '' : `Standard error:\n${stderr.slice(0, MAX_OUTPUT_LENGTH)}`,
+    error === undefined ? '' : `The script failed:\n${error.slice(-MAX_OUTPUT_LENGTH)}`,
     names.length === 0 ? '' : `It wrote files, which were removed with its container: ${names.join(', ')}`,
   ];
   return parts.filter((part) => part !== '').join('\n') || '(The script printed nothing.)';

@@ -8,8 +8,8 @@ export class SkillFault extends Error {
   override readonly name = 'SkillFault';
 }
 
-const MOST_DEPTH = 4;
-const MOST_NAMES = 200;
+const MAX_DEPTH = 4;
+const MAX_NAMES = 200;
 
 /**
  * The text of a file below a folder. Throws a `SkillFault` for one that is outside of it (by its name or by a link), is no
@@ -68,13 +68,13 @@ function missing(name: string): SkillFault {
 /** The names of the files below a folder, `/` between the parts; hidden ones and links are left out. */
 export async function namesBelow(folder: string): Promise<readonly string[]> {
   const names: string[] = [];
-  await collect(folder, '', names, MOST_DEPTH);
+  await collect(folder, '', names, MAX_DEPTH);
   return names.toSorted();
 }
 
 async function collect(folder: string, prefix: string, names: string[], depth: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (names.length >= MOST_NAMES) return;
+    if (names.length >= MAX_NAMES) return;
     if (entry.name.startsWith('.')) continue;
     if (entry.isFile()) names.push(prefix + entry.name);
     else if (entry.isDirectory() && depth > 1)

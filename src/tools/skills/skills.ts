@@ -30,8 +30,8 @@ const MAIN = 'SKILL.md';
 const PREFIX = 'skill__';
 /** Short enough that the tool's name, with its prefix, is accepted by every model server. */
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,56}$/;
-const MOST_SKILLS = 128;
-const LONGEST_DESCRIPTION = 1024;
+const MAX_SKILLS = 128;
+const MAX_DESCRIPTION_LENGTH = 1024;
 
 const FILE = {
   file: { type: 'string', description: `A file of the skill, such as one that ${MAIN} names. Default: ${MAIN}.` },
@@ -43,7 +43,7 @@ const RUN = {
   },
   args: { type: 'array', items: { type: 'string' }, description: 'The arguments of that file.' },
 };
-const MOST_ARGS = 64;
+const MAX_ARGS = 64;
 
 /**
  * A provider with a tool `skill__<folder>` for each skill: it returns the skill's instructions, and its other files by
@@ -94,8 +94,8 @@ export function skills(options: SkillsOptions): ToolProvider {
 
 function argsIn(args: unknown): readonly string[] {
   if (args === undefined) return [];
-  if (Array.isArray(args) && args.length <= MOST_ARGS) return args.map(String);
-  throw new SkillFault(`args must be a list of at most ${MOST_ARGS} texts.`);
+  if (Array.isArray(args) && args.length <= MAX_ARGS) return args.map(String);
+  throw new SkillFault(`args must be a list of at most ${MAX_ARGS} texts.`);
 }
 
 function folderOf(directory: string, name: string): string {
@@ -121,7 +121,7 @@ async function toolsIn(directory: string, listing: Listing): Promise<readonly Pr
   const folders = entries.filter((entry) => entry.isDirectory() && NAME.test(entry.name)).map(({ name }) => name);
   const tools: ProvidedTool[] = [];
   for (const folder of folders.toSorted()) {
-    if (tools.length >= MOST_SKILLS) break;
+    if (tools.length >= MAX_SKILLS) break;
     const text = await textBelow(join(directory, folder), MAIN, listing.maxBytes).catch(() => undefined);
     if (text !== undefined) tools.push(toolOf(folder, text, listing));
   }
@@ -142,7 +142,7 @@ function descriptionIn(text: string): string | undefined {
   if (lines[0]?.trim() !== '---') return undefined;
   const end = lines.findIndex((line, at) => at > 0 && line.trim() === '---');
   const line = lines.slice(1, end).find((each) => each.startsWith('description:'));
-  const value = line?.slice('description:'.length).trim().slice(0, LONGEST_DESCRIPTION);
+  const value = line?.slice('description:'.length).trim().slice(0, MAX_DESCRIPTION_LENGTH);
   return value ? unquoted(value) : undefined;
 }
 

@@ -11,8 +11,8 @@ interface ResultLimits {
   readonly characters: number;
 }
 
-const LONGEST_URL = 2048;
-const LONGEST_TITLE = 300;
+const MAX_URL_LENGTH = 2048;
+const MAX_TITLE_LENGTH = 300;
 
 /** The results, each address once. An engine is the host's, and need not be type-checked. */
 export function foundResults(given: unknown, terms: SearchTerms, limits: ResultLimits): readonly WebResult[] {
@@ -32,12 +32,12 @@ export function foundResults(given: unknown, terms: SearchTerms, limits: ResultL
 function readResult({ url, title, text }: Readonly<Record<string, unknown>>): WebResult | undefined {
   if (url === undefined) return { text: plainTextOf(text) };
   const address = plainTextOf(url);
-  if (address.length > LONGEST_URL || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
+  if (address.length > MAX_URL_LENGTH || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
   // Brackets would end the link that the model receives.
   const whole = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
   return {
     url: whole,
-    title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), LONGEST_TITLE),
+    title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), MAX_TITLE_LENGTH),
     text: plainTextOf(text),
   };
 }

@@ -18,8 +18,8 @@ const SHARES: Readonly<Record<string, number>> = { low: 0.5, medium: 1, high: 2 
 /** Rather too few than too many: most languages have more. */
 const CHARACTERS_PER_TOKEN = 3;
 /** OpenAI's limit. */
-const MOST_DOMAINS = 100;
-const LONGEST_NAME = 253;
+const MAX_DOMAINS = 100;
+const MAX_NAME_LENGTH = 253;
 
 /** Reads the request's tool. Throws an `Error` for domains that are none: without them a search would go everywhere. */
 export function searchTerms(settings: JsonObject = {}): SearchTerms {
@@ -36,8 +36,8 @@ export function searchTerms(settings: JsonObject = {}): SearchTerms {
 
 function domainsIn(field: string, list: unknown): readonly string[] {
   if (list === undefined || list === null) return [];
-  if (!Array.isArray(list) || list.length > MOST_DOMAINS)
-    throw new Error(`'filters.${field}' of the tool must be a list of at most ${MOST_DOMAINS} domains.`);
+  if (!Array.isArray(list) || list.length > MAX_DOMAINS)
+    throw new Error(`'filters.${field}' of the tool must be a list of at most ${MAX_DOMAINS} domains.`);
   return list.map((domain) => domainOf(domain) ?? refuse(field));
 }
 
@@ -47,7 +47,7 @@ function refuse(field: string): never {
 
 /** The name alone: some clients write whole addresses. */
 function domainOf(value: unknown): string | undefined {
-  if (typeof value !== 'string' || value.length > LONGEST_NAME) return undefined;
+  if (typeof value !== 'string' || value.length > MAX_NAME_LENGTH) return undefined;
   const address = value.includes('://') ? value : `https://${value}`;
   return URL.canParse(address) ? domainIn(address).replace(/^\*?\./, '') || undefined : undefined;
 }
@@ -61,7 +61,7 @@ function locationIn(value: unknown): UserLocation | undefined {
   if (!isRecord(value)) return undefined;
   // Chat Completions nests them.
   const { city, country, region, timezone } = isRecord(value.approximate) ? value.approximate : value;
-  const text = (each: unknown) => (typeof each === 'string' && each.length <= LONGEST_NAME ? each : undefined);
+  const text = (each: unknown) => (typeof each === 'string' && each.length <= MAX_NAME_LENGTH ? each : undefined);
   return { city: text(city), country: text(country), region: text(region), timezone: text(timezone) };
 }
 

@@ -34,7 +34,7 @@ export interface WebSearchOptions {
   readonly maxCharacters?: number | undefined;
 }
 
-const LONGEST_QUERY = 2000;
+const MAX_QUERY_LENGTH = 2000;
 
 const CITE = 'Cite every page that you use as a Markdown link: [title](address).';
 const SEARCH: ProvidedTool = {
@@ -122,7 +122,7 @@ interface Limits {
 }
 
 async function search(call: ToolCall, engine: SearchEngine, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
-  const query = plainTextOf(call.arguments.query).trim().slice(0, LONGEST_QUERY);
+  const query = plainTextOf(call.arguments.query).trim().slice(0, MAX_QUERY_LENGTH);
   if (query === '') throw new Error('input_validation_error: the query is empty');
   const all = searchTerms(call.settings);
   const { share, maxCharacters: _, ...terms } = all;

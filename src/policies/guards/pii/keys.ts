@@ -17,7 +17,7 @@ const KINDS: readonly KeyKind[] = [
   { prefix: 'AIza', least: 30 },
 ];
 const FIRST: ReadonlySet<number> = new Set(KINDS.map(({ prefix }) => prefix.charCodeAt(0)));
-const LONGEST_PREFIX = Math.max(...KINDS.map(({ prefix }) => prefix.length));
+const MAX_PREFIX_LENGTH = Math.max(...KINDS.map(({ prefix }) => prefix.length));
 /** The maximum length; of a longer key, only this much is found. */
 const LONGEST = 1024;
 
@@ -33,7 +33,7 @@ export function keyRule(): Rule {
   const run = new KeyRun();
   return (text, at, isEnd) => {
     if (!FIRST.has(text.charCodeAt(at)) || isInWord(text.charCodeAt(at - 1))) return NONE;
-    const head = text.slice(at, at + LONGEST_PREFIX);
+    const head = text.slice(at, at + MAX_PREFIX_LENGTH);
     const kind = KINDS.find(({ prefix }) => head.startsWith(prefix));
     if (!kind) return !isEnd && at + head.length === text.length && mayBegin(head) ? MORE : NONE;
     const from = at + kind.prefix.length;

@@ -55,7 +55,7 @@ function isChecked(iban: string): boolean {
   return rest === 1;
 }
 
-const LONGEST_CARD = 19;
+const MAX_CARD_LENGTH = 19;
 
 /** The number of a payment card of a known issuer; single blanks and dashes may stand between its digits. */
 export function cardAt(text: string, at: number, isEnd: boolean): number {
@@ -68,7 +68,7 @@ export function cardAt(text: string, at: number, isEnd: boolean): number {
     const unit = text.charCodeAt(next);
     if (isDigit(unit)) {
       digits += text[next];
-      if (digits.length > LONGEST_CARD || (digits.length === PREFIX && !isIssued(digits))) return found;
+      if (digits.length > MAX_CARD_LENGTH || (digits.length === PREFIX && !isIssued(digits))) return found;
       continue;
     }
     if (isDigit(text.charCodeAt(next - 1)) && !isLetter(unit) && isCard(digits)) found = next;
@@ -97,10 +97,10 @@ const ISSUERS: readonly Issuer[] = [
 
 /** As many digits identify the issuer. */
 const PREFIX = 4;
-const SHORTEST_CARD = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
+const MIN_CARD_LENGTH = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
 
 function isCard(digits: string): boolean {
-  if (digits.length < SHORTEST_CARD) return false;
+  if (digits.length < MIN_CARD_LENGTH) return false;
   return ISSUERS.some((issuer) => issuer[2].includes(digits.length) && isFrom(issuer, digits)) && hasLuhnDigit(digits);
 }
 
@@ -133,9 +133,9 @@ interface Written {
 }
 
 /** ITU E.164. */
-const LONGEST_PHONE = 15;
+const MAX_PHONE_LENGTH = 15;
 /** The most marks between two groups, such as `) `. */
-const LONGEST_GAP = 2;
+const MAX_GAP_LENGTH = 2;
 
 /**
  * A telephone number in a form that shows it is one: with a country code after `+` or `00`, of North America, or with a
@@ -227,10 +227,10 @@ function writtenAt(text: string, at: number, isEnd: boolean): Written | typeof M
     }
     const isMark = !isDigit(unit) && isPhoneMark(unit, next === at, digits === '');
     if (isMark && next > at) gap += text[next];
-    if ((!isDigit(unit) && !isMark) || gap.length > LONGEST_GAP || digits.length > LONGEST_PHONE + 2) {
+    if ((!isDigit(unit) && !isMark) || gap.length > MAX_GAP_LENGTH || digits.length > MAX_PHONE_LENGTH + 2) {
       if (size > 0) {
         // Longer than any telephone number: its last group does not belong to one.
-        groups.push(LONGEST_PHONE + LONGEST_PHONE);
+        groups.push(MAX_PHONE_LENGTH + MAX_PHONE_LENGTH);
         ends.push(next);
       }
       return { digits, groups, ends, gaps };

@@ -33,7 +33,7 @@ export interface ModerationOptions extends GuardSettingsOptions {
 
 const LOOKAHEAD = 512;
 /** The maximum length of a guard model's answer, in characters. */
-const LONGEST_ANSWER = 4096;
+const MAX_ANSWER_LENGTH = 4096;
 
 /**
  * A guard that blocks what an OpenAI-compatible `/moderations` endpoint flags, or a guard model judges unsafe. Each text,
@@ -137,7 +137,7 @@ async function answerOf(
   let answer = '';
   for await (const batch of upstream.stream(request, callOf(signal))) {
     for (const event of batch) if (event.type === 'text-delta') answer += event.text;
-    if (answer.length > LONGEST_ANSWER) throw new Error('The guard model wrote more than a verdict.');
+    if (answer.length > MAX_ANSWER_LENGTH) throw new Error('The guard model wrote more than a verdict.');
   }
   return answer;
 }

@@ -17,7 +17,7 @@ interface ServiceRequest {
 }
 
 /** The largest answer, in bytes after decompression. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** A text that is not empty. */
 export const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
@@ -67,7 +67,7 @@ function faultOf(error: unknown): string {
 }
 
 async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const text = await limitedText(body, MOST_BYTES);
-  if (text === undefined) throw new ServiceFault(`answered with more than ${MOST_BYTES} bytes`);
+  const text = await limitedText(body, MAX_BYTES);
+  if (text === undefined) throw new ServiceFault(`answered with more than ${MAX_BYTES} bytes`);
   return text;
 }

@@ -25,7 +25,7 @@ export interface PresidioOptions extends GuardSettingsOptions {
 }
 
 /** The longest text that is sent, in characters; a longer one is a failure of the guard. */
-const LONGEST_TEXT = 1_000_000;
+const MAX_TEXT_LENGTH = 1_000_000;
 
 const isShare: OptionCheck = (value) =>
   (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1';
@@ -66,7 +66,7 @@ export function presidio(options: PresidioOptions): Guard {
     name: 'presidio',
     ...settings,
     async inspect({ text, signal }) {
-      if (text.length > LONGEST_TEXT) throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
+      if (text.length > MAX_TEXT_LENGTH) throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
       const found = await postJson({ service: 'Presidio', url, apiKey, body: { text, ...terms }, signal });
       return { action: 'replace', findings: findingsIn(found, text) };
     },

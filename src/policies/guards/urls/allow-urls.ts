@@ -12,7 +12,7 @@ import { scanWhole } from '../shared/scan-whole.ts';
 /** The longest URL that is held back; a longer one is refused. */
 const LONGEST = 2048;
 /** RFC 3986 sets no limit; the longest that is in use has half as many. */
-const LONGEST_SCHEME = 32;
+const MAX_SCHEME_LENGTH = 32;
 const RULE = 'URL';
 
 /**
@@ -84,7 +84,7 @@ const WEB: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
 
 function afterScheme(text: string, at: number, word: number): Opening {
   // The rest of a word that was too long for a scheme is not a scheme either.
-  if (word - at >= LONGEST_SCHEME || isInScheme(text.charCodeAt(at - 1))) return NONE;
+  if (word - at >= MAX_SCHEME_LENGTH || isInScheme(text.charCodeAt(at - 1))) return NONE;
   if (WEB.has(text.slice(at, word).toLowerCase())) return afterWebScheme(text, word);
   if (text.startsWith('://', word)) return word + 3;
   return isOpen(text, word) ? MORE : NONE;
@@ -99,12 +99,12 @@ function afterWebScheme(text: string, word: number): Opening {
   return isText || ENDS.has(text.charAt(next)) ? NONE : next;
 }
 
-const MOST_BREAKS = 8;
+const MAX_BREAKS = 8;
 
 /** Readers of URLs leave tabs and line breaks out. */
 function behindBreaks(text: string, from: number): number {
   let at = from;
-  while (at - from < MOST_BREAKS && '\t\r\n'.includes(text.charAt(at) || ' ')) at += 1;
+  while (at - from < MAX_BREAKS && '\t\r\n'.includes(text.charAt(at) || ' ')) at += 1;
   return at;
 }
 
@@ -122,10 +122,10 @@ function afterSlashes(text: string, at: number): Opening {
   return end === text.length ? MORE : NONE;
 }
 
-const LONGEST_HOST = 253;
+const MAX_HOST_LENGTH = 253;
 
 function hostEnd(text: string, from: number): number {
-  const most = Math.min(text.length, from + LONGEST_HOST);
+  const most = Math.min(text.length, from + MAX_HOST_LENGTH);
   let end = from;
   while (end < most && !ENDS.has(text.charAt(end)) && !'/\\?#='.includes(text.charAt(end))) end += 1;
   return end;

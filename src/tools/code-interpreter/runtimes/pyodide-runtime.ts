@@ -65,13 +65,13 @@ const NO_NETWORK_NAMESPACE =
 /** What the host reads and waits for at most, computed from the limits. */
 export function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
   // Results and tracebacks are limited in characters, of up to four bytes.
-  const textBytes = Math.min(12 * outputBytes + MIB, LONGEST_TEXT);
+  const textBytes = Math.min(12 * outputBytes + MIB, MAX_TEXT_LENGTH);
   const answer = { bytes: fileBytes + files * NAME_BYTES + textBytes + MIB, textBytes, files };
   return { memoryBytes: memoryMb * MIB, answer, startMs: START_MS };
 }
 
 /** Node's longest string is twice as long. */
-const LONGEST_TEXT = 256 * MIB;
+const MAX_TEXT_LENGTH = 256 * MIB;
 /** The longest path, and the bytes of a file's frames. */
 const NAME_BYTES = 8192;
 

@@ -86,7 +86,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
 }
 
 /** Node itself starts a dozen. */
-const MOST_THREADS = 64;
+const MAX_THREADS = 64;
 
 interface Guarded {
   readonly started: StartedChild;
@@ -99,8 +99,8 @@ interface Guarded {
 /** Ends the process at the first exceeded limit; returns a function that removes the listeners. */
 function guard({ started, life, timeoutMs, memoryBytes, signal }: Guarded): () => void {
   const timer = setTimeout(() => life.abort(tooSlow(timeoutMs)), timeoutMs);
-  const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MOST_THREADS }, (what) =>
-    life.abort(what === 'memory' ? tooLarge(memoryBytes) : tooManyThreads(MOST_THREADS)),
+  const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MAX_THREADS }, (what) =>
+    life.abort(what === 'memory' ? tooLarge(memoryBytes) : tooManyThreads(MAX_THREADS)),
   );
   const leave = () => life.abort(closed());
   signal.addEventListener('abort', leave, { once: true });

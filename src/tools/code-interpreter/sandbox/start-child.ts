@@ -77,7 +77,7 @@ function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number)
 }
 
 /** It reports a few numbers. */
-const LONGEST_INFO = 10_000;
+const MAX_INFO_LENGTH = 10_000;
 
 async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
   // The casts: the requested pipes exist, and are sockets.
@@ -87,7 +87,7 @@ async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8A
   input.end(filter);
   let text = '';
   info.on('data', (chunk) => {
-    if (text.length < LONGEST_INFO) text += chunk;
+    if (text.length < MAX_INFO_LENGTH) text += chunk;
   });
   await new Promise((resolve) => info.once('close', resolve));
   const reported = jsonIn(text);

@@ -113,7 +113,7 @@ function stringsOf(zip: Zip): readonly string[] {
   return strings;
 }
 
-const LONGEST_CODE = 1000;
+const MAX_CODE_LENGTH = 1000;
 
 /** Whether a format shows a date or a time; runs in linear time. */
 function showsDate(code: string): boolean {
@@ -134,7 +134,7 @@ function dateStyles(zip: Zip): readonly boolean[] {
   let isInCells = false;
   readPart(zip, 'xl/styles.xml', {
     open(name, { numFmtId = '', formatCode = '' }) {
-      if (name === 'numFmt') areDates.set(numFmtId, showsDate(formatCode.slice(0, LONGEST_CODE)));
+      if (name === 'numFmt') areDates.set(numFmtId, showsDate(formatCode.slice(0, MAX_CODE_LENGTH)));
       if (name === 'cellXfs') isInCells = true;
       if (name === 'xf' && isInCells) styles.push(areDates.get(numFmtId) ?? isDateFormat(Number(numFmtId)));
     },

@@ -16,8 +16,8 @@ const CENTRAL = 0x02014b50;
 const LOCAL = 0x04034b50;
 const END_BYTES = 22;
 const LOCAL_BYTES = 30;
-const LONGEST_COMMENT = 65_535;
-const MOST_ENTRIES = 20_000;
+const MAX_COMMENT_LENGTH = 65_535;
+const MAX_ENTRIES = 20_000;
 const IS_ENCRYPTED = 1;
 const STORED = 0;
 const DEFLATED = 8;
@@ -79,7 +79,7 @@ export class Zip {
     const { bytes } = this;
     const end = this.end();
     const count = bytes.readUInt16LE(end + 10);
-    if (count > MOST_ENTRIES) throw new DocumentError('file_too_large', `has more than ${MOST_ENTRIES} entries`);
+    if (count > MAX_ENTRIES) throw new DocumentError('file_too_large', `has more than ${MAX_ENTRIES} entries`);
     let at = bytes.readUInt32LE(end + 16);
     for (let index = 0; index < count; index += 1) {
       if (bytes.readUInt32LE(at) !== CENTRAL) throw damaged();
@@ -109,7 +109,7 @@ export class Zip {
   }
 
   private end(): number {
-    const from = Math.max(0, this.bytes.length - END_BYTES - LONGEST_COMMENT);
+    const from = Math.max(0, this.bytes.length - END_BYTES - MAX_COMMENT_LENGTH);
     for (let at = this.bytes.length - END_BYTES; at >= from; at -= 1)
       if (this.bytes.readUInt32LE(at) === END) return at;
     throw damaged();

@@ -19,7 +19,7 @@ export interface RemoteConnection {
 }
 
 /** Shorter path segments are words such as `mcp`. */
-const SHORTEST_SECRET_IN_PATH = 16;
+const MIN_SECRET_IN_PATH_LENGTH = 16;
 
 /** Starts to open the connection; `server.url` was checked. */
 export function remoteConnection(server: RemoteServer, settings: RemoteSettings): RemoteConnection {
@@ -82,7 +82,7 @@ function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
 
 /** In this order, or invisible characters inside a secret would keep it from being masked. */
 function remoteRedactor(headers: RemoteServer['headers'], url: URL): Redactor {
-  const inPath = url.pathname.split('/').filter((part) => part.length >= SHORTEST_SECRET_IN_PATH);
+  const inPath = url.pathname.split('/').filter((part) => part.length >= MIN_SECRET_IN_PATH_LENGTH);
   const { error, content } = redactor({ headers, env: {}, url: url.href, inserted: inPath });
   return { error: (text) => error(seenText(text)), content: (text) => content(seenText(text)) };
 }

@@ -10,7 +10,7 @@ const NOTICE_MS = 10_000;
 /** For ending a session: an unreachable server must not keep its host from closing. */
 const END_MS = 2_000;
 /** More than calls that are in flight at a time. */
-const MOST_RESUMABLE = 256;
+const MAX_RESUMABLE = 256;
 
 type RequestId = string | number;
 
@@ -133,7 +133,7 @@ class AnswerStreams {
   /** The SDK may never resume some of them. */
   private keep(eventId: string, exchange: Exchange): void {
     const [oldest] = this.resumable.keys();
-    if (this.resumable.size === MOST_RESUMABLE && oldest !== undefined) this.resumable.delete(oldest);
+    if (this.resumable.size === MAX_RESUMABLE && oldest !== undefined) this.resumable.delete(oldest);
     this.resumable.set(eventId, exchange);
   }
 

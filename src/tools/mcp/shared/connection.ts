@@ -47,7 +47,7 @@ interface ConnectionEvents {
 }
 
 const FIRST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 60_000;
+const MAX_BACKOFF_MS = 60_000;
 
 /** Creates a connection that is not open yet. */
 export function createConnection(server: ServerSettings, settings: McpSettings, events: ConnectionEvents): Connection {
@@ -197,7 +197,7 @@ class ServerConnection implements Connection {
     if (this.status.state === 'closed') return;
     const message = this.wording(error);
     this.become('failed', message);
-    const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.failures);
+    const pause = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.failures);
     this.failures += 1;
     if (!this.settings.retries) return;
     this.retryTimer = setTimeout(() => void this.open().catch(() => {}), pause).unref();

@@ -34,7 +34,7 @@ const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
 const LOG_CHARACTERS = 2_048;
 
 /** Maximum number of answers being sent to requests of the server. */
-const MOST_ANSWERS = 32;
+const MAX_ANSWERS = 32;
 
 /** Creates the transport that the server's config selects. */
 export function openLink(server: ServerSettings, options: LinkOptions): Link {
@@ -49,7 +49,7 @@ function boundAnswers(transport: Transport): void {
   let answers = 0;
   transport.send = async (message, options) => {
     if ('method' in message) return send(message, options);
-    if (answers === MOST_ANSWERS) return;
+    if (answers === MAX_ANSWERS) return;
     answers += 1;
     await send(message, options).finally(() => {
       answers -= 1;

@@ -21,8 +21,8 @@ interface Confidential {
 }
 
 /** Shorter values are words such as `1` or `on`: not secret, and masking them would garble every message. */
-const SHORTEST_IN_ERRORS = 4;
-const SHORTEST_IN_CONTENT = 8;
+const MIN_IN_ERRORS_LENGTH = 4;
+const MIN_IN_CONTENT_LENGTH = 8;
 
 /** The same masks, and those of credentials, each of which is a secret. */
 export function alsoMasking(
@@ -30,8 +30,8 @@ export function alsoMasking(
   { headers, env }: Pick<Confidential, 'headers' | 'env'>,
 ): Redactor {
   const secrets = [...Object.values(headers).flatMap(secretsOfHeader), ...Object.values(env)];
-  const inErrors = masker(secrets, SHORTEST_IN_ERRORS);
-  const inContent = masker(secrets, SHORTEST_IN_CONTENT);
+  const inErrors = masker(secrets, MIN_IN_ERRORS_LENGTH);
+  const inContent = masker(secrets, MIN_IN_CONTENT_LENGTH);
   return { error: (text) => error(inErrors(text)), content: (text) => content(inContent(text)) };
 }
 
@@ -44,13 +44,13 @@ export function redactor({ headers, env, url, inserted }: Confidential): Redacto
     ...[...settings.map(([, value]) => value), ...(url === undefined ? [] : [url])].flatMap(secretsOfURL),
   ];
   return {
-    error: masker([...certain, ...Object.values(env), ...inserted], SHORTEST_IN_ERRORS),
-    content: masker(certain, SHORTEST_IN_CONTENT),
+    error: masker([...certain, ...Object.values(env), ...inserted], MIN_IN_ERRORS_LENGTH),
+    content: masker(certain, MIN_IN_CONTENT_LENGTH),
   };
 }
 
-const MOST_TOKENS = 4;
-const SHORTEST = 8;
+const MAX_TOKENS = 4;
+const MIN_TOKEN_LENGTH = 8;
 
 /** The last tokens of one server's connection. */
 export class SentTokens {
@@ -81,7 +81,7 @@ export class SentTokens {
     if (header === null || this.sent.has(header)) return;
     this.sent.add(header);
     const [oldest] = this.sent;
-    if (this.sent.size > MOST_TOKENS && oldest !== undefined) this.sent.delete(oldest);
-    this.mask = masker([...this.sent].flatMap(secretsOfHeader), SHORTEST);
+    if (this.sent.size > MAX_TOKENS && oldest !== undefined) this.sent.delete(oldest);
+    this.mask = masker([...this.sent].flatMap(secretsOfHeader), MIN_TOKEN_LENGTH);
   }
 }

@@ -17,8 +17,8 @@ export interface BraveOptions {
 }
 
 /** What the API accepts. */
-const MOST_RESULTS = 20;
-const LONGEST_QUERY = 400;
+const MAX_RESULTS = 20;
+const MAX_QUERY_LENGTH = 400;
 
 /**
  * An engine that asks Brave Search. Domains are part of the query, as `site:`; the user's location is sent in the API's headers.
@@ -59,8 +59,8 @@ function parameters({ query, maxResults, allowedDomains, blockedDomains, userLoc
   const whole = [query, sites, others].filter(Boolean).join(' ');
   const country = /^[a-z]{2}$/i.test(userLocation?.country ?? '') ? userLocation?.country?.toUpperCase() : undefined;
   return new URLSearchParams({
-    q: whole.length > LONGEST_QUERY ? query.slice(0, LONGEST_QUERY) : whole,
-    count: String(Math.min(maxResults, MOST_RESULTS)),
+    q: whole.length > MAX_QUERY_LENGTH ? query.slice(0, MAX_QUERY_LENGTH) : whole,
+    count: String(Math.min(maxResults, MAX_RESULTS)),
     ...(country === undefined ? {} : { country }),
   });
 }

@@ -18,7 +18,7 @@ interface EngineRequest {
 }
 
 /** The largest answer of an engine, in bytes after decompression. */
-export const MOST_BYTES = 4 * 1024 * 1024;
+export const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The answer, a JSON object. Rejects with an `Error` for the model, or with the signal's reason. */
 export async function fetchJson({ engine, url, init, signal, timeoutMs }: EngineRequest): Promise<JsonObject> {
@@ -51,8 +51,8 @@ function faultOf(error: unknown, timeout: AbortSignal, timeoutMs: number): strin
 }
 
 async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const text = await limitedText(body, MOST_BYTES);
-  if (text === undefined) throw new EngineFault(`answered with more than ${MOST_BYTES} bytes`);
+  const text = await limitedText(body, MAX_BYTES);
+  if (text === undefined) throw new EngineFault(`answered with more than ${MAX_BYTES} bytes`);
   return text;
 }
 

@@ -5,7 +5,7 @@ import type { WebResult } from '../../../protocol/items.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { toolOutputText } from '../../../protocol/tool-calls/results/output-text.ts';
-import { MOST_BYTES } from './fetch-json.ts';
+import { MAX_BYTES } from './fetch-json.ts';
 
 /** How the tool is called; `undefined` means omitted. */
 export interface McpSearchOptions {
@@ -32,7 +32,7 @@ export function mcpSearch(provider: ToolProvider, toolName: string, options: Mcp
     async search({ query, maxResults, signal, about }) {
       const { server, name } = await toolOf(provider, toolName, options, about, signal);
       const args = { ...options.arguments, [options.argument ?? 'query']: query };
-      const call = { ...about, server, name, arguments: args, outputBytes: MOST_BYTES };
+      const call = { ...about, server, name, arguments: args, outputBytes: MAX_BYTES };
       return resultsIn(await provider.call(call, signal), maxResults);
     },
     close: provider.close && (() => provider.close?.() ?? Promise.resolve()),
@@ -54,13 +54,13 @@ async function toolOf(
 
 function resultsIn({ content, isError }: ToolResult, maxResults: number): readonly WebResult[] {
   const text = toolOutputText(content);
-  if (isError) throw new Error(text.slice(0, LONGEST_ERROR));
+  if (isError) throw new Error(text.slice(0, MAX_ERROR_LENGTH));
   const listed = listIn(text);
   if (listed) return listed.map(resultOf);
   return text.trim() === '' ? [] : [{ text }, ...addressesIn(text, maxResults)];
 }
 
-const LONGEST_ERROR = 1000;
+const MAX_ERROR_LENGTH = 1000;
 
 /** The list of objects with addresses in JSON; undefined for other texts. */
 function listIn(text: string): readonly JsonObject[] | undefined {

@@ -19,7 +19,7 @@ export interface TavilyOptions {
 }
 
 /** What the API accepts. */
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 
 /** An engine that asks Tavily, which filters domains itself. It cannot use the user's location. Throws a `TypeError` for a bad option. */
 export function tavily(options: TavilyOptions): SearchEngine {
@@ -37,7 +37,7 @@ export function tavily(options: TavilyOptions): SearchEngine {
       const asked = {
         query,
         search_depth: depth,
-        max_results: Math.min(maxResults, MOST_RESULTS),
+        max_results: Math.min(maxResults, MAX_RESULTS),
         ...(allowedDomains.length > 0 ? { include_domains: allowedDomains } : {}),
         ...(blockedDomains.length > 0 ? { exclude_domains: blockedDomains } : {}),
       };

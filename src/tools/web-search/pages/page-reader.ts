@@ -32,8 +32,8 @@ export interface PageReader {
 
 const PACKAGES = ['@mozilla/readability', 'linkedom'] as const;
 const POLICY: EgressPolicy = { schemes: ['https', 'http'], maxBytes: 5 * 1024 * 1024, timeoutMs: 20_000 };
-const MOST_REDIRECTS = 5;
-const LONGEST_URL = 2048;
+const MAX_REDIRECTS = 5;
+const MAX_URL_LENGTH = 2048;
 const HEADERS = {
   accept: 'text/html,application/xhtml+xml,text/plain,application/json;q=0.9',
   'user-agent': 'Mozilla/5.0 (compatible; express-open-responses)',
@@ -82,8 +82,8 @@ function withoutUndefined(policy: EgressPolicy): EgressPolicy {
 
 async function opened(guard: EgressGuard, given: string, allows: (url: string) => boolean, signal: AbortSignal) {
   let address = URL.canParse(given) ? new URL(given).href : '';
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
-    if (address.length > LONGEST_URL || !URL.canParse(address)) throw new Error('The address is not a URL.');
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    if (address.length > MAX_URL_LENGTH || !URL.canParse(address)) throw new Error('The address is not a URL.');
     if (!allows(address)) throw new Error('The request does not allow pages of this domain.');
     const response = await inWords(
       () => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal }),
@@ -94,7 +94,7 @@ async function opened(guard: EgressGuard, given: string, allows: (url: string) =
     await response.body?.cancel();
     address = URL.canParse(location, address) ? new URL(location, address).href : '';
   }
-  throw new Error(`The page redirects more than ${MOST_REDIRECTS} times.`);
+  throw new Error(`The page redirects more than ${MAX_REDIRECTS} times.`);
 }
 
 async function answered(response: Response): Promise<Response> {
@@ -130,7 +130,7 @@ async function inWords<Value>(act: () => Promise<Value>, signal: AbortSignal): P
 const TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', 'text/plain', 'application/json']);
 
 function typeOf({ headers, body }: Response) {
-  const given = (headers.get('content-type') ?? '').slice(0, LONGEST_URL);
+  const given = (headers.get('content-type') ?? '').slice(0, MAX_URL_LENGTH);
   const type = (given.split(';', 1)[0] ?? '').trim().toLowerCase();
   const charset = /charset\s*=\s*"?([\w-]{1,40})/i.exec(given)?.[1];
   if (TYPES.has(type)) return { type, charset };

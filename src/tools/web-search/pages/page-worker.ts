@@ -7,13 +7,13 @@ import type { ReadPage } from './page-processes.ts';
 const { parseHTML } = requirePackage('linkedom') as typeof import('linkedom');
 const { Readability } = requirePackage('@mozilla/readability') as typeof import('@mozilla/readability');
 
-const LONGEST_TITLE = 300;
+const MAX_TITLE_LENGTH = 300;
 const BLOCK_END =
   /<\/(?:p|div|li|h[1-6]|tr|td|th|section|article|blockquote|pre|ul|ol|dl|dt|dd|table|header|footer|main)>|<br\b/gi;
 
 function readPage(html: string): ReadPage {
   const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : inDocument(html));
-  const title = (document.title ?? '').replace(/\s+/g, ' ').trim().slice(0, LONGEST_TITLE);
+  const title = (document.title ?? '').replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE_LENGTH);
   // Readability changes the document, and finds nothing in a page that is no article.
   const whole = textOf(document.body?.innerHTML ?? '');
   const article = new Readability(document).parse();

@@ -4,7 +4,7 @@ import { wellFormed } from '../../../protocol/printable.ts';
 /** Characters around each match. */
 const AROUND = 300;
 /** A longer text is looked for by its beginning: some take time for each of their characters at each place of a page. */
-const LONGEST_FIND = 200;
+const MAX_FIND_LENGTH = 200;
 
 /** The passages around the matches, in order, in at most this many characters. Neither case nor white space matters. */
 export function passagesIn(text: string, find: string, characters: number): string {
@@ -17,7 +17,7 @@ type Span = readonly [from: number, to: number];
 
 function spansOf(text: string, find: string, most: number): readonly Span[] {
   const lower = text.toLowerCase();
-  const given = find.trim().slice(0, LONGEST_FIND);
+  const given = find.trim().slice(0, MAX_FIND_LENGTH);
   // Some capital letters become two small ones; then case matters.
   const [page, wanted] = lower.length === text.length ? [lower, given.toLowerCase()] : [text, given];
   const spans: Span[] = [];

@@ -38,9 +38,9 @@ export async function answered<Result>(
 const NO_ANSWER = new RpcError(RpcCode.internalError, 'There is no answer.');
 
 /** Questions of one session that wait for their answers, at most. */
-const MOST_OPEN = 8;
+const MAX_OPEN = 8;
 /** How long one of them may wait, in milliseconds. */
-const LONGEST_MS = 600_000;
+const MAX_WAIT_MS = 600_000;
 
 /** The questions of one session: bounded in number and in time, because a server may ask without end, or forget that it asked. */
 export class OpenQuestions {
@@ -59,10 +59,10 @@ export class OpenQuestions {
 
   private limited(answer: Answer): Answer {
     return async (params, signal) => {
-      if (this.open.size === MOST_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
+      if (this.open.size === MAX_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
       const question = new AbortController();
       const abort = () => question.abort(signal.reason);
-      const timer = setTimeout(() => question.abort(new Error('It took too long.')), LONGEST_MS).unref();
+      const timer = setTimeout(() => question.abort(new Error('It took too long.')), MAX_WAIT_MS).unref();
       signal.addEventListener('abort', abort, { once: true });
       this.open.add(question);
       try {

@@ -24,7 +24,7 @@ const NAME = '@modelcontextprotocol/client';
 const MODERN = '2026-07-28';
 /** The pause before a stream of changes that broke is opened again: at first, and at most. */
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 /** Any object: results are read more tolerantly than by the SDK, whose checks fail a whole list for one tool. */
 const ANY_RESULT: ClientModule.StandardSchemaV1<unknown, JsonObject> = {
@@ -115,7 +115,7 @@ class ClientV2 implements McpClient {
     while (this.client.getServerCapabilities()?.tools?.listChanged && !signal.aborted) {
       const stream = await this.client.listen({ toolsListChanged: true }, { signal }).catch(() => undefined);
       if ((await stream?.closed) === 'local') return;
-      pause = stream ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * 2);
+      pause = stream ? FIRST_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 2);
       await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
       // No changes were reported meanwhile.
       if (stream && !signal.aborted) this.owner.onListChanged();
