@@ -66,7 +66,8 @@ export function presidio(options: PresidioOptions): Guard {
     name: 'presidio',
     ...settings,
     async inspect({ text, signal }) {
-      if (text.length > MAX_TEXT_LENGTH) throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
+      if (text.length > MAX_TEXT_LENGTH)
+        throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
       const found = await postJson({ service: 'Presidio', url, apiKey, body: { text, ...terms }, signal });
       return { action: 'replace', findings: findingsIn(found, text) };
     },

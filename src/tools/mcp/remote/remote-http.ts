@@ -1,7 +1,7 @@
 /** The sockets of a connection to a remote server: they go through the egress guard, and their errors are kept. */
 import { EgressError } from '../../egress/egress-error.ts';
 import type { EgressGuard } from '../../egress/egress-guard.ts';
-import { reasonOf } from '../shared/connection.ts';
+import { errorReason } from '../shared/connection.ts';
 import type { HttpPool } from '../shared/http-pool.ts';
 
 /** Pools that expose their errors, because transports wrap them in errors of their own. */
@@ -22,7 +22,7 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
     if (signal?.aborted) return error;
     if (error instanceof EgressError) refusal ??= error;
     // Only the message, without the cause: event sources report it in full, and it contains addresses.
-    return new Error(reasonOf(error));
+    return new Error(errorReason(error));
   }
 
   function openPool(): HttpPool {

@@ -21,17 +21,17 @@ interface Confidential {
 }
 
 /** Shorter values are words such as `1` or `on`: not secret, and masking them would garble every message. */
-const MIN_IN_ERRORS_LENGTH = 4;
-const MIN_IN_CONTENT_LENGTH = 8;
+const MIN_LENGTH_IN_ERRORS = 4;
+const MIN_LENGTH_IN_CONTENT = 8;
 
 /** The same masks, and those of credentials, each of which is a secret. */
-export function alsoMasking(
+export function maskingCredentials(
   { error, content }: Redactor,
   { headers, env }: Pick<Confidential, 'headers' | 'env'>,
 ): Redactor {
   const secrets = [...Object.values(headers).flatMap(secretsOfHeader), ...Object.values(env)];
-  const inErrors = masker(secrets, MIN_IN_ERRORS_LENGTH);
-  const inContent = masker(secrets, MIN_IN_CONTENT_LENGTH);
+  const inErrors = masker(secrets, MIN_LENGTH_IN_ERRORS);
+  const inContent = masker(secrets, MIN_LENGTH_IN_CONTENT);
   return { error: (text) => error(inErrors(text)), content: (text) => content(inContent(text)) };
 }
 
@@ -44,8 +44,8 @@ export function redactor({ headers, env, url, inserted }: Confidential): Redacto
     ...[...settings.map(([, value]) => value), ...(url === undefined ? [] : [url])].flatMap(secretsOfURL),
   ];
   return {
-    error: masker([...certain, ...Object.values(env), ...inserted], MIN_IN_ERRORS_LENGTH),
-    content: masker(certain, MIN_IN_CONTENT_LENGTH),
+    error: masker([...certain, ...Object.values(env), ...inserted], MIN_LENGTH_IN_ERRORS),
+    content: masker(certain, MIN_LENGTH_IN_CONTENT),
   };
 }
 
@@ -63,8 +63,8 @@ export class SentTokens {
     this.redact = { error: (text) => this.mask(error(text)), content: (text) => this.mask(content(text)) };
   }
 
-  /** The same pools, whose requests are looked at. */
-  seenBy(openPool: () => HttpPool): () => HttpPool {
+  /** The same pools; the tokens of their requests are masked from then on. */
+  observe(openPool: () => HttpPool): () => HttpPool {
     return () => {
       const pool = openPool();
       return {
