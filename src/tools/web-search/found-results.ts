@@ -15,18 +15,28 @@ const MAX_URL_LENGTH = 2048;
 const MAX_TITLE_LENGTH = 300;
 
 /** The results, each address once. An engine is the host's, and need not be type-checked. */
-export function foundResults(given: unknown, terms: SearchTerms, limits: ResultLimits): readonly WebResult[] {
-  if (!Array.isArray(given)) throw new Error('The search engine did not answer with a list of results.');
-  const seen = new Set<string>();
-  const kept: WebResult[] = [];
-  for (const each of given) {
-    if (kept.length >= limits.results) break;
+export function foundResults(answer: unknown, terms: SearchTerms, limits: ResultLimits): readonly WebResult[] {
+  if (!Array.isArray(answer)) throw new Error('The search engine did not answer with a list of results.');
+  const addresses = new Set<string>();
+  const results: WebResult[] = [];
+  for (const each of answer) {
+    if (results.length >= limits.results) break;
     const result = isRecord(each) ? readResult(each) : undefined;
-    if (!result || !mayShow(result, terms) || seen.has(result.url ?? '')) continue;
-    if (result.url !== undefined) seen.add(result.url);
-    kept.push(result);
+    if (!result) continue;
+    const { url } = result;
+    // A text without an address may be of any domain.
+    const mayShow = url === undefined ? terms.allowedDomains.length === 0 : isAllowed(url, terms);
+    if (!mayShow || (url !== undefined && addresses.has(url))) continue;
+    if (url !== undefined) addresses.add(url);
+    results.push(result);
   }
-  return inRoom(kept, limits.characters);
+  // Each may have an equal part of the characters, and what those before it left.
+  let charactersLeft = limits.characters;
+  return results.map((result, at) => {
+    const text = cutText(result.text.trim(), Math.floor(charactersLeft / (results.length - at)));
+    charactersLeft -= Math.min(charactersLeft, text.length);
+    return { ...result, text };
+  });
 }
 
 function readResult({ url, title, text }: Readonly<Record<string, unknown>>): WebResult | undefined {
@@ -40,19 +50,4 @@ function readResult({ url, title, text }: Readonly<Record<string, unknown>>): We
     title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), MAX_TITLE_LENGTH),
     text: plainTextOf(text),
   };
-}
-
-/** A text without an address may be of any domain. */
-function mayShow({ url }: WebResult, terms: SearchTerms): boolean {
-  return url === undefined ? terms.allowedDomains.length === 0 : isAllowed(url, terms);
-}
-
-/** Each may have an equal part of the room, and what those before it left. */
-function inRoom(results: readonly WebResult[], characters: number): readonly WebResult[] {
-  let room = characters;
-  return results.map((result, at) => {
-    const text = cutText(result.text.trim(), Math.floor(room / (results.length - at)));
-    room -= Math.min(room, text.length);
-    return { ...result, text };
-  });
 }
