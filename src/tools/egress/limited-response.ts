@@ -47,4 +47,3 @@ export function limitedResponse(response: Response, limits: ResponseLimits, cloc
   });
   return new Response(limitedBody, { status, statusText, headers: [...headers] });
 }
-

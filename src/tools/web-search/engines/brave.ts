@@ -4,7 +4,7 @@ import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
 import { type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { isApiKey, isBaseURL, requireOption, DEFAULT_TIMEOUT_MS } from './options.ts';
+import { DEFAULT_TIMEOUT_MS, isApiKey, isBaseURL, requireOption } from './options.ts';
 
 /** The account at Brave; `undefined` means omitted. */
 export interface BraveOptions {

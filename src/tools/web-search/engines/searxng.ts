@@ -4,7 +4,7 @@ import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { isBaseURL, requireOption, DEFAULT_TIMEOUT_MS } from './options.ts';
+import { DEFAULT_TIMEOUT_MS, isBaseURL, requireOption } from './options.ts';
 
 /** Where SearXNG runs, and how it searches; `undefined` means omitted. */
 export interface SearxngOptions {

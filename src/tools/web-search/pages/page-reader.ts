@@ -135,4 +135,3 @@ async function withPlainErrors<Value>(act: () => Promise<Value>, signal: AbortSi
     );
   }
 }
-

@@ -26,4 +26,3 @@ export function passagesIn(text: string, find: string, characters: number): stri
   if (spans.length === 0) return `The page does not contain ${JSON.stringify(find.slice(0, AROUND))}.`;
   return spans.map(([from, to]) => wellFormed(text.slice(from, to))).join('\n…\n');
 }
-
