@@ -31,41 +31,38 @@ const STORED =
   /\/(?:models|files|vector_stores|conversations)(?:\/|$)|\/(?:responses|chat\/completions|batches)\/[^/]+(?:\/[^/]+)?\/?$/;
 
 /** How a request counts. */
-type Counted = 'never' | 'once a model has answered' | 'at once';
+type CountingTime = 'never' | 'once a model has answered' | 'at once';
 
 /**
  * Proxies may call the model whatever the method is. A page is read with GET, too, and browsers ask with OPTIONS first:
  * such a request counts if its answer is a model's.
  */
-function countedAs(req: NodeRequest): Counted {
+function countingTime(req: NodeRequest): CountingTime {
   const { method, headers } = req;
   const hasBody =
     Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined || isRecord(req.body);
-  if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty(req.body))) return 'at once';
+  // Parsers set `{}` where there is no body.
+  const isEmpty = isRecord(req.body) && Object.keys(req.body).length === 0;
+  if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty)) return 'at once';
   const [path = ''] = (urlOf(req) ?? '').split(/[?#]/, 1);
   if (method !== 'OPTIONS' && STORED.test(path)) return 'never';
   const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
   return method === 'GET' || isPreflight ? 'once a model has answered' : 'at once';
 }
 
-/** Parsers set `{}` where there is no body. */
-function isEmpty(body: unknown): boolean {
-  return isRecord(body) && Object.keys(body).length === 0;
-}
-
 /** The middleware of this budget. */
 export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
   return function tokenBudgetMiddleware(req, res, next) {
-    const counted = countedAs(req);
+    const counted = countingTime(req);
     if (counted === 'never') return next();
-    begin(req, res, budget(), { ...settings, waits: counted !== 'at once' }).then(
+    beginTurn(req, res, budget(), { ...settings, waits: counted !== 'at once' }).then(
       () => next(),
       (error) => refuse(error, req, res, next, { hooks: {} }),
     );
   };
 }
 
-async function begin(
+async function beginTurn(
   req: NodeRequest,
   res: ServerResponse,
   budget: Budget,
@@ -91,7 +88,7 @@ async function begin(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  counted = watch(res, meter, { isKnown, waits, isOurs: () => budgets.has(budget) });
+  counted = watchAnswer(res, meter, { isKnown, waits, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
@@ -102,12 +99,12 @@ interface Counting {
 }
 
 /** Returns what shows whether an estimate is still to be counted, once the answer is over. */
-function watch(
+function watchAnswer(
   res: ServerResponse,
   meter: CallMeter,
   { isKnown, waits, isOurs }: Counting,
 ): () => Promise<void> | undefined {
-  let reader: ReturnType<typeof readerOf> | undefined;
+  let reader: ReturnType<typeof readAnswer> | undefined;
   let isOver = false;
   let counted: Promise<void> | undefined;
   const finish = (whole: boolean) => {
@@ -121,38 +118,22 @@ function watch(
   onHead(res, (head, layer) => {
     // A refusal costs nothing.
     if (head.status >= 300) isOver = true;
-    else reader = readerOf(head, layer, meter, () => finish(true));
+    else reader = readAnswer(head, layer, meter, () => finish(true));
   });
   res.once('close', () => finish(res.writableFinished));
   return () => counted;
 }
 
 /** Reads what is written into the layer from now on, and passes it on. */
-function readerOf(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
+function readAnswer(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
   const whole = (text: string) => meter.takeData([text], true);
   const event = (data: string) => {
     meter.takeData([data], false);
     return false;
   };
-  const watching = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? unreadable(meter);
-  const { write, end } = layer;
-  // The casts: the overloads of both are passed on unchanged.
-  layer.write = function countedWrite(...given: unknown[]) {
-    watching.take(bytesOf(given));
-    return write(...(given as Parameters<typeof write>));
-  } as typeof write;
-  layer.end = function countedEnd(...given: unknown[]) {
-    watching.take(bytesOf(given));
-    onEnd();
-    return end(...(given as unknown as Parameters<typeof end>));
-  } as typeof end;
-  return watching;
-}
-
-/** The tokens of an answer in an encoding, or of another type, are estimated by its bytes. */
-function unreadable(meter: CallMeter) {
   let size = 0;
-  return {
+  // The tokens of an answer in an encoding, or of another type, are estimated by its bytes.
+  const byteEstimate = {
     take(bytes: Uint8Array): void {
       size += bytes.byteLength;
       if (size > DEFAULT_LIMITS.outputBytes) return;
@@ -160,4 +141,17 @@ function unreadable(meter: CallMeter) {
     },
     async settle() {},
   };
+  const watch = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
+  const { write, end } = layer;
+  // The casts: the overloads of both are passed on unchanged.
+  layer.write = function countedWrite(...args: unknown[]) {
+    watch.take(bytesOf(args));
+    return write(...(args as Parameters<typeof write>));
+  } as typeof write;
+  layer.end = function countedEnd(...args: unknown[]) {
+    watch.take(bytesOf(args));
+    onEnd();
+    return end(...(args as unknown as Parameters<typeof end>));
+  } as typeof end;
+  return watch;
 }

@@ -45,12 +45,12 @@ function isLocal(unit: number): boolean {
 
 /** The longest name with a dot whose last label may be a top-level domain. */
 function domainEnd(text: string, from: number, isEnd: boolean): number {
-  const most = Math.min(text.length, from + MAX_DOMAIN_LENGTH);
-  let found = NONE;
+  const maxEnd = Math.min(text.length, from + MAX_DOMAIN_LENGTH);
+  let end = NONE;
   let dots = 0;
   let letters = 0;
   let at = from;
-  for (; at < most; at += 1) {
+  for (; at < maxEnd; at += 1) {
     const unit = text.charCodeAt(at);
     if (isWordLetter(unit)) letters += letters < 0 ? 0 : 1;
     else if (unit === DOT && at > from && text.charCodeAt(at - 1) !== DOT) {
@@ -58,11 +58,8 @@ function domainEnd(text: string, from: number, isEnd: boolean): number {
       letters = 0;
     } else if (isDigit(unit) || (unit === DASH && letters !== 0)) letters = -1;
     else break;
-    if (dots > 0 && letters > 1 && isOver(text, at + 1, most)) found = at + 1;
+    const isLast = at + 1 >= maxEnd || !isAlphanumeric(text.charCodeAt(at + 1));
+    if (dots > 0 && letters > 1 && isLast) end = at + 1;
   }
-  return at === text.length && !isEnd && at - from < MAX_DOMAIN_LENGTH ? MORE : found;
-}
-
-function isOver(text: string, at: number, most: number): boolean {
-  return at >= most || !isAlphanumeric(text.charCodeAt(at));
+  return at === text.length && !isEnd && at - from < MAX_DOMAIN_LENGTH ? MORE : end;
 }
