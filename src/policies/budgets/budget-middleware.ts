@@ -53,9 +53,9 @@ function countingTime(req: NodeRequest): CountingTime {
 /** The middleware of this budget. */
 export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
   return function tokenBudgetMiddleware(req, res, next) {
-    const counted = countingTime(req);
-    if (counted === 'never') return next();
-    beginTurn(req, res, budget(), { ...settings, waits: counted !== 'at once' }).then(
+    const time = countingTime(req);
+    if (time === 'never') return next();
+    beginTurn(req, res, budget(), { ...settings, onlyIfModel: time !== 'at once' }).then(
       () => next(),
       (error) => refuse(error, req, res, next, { hooks: {} }),
     );
@@ -66,16 +66,16 @@ async function beginTurn(
   req: NodeRequest,
   res: ServerResponse,
   budget: Budget,
-  { scope, countTokens, waits }: BudgetMiddlewareSettings & { readonly waits: boolean },
+  { scope, countTokens, onlyIfModel }: BudgetMiddlewareSettings & { readonly onlyIfModel: boolean },
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, scope);
-  const turn = await budget.admit(shareOf(request.scope), waits);
+  const turn = await budget.admit(shareOf(request.scope), onlyIfModel);
   const context = contextOf(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
-  let counted: () => Promise<void> | undefined = () => undefined;
+  let pendingCount: () => Promise<void> | undefined = () => undefined;
   finished(res, () => {
     // A router of this package ends the turn itself, which may go on in the background.
-    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(counted()).then(() => turn.end?.()));
+    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(pendingCount()).then(() => turn.end?.()));
   });
   // After the check, so that the body of a refused request is not read.
   const body = await bodyOf(req, DEFAULT_LIMITS, scope);
@@ -88,13 +88,13 @@ async function beginTurn(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  counted = watchAnswer(res, meter, { isKnown, waits, isOurs: () => budgets.has(budget) });
+  pendingCount = watchAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
 interface Counting {
   readonly isKnown: boolean;
-  readonly waits: boolean;
+  readonly onlyIfModel: boolean;
   readonly isOurs: () => boolean;
 }
 
@@ -102,18 +102,18 @@ interface Counting {
 function watchAnswer(
   res: ServerResponse,
   meter: CallMeter,
-  { isKnown, waits, isOurs }: Counting,
+  { isKnown, onlyIfModel, isOurs }: Counting,
 ): () => Promise<void> | undefined {
   let reader: ReturnType<typeof readAnswer> | undefined;
   let isOver = false;
-  let counted: Promise<void> | undefined;
-  const finish = (whole: boolean) => {
+  let pendingCount: Promise<void> | undefined;
+  const finish = (isComplete: boolean) => {
     if (isOver || !isOurs()) return;
     isOver = true;
     void reader?.settle();
     // Such as the answer of another API, for which no model was called.
-    if (waits ? !meter.isModels : !meter.hasRead && (whole || !isKnown)) return;
-    counted = meter.end(!whole);
+    if (onlyIfModel ? !meter.isModels : !meter.hasRead && (isComplete || !isKnown)) return;
+    pendingCount = meter.end(!isComplete);
   };
   onHead(res, (head, layer) => {
     // A refusal costs nothing.
@@ -121,7 +121,7 @@ function watchAnswer(
     else reader = readAnswer(head, layer, meter, () => finish(true));
   });
   res.once('close', () => finish(res.writableFinished));
-  return () => counted;
+  return () => pendingCount;
 }
 
 /** Reads what is written into the layer from now on, and passes it on. */

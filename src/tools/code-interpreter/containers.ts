@@ -51,10 +51,10 @@ export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionChe
  * ```ts
  * import { containerRuntime, containers } from 'express-open-responses/code-interpreter';
  *
- * const kept = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
+ * const pool = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
  * const key = { scope: 'user-1', id: 'cntr_1' };
- * const { stdout } = await kept.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
- * await kept.close();
+ * const { stdout } = await pool.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
+ * await pool.close();
  * ```
  */
 export function containers(options: ContainersOptions): CodeContainers {

@@ -1,6 +1,6 @@
 /** The checks of a URL before its name is resolved. */
 import { addressFault } from './check-address.ts';
-import { EgressError, type EgressErrorCode, targetOf } from './egress-error.ts';
+import { EgressError, type EgressErrorCode, errorTarget } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 import { hostAddress, matchesHost } from './rules.ts';
 
@@ -17,7 +17,7 @@ export function checkUrl(address: string | URL, settings: EgressSettings): URL {
   const { protocol, username, password, port, hostname } = url;
   const { protocols, ports, allow, deny } = settings;
   const refuse = (code: EgressErrorCode, fault: string): never => {
-    throw new EgressError(code, targetOf(url), fault);
+    throw new EgressError(code, errorTarget(url), fault);
   };
 
   if (!protocols.includes(protocol))

@@ -30,7 +30,7 @@ export class EgressError extends Error {
 const MAX_TARGET_LENGTH = 120;
 
 /** A URL as messages may show it: path, query, user and password may all be secret. */
-export function targetOf({ protocol, host }: URL): string {
+export function errorTarget({ protocol, host }: URL): string {
   const target = `${protocol}//${host}`;
   return target.length > MAX_TARGET_LENGTH ? `${target.slice(0, MAX_TARGET_LENGTH)}…` : target;
 }

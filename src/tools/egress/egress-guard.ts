@@ -6,10 +6,10 @@ import { undici } from '../../protocol/json/packages.cjs';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
 import { checkUrl } from './check-url.ts';
 import { type Deadline, deadline } from './deadline.ts';
-import { EgressError, targetOf } from './egress-error.ts';
+import { EgressError, errorTarget } from './egress-error.ts';
 import { firstHop, type Hop, nextHop, REDIRECTS } from './hop.ts';
 import { limitedResponse } from './limited-response.ts';
-import { type EgressPolicy, type EgressSettings, egressSettings } from './policy.ts';
+import { type EgressPolicy, egressSettings } from './policy.ts';
 
 /** The options that the policy, being plain data, cannot hold. `undefined` means omitted. */
 export interface EgressResources {
@@ -78,17 +78,17 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
     },
     async fetch(url, init = {}) {
       const first = firstHop(url, init, settings);
-      const clock: Deadline = deadline(timeoutMs, targetOf(first.url), init.signal, () => deadlines.delete(clock));
+      const clock: Deadline = deadline(timeoutMs, errorTarget(first.url), init.signal, () => deadlines.delete(clock));
       deadlines.add(clock);
       try {
         for (let hop = first, redirects = 0; ; redirects += 1) {
           const response = await sendHop(hop, clock.signal);
           const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
           if (location === null || init.redirect === 'manual')
-            return limitedResponse(response, { maxBytes, target: targetOf(hop.url) }, clock);
+            return limitedResponse(response, { maxBytes, target: errorTarget(hop.url) }, clock);
           await response.body?.cancel();
           if (init.redirect === 'error' || redirects >= maxRedirects)
-            throw new EgressError('redirect_refused', targetOf(hop.url), 'it redirects more often than allowed');
+            throw new EgressError('redirect_refused', errorTarget(hop.url), 'it redirects more often than allowed');
           hop = nextHop(hop, response.status, location, settings);
         }
       } catch (error) {

@@ -1,6 +1,6 @@
 /** One outgoing request, and the next one after a redirect. */
 import { checkUrl } from './check-url.ts';
-import { EgressError, targetOf } from './egress-error.ts';
+import { EgressError, errorTarget } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 
 /** A request to a checked URL. */
@@ -36,11 +36,11 @@ export function firstHop(url: string | URL, init: RequestInit, settings: EgressS
     headers = new Headers(init.headers);
   } catch {
     // Without the cause, which quotes the value.
-    throw new EgressError('request_refused', targetOf(checked), 'one of its headers is not one that HTTP can carry');
+    throw new EgressError('request_refused', errorTarget(checked), 'one of its headers is not one that HTTP can carry');
   }
   const forbidden = CONNECTION_HEADERS.find((name) => headers.has(name));
   if (forbidden)
-    throw new EgressError('request_refused', targetOf(checked), `the header '${forbidden}' is not yours to set`);
+    throw new EgressError('request_refused', errorTarget(checked), `the header '${forbidden}' is not yours to set`);
   return { url: checked, method: (init.method ?? 'GET').toUpperCase(), headers, body: init.body };
 }
 
@@ -55,6 +55,6 @@ export function nextHop(hop: Hop, status: number, location: string, settings: Eg
   }
   // Text can be sent twice, a stream cannot; and its content was meant for the first origin.
   if (hop.body && (!isSameOrigin || typeof hop.body !== 'string'))
-    throw new EgressError('redirect_refused', targetOf(hop.url), 'its redirect would take the body along');
+    throw new EgressError('redirect_refused', errorTarget(hop.url), 'its redirect would take the body along');
   return { ...hop, url, headers };
 }

@@ -120,9 +120,9 @@ export class ImageServer {
 
   /** Resolves with a successful answer. Redirects are not followed: the key and the prompt would go elsewhere. */
   private async send({ origin, pathname, search }: URL, { method, body, headers }: HttpRequest, signal: AbortSignal) {
-    const all = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
+    const allHeaders = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
     const path = `${pathname}${search}`;
-    const answer = await this.agent.request({ origin, path, method, body, headers: all, signal });
+    const answer = await this.agent.request({ origin, path, method, body, headers: allHeaders, signal });
     const bytes = bytesOf(answer.body);
     if (answer.statusCode < 300) return { body: bytes, type: String(answer.headers['content-type'] ?? '') };
     if (answer.statusCode >= 400)

@@ -44,9 +44,9 @@ function readResult({ url, title, text }: Readonly<Record<string, unknown>>): We
   const address = plainTextOf(url);
   if (address.length > MAX_URL_LENGTH || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
   // Brackets would end the link that the model receives.
-  const whole = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
+  const href = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
   return {
-    url: whole,
+    url: href,
     title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), MAX_TITLE_LENGTH),
     text: plainTextOf(text),
   };

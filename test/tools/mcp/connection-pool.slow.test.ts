@@ -36,7 +36,7 @@ function fakePool() {
 
   function create(scope: string, id: string): FakeConnection {
     const connection: FakeConnection = {
-      opened: new Promise(() => {}),
+      opening: new Promise(() => {}),
       failed: false,
       users: 0,
       closed: false,
@@ -141,7 +141,7 @@ describe('remotePool', () => {
   it('[T-09] is closed when the last connection is', async () => {
     const ending = deferred();
     const pool = new ConnectionPool<RemoteConnection>(LIMITS);
-    const connection = { opened: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
+    const connection = { opening: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
     await pool.use(
       { id: 'a', scope: 'a' },
       () => connection,

@@ -52,7 +52,7 @@ export function keyRule(): Rule {
   };
 }
 
-/** What is known of the run of a key's characters that was looked at last; each character is read once. */
+/** The run of a key's characters that was looked at last; each character is read once. */
 class KeyRun {
   private end = 0;
   private digit = 0;

@@ -144,9 +144,9 @@ export function phoneAt(text: string, at: number, isEnd: boolean): number {
   // The digits may continue another number: its groups, or its decimals.
   const isJoined = before === DOT || (isDigit(first) && (isGap(before) || before === SLASH));
   if (isJoined && isDigit(text.charCodeAt(at - 2))) return NONE;
-  const written = readWrittenNumber(text, at, isEnd);
-  if (written === MORE) return MORE;
-  const { digits, groups, ends, gaps } = written;
+  const number = readWrittenNumber(text, at, isEnd);
+  if (number === MORE) return MORE;
+  const { digits, groups, ends, gaps } = number;
   const count = phoneGroupCount(first, digits, groups, gaps);
   const end = ends[count - 1];
   return count === 0 || end === undefined || isAlphanumeric(text.charCodeAt(end)) ? NONE : end;

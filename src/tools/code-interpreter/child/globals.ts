@@ -100,13 +100,13 @@ const STEP = 0.001;
 /** The realm's own clock counts milliseconds: here it never goes back, and advances a little within each millisecond. */
 function monotonicNow(): () => number {
   let behind = -Date.now();
-  let whole = 0;
+  let millisecond = 0;
   let latest = 0;
   return function now() {
     const time = Date.now() + behind;
-    if (time < whole) behind += whole - time;
-    else whole = time;
-    latest = Math.max(whole, Math.min(latest + STEP, whole + 1 - STEP));
+    if (time < millisecond) behind += millisecond - time;
+    else millisecond = time;
+    latest = Math.max(millisecond, Math.min(latest + STEP, millisecond + 1 - STEP));
     return latest;
   };
 }

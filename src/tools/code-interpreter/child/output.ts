@@ -25,11 +25,11 @@ export function output(limit: number): Output {
     },
     take() {
       const note = seenSize > size ? `\n[cut after ${size} of ${seenSize} bytes]\n` : '';
-      const whole = concatBytes([...parts, encodeUtf8(note)]);
+      const output = concatBytes([...parts, encodeUtf8(note)]);
       parts = [];
       size = 0;
       seenSize = 0;
-      return whole;
+      return output;
     },
   };
 }

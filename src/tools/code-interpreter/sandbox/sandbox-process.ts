@@ -18,6 +18,10 @@ import type { Launch } from './launch.ts';
 import { watchProcess } from './process-watch.ts';
 import { startChild } from './start-child.ts';
 
+/** Node itself starts a dozen. */
+const MAX_THREADS = 64;
+const MAX_LAST_OUTPUT = 4096;
+
 /** The limits of a process. */
 interface ProcessLimits {
   readonly memoryBytes: number;
@@ -103,7 +107,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
   async function load(): Promise<void> {
     const { refused } = (await answers.next(0)).texts;
     if (refused !== undefined) throw new Error(`Python could not be loaded: ${refused}`);
-    await started.known;
+    await started.pidReported;
   }
 
   return {
@@ -123,11 +127,6 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     end: () => life.abort(closedError()),
   };
 }
-
-/** Node itself starts a dozen. */
-const MAX_THREADS = 64;
-
-const MAX_LAST_OUTPUT = 4096;
 
 /** An idle container must not keep the host's process alive; one that is ending must, or its end is never reported. */
 function setRef(child: ChildProcessWithoutNullStreams, how: 'ref' | 'unref'): void {

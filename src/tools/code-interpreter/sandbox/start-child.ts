@@ -27,7 +27,7 @@ export interface StartedChild {
   /** The id of the process that runs the code, if it is known and alive. */
   codePid(): number | undefined;
   /** Resolves when its id is known, or never will be. */
-  readonly known: Promise<void>;
+  readonly pidReported: Promise<void>;
   /** Sends it a signal. Does nothing if it is gone. */
   signal(name: NodeJS.Signals): void;
 }
@@ -35,12 +35,17 @@ export interface StartedChild {
 export function startChild(command: Command): StartedChild {
   const child = spawnChild(command);
   const { filter, elsewhere } = command;
-  if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
+  if (elsewhere) return { child, codePid: () => undefined, pidReported: Promise.resolve(), signal: () => {} };
   if (!filter)
-    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => killChild(child, name) };
+    return {
+      child,
+      codePid: () => child.pid,
+      pidReported: Promise.resolve(),
+      signal: (name) => killChild(child, name),
+    };
 
   let pid: number | undefined;
-  const known = reportedPid(child, filter).then((reported) => {
+  const pidReported = reportedPid(child, filter).then((reported) => {
     pid = reported;
   });
   const codePid = () => {
@@ -53,7 +58,7 @@ export function startChild(command: Command): StartedChild {
       return undefined;
     }
   };
-  return { child, codePid, known, signal: (name) => signalProcess(codePid(), name) };
+  return { child, codePid, pidReported, signal: (name) => signalProcess(codePid(), name) };
 }
 
 function spawnChild({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {

@@ -42,10 +42,10 @@ export function frameReader(taker: FrameTaker): (chunk: Buffer) => void {
 
   /** The expected bytes; not copied if one chunk contains all of them. */
   function takeParts(): Buffer {
-    const whole = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+    const bytes = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
     parts = [];
     size = 0;
-    return whole;
+    return bytes;
   }
 
   function readHeader(bytes: Buffer): void {

@@ -20,11 +20,11 @@ export class TextOutput {
   /** Throws `file_too_large` past the limit. */
   add(text: string): void {
     if (text === '') return;
-    const whole = this.length === 0 ? text : this.space + text;
+    const piece = this.length === 0 ? text : this.space + text;
     this.space = '';
-    this.length += whole.length;
+    this.length += piece.length;
     if (this.length > this.maxCharacters) throw tooLongError(this.maxCharacters);
-    this.pieces.push(whole);
+    this.pieces.push(piece);
   }
 
   /** Adds white space; of several in a row, the strongest stays. */

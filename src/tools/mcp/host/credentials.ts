@@ -64,18 +64,18 @@ export async function readCredentials(
     ask('env'),
     ask('authProvider'),
   ]);
-  const all = Object.fromEntries(
+  const allHeaders = Object.fromEntries(
     Object.entries(requireStrings('headers', headers)).map(([name, value]) => [name.toLowerCase(), value]),
   );
   if (authorization !== undefined) {
     if (typeof authorization !== 'string') throw new TypeError('authorization must return a string');
-    all.authorization = authorization;
+    allHeaders.authorization = authorization;
   }
   // Checked here, because the runtime's own error would quote the value.
-  for (const [name, value] of Object.entries(all))
+  for (const [name, value] of Object.entries(allHeaders))
     if (!isHeader(name, value)) throw new TypeError(`header '${name}' is not one that HTTP can carry`);
   return {
-    headers: all,
+    headers: allHeaders,
     env: requireStrings('env', env),
     authProvider: authProvider === undefined ? undefined : requireAuthProvider(authProvider),
   };

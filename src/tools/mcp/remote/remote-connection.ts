@@ -11,7 +11,7 @@ import type { RemoteSettings } from './remote-options.ts';
 /** A connection that is opening, open, or unusable. */
 export interface RemoteConnection {
   /** The tools, once listed. Rejects with an `EgressError`, or with an error whose message has no secrets. */
-  readonly opened: Promise<ServerTools>;
+  readonly opening: Promise<ServerTools>;
   /** Whether it could not be opened, or could not be reopened after it broke. */
   readonly failed: boolean;
   /** Ends opening, calls and sockets. May be called twice. */
@@ -35,22 +35,22 @@ export function remoteConnection(server: RemoteServer, settings: RemoteSettings)
     if (state === 'closed') throw new Error('The connection was closed.');
     // Classified by facts: the guard's refusal, the server's status, and whether it answered at all.
     if (http.refusal) throw http.refusal;
-    if (!http.answered) throw new SilentServer(error);
+    if (!http.hasAnswer) throw new SilentServer(error);
     throw tools.fault?.type === 'http_error' ? tools.fault : new Error(error);
   }
 
-  const opened = open();
+  const opening = open();
   // The waiting callers receive the error.
-  opened.catch(() => {});
+  opening.catch(() => {});
 
   return {
-    opened,
+    opening,
     get failed() {
       return failed || tools.status().state === 'failed';
     },
     async close() {
       await tools.close();
-      await opened.catch(() => {});
+      await opening.catch(() => {});
     },
   };
 }

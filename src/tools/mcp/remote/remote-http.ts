@@ -10,13 +10,13 @@ export interface RemoteHttp {
   /** The error of the first request that the guard refused. */
   readonly refusal: EgressError | undefined;
   /** Whether any request was answered. */
-  readonly answered: boolean;
+  readonly hasAnswer: boolean;
 }
 
 /** Opens no sockets yet. */
 export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
   let refusal: EgressError | undefined;
-  let answered = false;
+  let isAnswered = false;
 
   function failure(error: unknown, signal: AbortSignal | null | undefined): unknown {
     if (signal?.aborted) return error;
@@ -34,7 +34,7 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
         if (closed) return new Response(null, { status: 405 });
         try {
           const response = await guard.fetch(url, init);
-          answered = true;
+          isAnswered = true;
           return response;
         } catch (error) {
           throw failure(error, init.signal);
@@ -52,8 +52,8 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
     get refusal() {
       return refusal;
     },
-    get answered() {
-      return answered;
+    get hasAnswer() {
+      return isAnswered;
     },
   };
 }

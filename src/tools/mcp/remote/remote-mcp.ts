@@ -37,9 +37,9 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
     work: (tools: ServerTools) => Promise<Result>,
   ): Promise<Result> {
     const create = () => remoteConnection(server, settings);
-    return pool.use(connectionKey(server, scope), create, async ({ opened }) => {
+    return pool.use(connectionKey(server, scope), create, async ({ opening }) => {
       const tools = await inWholeSteps(signal, () =>
-        untilAborted(signal, () => opened).catch((error: unknown) => {
+        untilAborted(signal, () => opening).catch((error: unknown) => {
           signal.throwIfAborted();
           throw openError(server, error);
         }),

@@ -154,9 +154,9 @@ class AnswerStreams {
 
   private notify(url: string | URL, init: RequestInit, cancelled: RequestId | undefined): Promise<Response> {
     const timeoutMs = init.method === 'DELETE' ? MAX_END_MS : MAX_NOTICE_MS;
-    const sent = this.send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const sending = this.send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
     if (cancelled !== undefined) this.cancel(cancelled);
-    return sent;
+    return sending;
   }
 }
 

@@ -79,10 +79,10 @@ function lineMarker(line: RegExp, maxBytes = Number.POSITIVE_INFINITY): (bytes: 
     }
     // A line that is too long is handed on, to be refused.
     const at = end === 0 ? bytes.length : end;
-    const whole = waiting.length === 0 ? bytes.subarray(0, at) : Buffer.concat([...waiting, bytes.subarray(0, at)]);
+    const lines = waiting.length === 0 ? bytes.subarray(0, at) : Buffer.concat([...waiting, bytes.subarray(0, at)]);
     waiting = at < bytes.length ? [bytes.subarray(at)] : [];
     size = bytes.length - at;
-    return markBytes(whole, (text) =>
+    return markBytes(lines, (text) =>
       text.replace(line, (all, head: string, json: string) => (needsMarks(json) ? head + markMessage(json) : all)),
     );
   };

@@ -82,9 +82,9 @@ function sendInTurn(transport: Transport): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
   transport.send = (message) => {
-    const sent = last.then(() => send(message));
-    last = sent.catch(() => {});
-    return sent;
+    const sending = last.then(() => send(message));
+    last = sending.catch(() => {});
+    return sending;
   };
 }
 
@@ -146,10 +146,10 @@ function sseLink({ url, headers, authProvider }: HttpServer, { sdk, openPool }: 
 function withHeaders(fetch: Fetch, { origin }: URL, headers: HttpServer['headers']): Fetch {
   return (url, init = {}) => {
     if (new URL(url).origin !== origin) return fetch(url, init);
-    const all = new Headers(headers);
+    const allHeaders = new Headers(headers);
     new Headers(init.headers).forEach((value, name) => {
-      all.set(name, value);
+      allHeaders.set(name, value);
     });
-    return fetch(url, { ...init, headers: all });
+    return fetch(url, { ...init, headers: allHeaders });
   };
 }

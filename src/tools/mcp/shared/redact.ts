@@ -56,7 +56,7 @@ const MIN_TOKEN_LENGTH = 8;
 export class SentTokens {
   /** Masks them beside the secrets that are known. */
   readonly redact: Redactor;
-  private readonly sent = new Set<string>();
+  private readonly headers = new Set<string>();
   private mask: (text: string) => string = (text) => text;
 
   constructor({ error, content }: Redactor) {
@@ -78,10 +78,10 @@ export class SentTokens {
   }
 
   private remember(header: string | null): void {
-    if (header === null || this.sent.has(header)) return;
-    this.sent.add(header);
-    const [oldest] = this.sent;
-    if (this.sent.size > MAX_TOKENS && oldest !== undefined) this.sent.delete(oldest);
-    this.mask = masker([...this.sent].flatMap(secretsOfHeader), MIN_TOKEN_LENGTH);
+    if (header === null || this.headers.has(header)) return;
+    this.headers.add(header);
+    const [oldest] = this.headers;
+    if (this.headers.size > MAX_TOKENS && oldest !== undefined) this.headers.delete(oldest);
+    this.mask = masker([...this.headers].flatMap(secretsOfHeader), MIN_TOKEN_LENGTH);
   }
 }

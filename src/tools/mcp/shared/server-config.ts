@@ -195,8 +195,8 @@ function configuredTransport(owner: string, { type, transport, command, url }: C
     throw new TypeError(`${owner} has a type and a transport that differ`);
   const name = type ?? transport;
   if (name !== undefined) {
-    const found = Object.hasOwn(TRANSPORTS, name) ? TRANSPORTS[name] : undefined;
-    if (found) return found;
+    const match = Object.hasOwn(TRANSPORTS, name) ? TRANSPORTS[name] : undefined;
+    if (match) return match;
     throw new TypeError(`${owner}: type must be one of ${Object.keys(TRANSPORTS).join(', ')}, got '${name}'`);
   }
   if (command === undefined && url === undefined) throw new TypeError(`${owner} needs a command or a url`);

@@ -41,12 +41,9 @@ export function alternativeTransport(choice: TransportChoice, error: unknown): T
     // What a server that does not answer the probe well shows of its era. A process that misses the probe is sent
     // `initialize`, which a modern one refuses.
     const code = error instanceof RpcError ? error.code : undefined;
-    const isLegacy = error instanceof ProbeRefusedError || code === RpcCode.timedOut;
-    const era: ProtocolEra | undefined = isLegacy
-      ? 'legacy'
-      : code === RpcCode.unsupportedVersion
-        ? 'modern'
-        : undefined;
+    let era: ProtocolEra | undefined;
+    if (error instanceof ProbeRefusedError || code === RpcCode.timedOut) era = 'legacy';
+    else if (code === RpcCode.unsupportedVersion) era = 'modern';
     if (era) return { server, beginning: era, until: Date.now() + PROOF_MS };
   }
   if (server.transport === 'stdio' || server.fallback === undefined) return undefined;

@@ -35,10 +35,10 @@ export function brave(options: BraveOptions): SearchEngine {
       const sites = allowedDomains.map((domain) => `site:${domain}`).join(' OR ');
       const others = blockedDomains.map((domain) => `-site:${domain}`).join(' ');
       // A query that is too long is refused: then the results are filtered here alone.
-      const whole = [query, sites, others].filter(Boolean).join(' ');
+      const siteQuery = [query, sites, others].filter(Boolean).join(' ');
       const { city, country = '', region, timezone } = userLocation;
       const parameters = new URLSearchParams({
-        q: whole.length > MAX_QUERY_LENGTH ? query.slice(0, MAX_QUERY_LENGTH) : whole,
+        q: siteQuery.length > MAX_QUERY_LENGTH ? query.slice(0, MAX_QUERY_LENGTH) : siteQuery,
         count: String(Math.min(maxResults, MAX_RESULTS)),
         ...(/^[a-z]{2}$/i.test(country) ? { country: country.toUpperCase() } : {}),
       });
