@@ -1,8 +1,8 @@
 /** What an engine found, as it is passed to the model: without pages that the request excludes, and limited in number and length. */
 import type { WebResult } from '../../protocol/items.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { cutText } from './cut-text.ts';
 import { isAllowed, type SearchTerms } from './search-terms.ts';
-import { cutText } from './shared/cut-text.ts';
 
 /** The limits of one search. */
 interface ResultLimits {

@@ -7,11 +7,11 @@ import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../por
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { OPEN_PAGE, resultsText, WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
+import { cutText } from './cut-text.ts';
 import { foundResults } from './found-results.ts';
 import { arePagesReadable, pageReader } from './pages/page-reader.ts';
 import { passagesIn } from './pages/passages.ts';
 import { isAllowed, searchTerms } from './search-terms.ts';
-import { cutText } from './shared/cut-text.ts';
 
 /** The engine, and how much of its results the model receives; `undefined` means omitted. */
 export interface WebSearchOptions {

@@ -58,7 +58,15 @@ export function startChild(command: Command): StartedChild {
       return undefined;
     }
   };
-  return { child, codePid, pidReported, signal: (name) => signalProcess(codePid(), name) };
+  const signal = (name: NodeJS.Signals) => {
+    const id = codePid();
+    try {
+      if (id !== undefined) process.kill(id, name);
+    } catch {
+      // It has ended in between.
+    }
+  };
+  return { child, codePid, pidReported, signal };
 }
 
 function spawnChild({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
@@ -100,12 +108,4 @@ async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8A
   await new Promise((resolve) => info.once('close', resolve));
   const reported = jsonIn(text);
   return isRecord(reported) && Number.isInteger(reported['child-pid']) ? Number(reported['child-pid']) : undefined;
-}
-
-function signalProcess(pid: number | undefined, name: NodeJS.Signals): void {
-  try {
-    if (pid !== undefined) process.kill(pid, name);
-  } catch {
-    // It has ended in between.
-  }
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ToolsRequest } from '../../../ports/tool-provider.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { McpChallenge } from '../shared/challenge.ts';
-import type { McpAuthProvider } from '../shared/client/auth-provider.ts';
+import type { McpAuthProvider } from '../shared/client/mcp-client.ts';
 import { maskingCredentials } from '../shared/redact.ts';
 import {
   type CredentialsContext,

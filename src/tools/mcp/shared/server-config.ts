@@ -7,7 +7,7 @@ import type { ToolsRequest } from '../../../ports/tool-provider.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { type NameTest, nameTest } from '../../../protocol/name-patterns.ts';
 import type { McpChallenge } from './challenge.ts';
-import type { McpAuthProvider } from './client/auth-provider.ts';
+import type { McpAuthProvider } from './client/mcp-client.ts';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 
@@ -206,19 +206,15 @@ function configuredTransport(owner: string, { type, transport, command, url }: C
 function stdioAddress(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
   if (command === undefined) throw new TypeError(`${owner} is of type stdio and needs a command`);
   if (headers || auth) throw new TypeError(`${owner} is of type stdio and has no headers; use env`);
-  refuseCommandLine(owner, command, cwd);
-  return { transport: 'stdio', command, args, env, cwd };
-}
-
-/** No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret. */
-function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
+  // No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret.
   const [program = ''] = command.trim().split(/\s/, 1);
-  if (program === command || existsSync(resolve(cwd, command))) return;
   const folders = /[\\/]/.test(command) ? [] : (process.env.PATH ?? '').split(delimiter);
-  if (folders.some((folder) => existsSync(join(folder, command)))) return;
-  throw new TypeError(
-    `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
-  );
+  const paths = [resolve(cwd ?? '.', command), ...folders.map((folder) => join(folder, command))];
+  if (program !== command && !paths.some((path) => existsSync(path)))
+    throw new TypeError(
+      `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
+    );
+  return { transport: 'stdio', command, args, env, cwd };
 }
 
 function httpAddress(owner: string, transport: HttpServer['transport'], config: Config): HttpServer {

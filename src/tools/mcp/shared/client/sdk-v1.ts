@@ -7,17 +7,17 @@ import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHtt
 import type { Transport as SdkTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
 import { peer } from '../../../../ports/host/peer.ts';
-import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, NewerProtocolError, RpcCode, RpcError } from './faults.ts';
-import type {
-  ConnectOptions,
-  McpClient,
-  McpClientOwner,
-  McpProtocol,
-  McpRequest,
-  McpRequestOptions,
-  McpSdk,
-  Transport,
+import {
+  CLIENT_INFO,
+  type ConnectOptions,
+  type McpClient,
+  type McpClientOwner,
+  type McpProtocol,
+  type McpRequest,
+  type McpRequestOptions,
+  type McpSdk,
+  type Transport,
 } from './mcp-client.ts';
 import { clientCapabilities, type Questions, toSdkAnswer } from './questions.ts';
 import { sdkTransports } from './transports.ts';

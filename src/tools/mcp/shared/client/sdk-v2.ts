@@ -4,17 +4,17 @@ import type * as ClientModule from '@modelcontextprotocol/client';
 import type * as StdioModule from '@modelcontextprotocol/client/stdio';
 import { optionalPeer } from '../../../../ports/host/peer.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
-import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, ProbeRefusedError, RpcCode, RpcError } from './faults.ts';
-import type {
-  ConnectOptions,
-  McpClient,
-  McpClientOwner,
-  McpProtocol,
-  McpRequest,
-  McpRequestOptions,
-  McpSdk,
-  Transport,
+import {
+  CLIENT_INFO,
+  type ConnectOptions,
+  type McpClient,
+  type McpClientOwner,
+  type McpProtocol,
+  type McpRequest,
+  type McpRequestOptions,
+  type McpSdk,
+  type Transport,
 } from './mcp-client.ts';
 import { clientCapabilities, type Questions, toSdkAnswer } from './questions.ts';
 import { sdkTransports } from './transports.ts';
