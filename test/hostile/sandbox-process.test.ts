@@ -67,11 +67,11 @@ describeSandboxed('a process of the sandbox', () => {
       const script = scriptFile(requested);
       const dist = compiledInside();
       const host = `
-        const { launchOf, pyodideFolder } = await import('${dist}/tools/code-interpreter/sandbox/launch.js');
-        const { isolationOf } = await import('${dist}/tools/code-interpreter/sandbox/isolation.js');
+        const { pyodideLaunch, pyodideFolder } = await import('${dist}/tools/code-interpreter/sandbox/launch.js');
+        const { resolveIsolation } = await import('${dist}/tools/code-interpreter/sandbox/isolation.js');
         const { startChild } = await import('${dist}/tools/code-interpreter/sandbox/start-child.js');
         const { PYODIDE_LIMITS } = await import('${dist}/tools/code-interpreter/sandbox/pyodide-settings.js');
-        const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
+        const launch = await pyodideLaunch(pyodideFolder(), PYODIDE_LIMITS, resolveIsolation('bubblewrap'));
         const at = launch.args.indexOf('--remount-ro'), node = launch.args.lastIndexOf('/node');
         const args = [...launch.args.slice(0, at), '--ro-bind', ${JSON.stringify(script.file)}, '/s.mjs', ...launch.args.slice(at, node), '/node', '/s.mjs'];
         startChild({ ...launch, args }).child.stdout.pipe(process.stdout);`;

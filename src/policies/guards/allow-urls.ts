@@ -6,8 +6,8 @@ import { andThen } from '../../protocol/record.ts';
 import { checkUrl } from '../../tools/egress/check-url.ts';
 import { EgressError } from '../../tools/egress/egress-error.ts';
 import { type EgressPolicy, type EgressSettings, egressSettings } from '../../tools/egress/policy.ts';
-import { GUARD_CHECKS, type GuardSettingsOptions } from './guard-options.ts';
-import { scanWhole } from './scan-whole.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from './shared/guard-options.ts';
+import { scanWhole } from './shared/scan-whole.ts';
 
 /** The longest URL that is held back; a longer one is refused. */
 const MAX_URL_LENGTH = 2048;

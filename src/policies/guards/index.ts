@@ -10,7 +10,7 @@ export type {
   GuardVerdict,
 } from '../../ports/guard.ts';
 export { allowUrls } from './allow-urls.ts';
-export type { GuardSettingsOptions } from './guard-options.ts';
 export { type PiiKind, type PiiOptions, pii } from './pii/pii.ts';
 export { type ModerationOptions, moderation } from './services/moderation.ts';
 export { type PresidioOptions, presidio } from './services/presidio.ts';
+export type { GuardSettingsOptions } from './shared/guard-options.ts';

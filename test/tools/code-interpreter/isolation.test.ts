@@ -18,7 +18,7 @@ function withBwrap(script: string) {
   return { folder, program, remove: () => rmSync(folder, { recursive: true }) };
 }
 
-describe('isolationOf', () => {
+describe('resolveIsolation', () => {
   it('[F-01] refuses Linux without bubblewrap, and names the packages and the alternatives', () => {
     expect(() => resolveIsolation('bubblewrap', LINUX)).toThrow(
       "pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only'",

@@ -2,8 +2,8 @@
 import type { Guard, GuardFinding, GuardScan } from '../../../ports/guard.ts';
 import { boolean, checkOptions, type OptionCheck } from '../../../ports/host/options-check.ts';
 import { andThen } from '../../../protocol/record.ts';
-import { GUARD_CHECKS, type GuardSettingsOptions } from '../guard-options.ts';
-import { scanWhole } from '../scan-whole.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
+import { scanWhole } from '../shared/scan-whole.ts';
 import { emailRule } from './email.ts';
 import { keyRule } from './keys.ts';
 import { cardAt, ibanAt, phoneAt } from './numbers.ts';

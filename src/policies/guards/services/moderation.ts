@@ -5,7 +5,7 @@ import { urlBelow } from '../../../ports/host/url-below.ts';
 import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../../ports/upstream.ts';
 import { isRecord } from '../../../protocol/record.ts';
-import { GUARD_CHECKS, type GuardSettingsOptions } from '../guard-options.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-json.ts';
 
 /** The service that judges: either an endpoint or a guard model; `undefined` means omitted. */

@@ -3,7 +3,7 @@ import type { Guard, GuardFinding } from '../../../ports/guard.ts';
 import { boolean, checkOptions, type OptionCheck, positiveInteger } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import { isRecord } from '../../../protocol/record.ts';
-import { GUARD_CHECKS, type GuardSettingsOptions } from '../guard-options.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { isServiceKey, isServiceURL, isText, isTexts, postJson } from './post-json.ts';
 
 /** Where the analyzer runs, and what it looks for; `undefined` means omitted. */

@@ -25,7 +25,7 @@ export interface AnswerLimits {
 }
 
 /** The reader's side of the answers. */
-export interface Answers {
+interface Answers {
   /** The answer to this question; frames for others are dropped, and count. One caller at a time. */
   next(id: number): Promise<Answer>;
 }

@@ -5,7 +5,7 @@ import { errorReason } from '../shared/connection.ts';
 import type { HttpPool } from '../shared/http-pool.ts';
 
 /** Pools that expose their errors, because transports wrap them in errors of their own. */
-export interface RemoteHttp {
+interface RemoteHttp {
   readonly openPool: () => HttpPool;
   /** The error of the first request that the guard refused. */
   readonly refusal: EgressError | undefined;

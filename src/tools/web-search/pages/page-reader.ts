@@ -24,7 +24,7 @@ interface ReadingTerms {
 }
 
 /** Reads pages. */
-export interface PageReader {
+interface PageReader {
   /** Rejects with an `Error` for the model. */
   read(url: string, terms: ReadingTerms): Promise<Page>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 /** The options that all guards have. */
-import type { Guard } from '../../ports/guard.ts';
-import { milliseconds, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
+import type { Guard } from '../../../ports/guard.ts';
+import { milliseconds, type OptionCheck, oneOf } from '../../../ports/host/options-check.ts';
 
 /** What is done about a finding, and about a failure. */
 export type GuardSettingsOptions = Pick<Guard, 'mode' | 'timeoutMs' | 'onFailure'>;

@@ -1,7 +1,7 @@
 /** Scans a whole text, a long one in slices between which other requests have their turn. */
 import { setImmediate } from 'node:timers/promises';
-import type { GuardFinding, GuardScan } from '../../ports/guard.ts';
-import type { MaybePromise } from '../../ports/store.ts';
+import type { GuardFinding, GuardScan } from '../../../ports/guard.ts';
+import type { MaybePromise } from '../../../ports/store.ts';
 
 /** A guard's `scan`. */
 type Scan = (text: string, from: number, isEnd: boolean) => GuardScan;
