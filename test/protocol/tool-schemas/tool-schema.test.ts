@@ -242,6 +242,7 @@ describe('the schema of a tool', () => {
     [
       'allows what a part of it names that the server does not know',
       'openai',
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
       object({}, { if: { required: ['a'] }, then: { properties: { a: true } }, unevaluatedProperties: false }),
       object({}),
       [],
