@@ -94,7 +94,7 @@ export type {
   UpstreamCall,
   WireTap,
 } from './ports/upstream.ts';
-export type { ReasoningField } from './protocol/chat-completions/answer-state.ts';
+export type { ReasoningField } from './protocol/chat-completions/reasoning-fields.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage, WireEvent } from './protocol/events.ts';
 export type {

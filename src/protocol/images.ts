@@ -3,12 +3,12 @@
 import type { GeneratedImage } from './items.ts';
 
 /** The maximum length of a data URL's prefix. */
-const LONGEST_HEAD = 64;
+const MAX_HEAD_LENGTH = 64;
 const FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif', 'bmp', 'heic', 'tiff']);
 
 /** The image in a data URL; undefined for any other URL, which is not fetched. */
 export function imageInURL(url: string): GeneratedImage | undefined {
-  const head = url.slice(0, LONGEST_HEAD).split(';base64,', 1)[0] ?? '';
+  const head = url.slice(0, MAX_HEAD_LENGTH).split(';base64,', 1)[0] ?? '';
   const format = head.slice('data:image/'.length).replace('jpg', 'jpeg');
   const result = url.slice(head.length + ';base64,'.length);
   if (!head.startsWith('data:image/') || !FORMATS.has(format) || result === '') return undefined;
@@ -17,8 +17,8 @@ export function imageInURL(url: string): GeneratedImage | undefined {
 
 /** The image as a data URL; a format that is not known is read from its first bytes. */
 export function dataURL(result: string, format: unknown): string {
-  const known = typeof format === 'string' && FORMATS.has(format) ? format : formatOf(result);
-  return `data:image/${known};base64,${result}`;
+  const knownFormat = typeof format === 'string' && FORMATS.has(format) ? format : formatOf(result);
+  return `data:image/${knownFormat};base64,${result}`;
 }
 
 /** Detected from the first bytes in base64. */

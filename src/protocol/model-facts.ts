@@ -79,20 +79,16 @@ const TOOL_PATHS: readonly Path[] = [
 
 /** What an entry of a model list says. Pure; reads a bounded part of it, whatever the server has put there. */
 export function modelFacts(entry: JsonObject): ModelFacts {
-  const parameters = names(entry.supported_parameters);
-  return present({
-    contextLength: first(CONTEXT_PATHS, entry, tokens),
-    maxOutputTokens: first(OUTPUT_PATHS, entry, tokens),
-    modalities: first(MODALITY_PATHS, entry, names) ?? visionModalities(first(VISION_PATHS, entry, truth)),
-    efforts: first(EFFORT_PATHS, entry, names),
-    tools: first(TOOL_PATHS, entry, truth) ?? parameters?.includes('tools'),
+  const parameters = readNames(entry.supported_parameters);
+  const sees = firstFact(VISION_PATHS, entry, readFlag);
+  const seen = sees ? ['text', 'image'] : ['text'];
+  return definedFacts({
+    contextLength: firstFact(CONTEXT_PATHS, entry, readTokenCount),
+    maxOutputTokens: firstFact(OUTPUT_PATHS, entry, readTokenCount),
+    modalities: firstFact(MODALITY_PATHS, entry, readNames) ?? (sees === undefined ? undefined : seen),
+    efforts: firstFact(EFFORT_PATHS, entry, readNames),
+    tools: firstFact(TOOL_PATHS, entry, readFlag) ?? parameters?.includes('tools'),
   });
-}
-
-/** `text`, and `image` if the model sees; undefined if that is not known. */
-function visionModalities(sees: boolean | undefined): readonly string[] | undefined {
-  if (sees === undefined) return undefined;
-  return sees ? ['text', 'image'] : ['text'];
 }
 
 /** The facts as fields of an entry, under the names that most clients read. */
@@ -108,16 +104,17 @@ export function factFields({ contextLength, maxOutputTokens, modalities, efforts
 
 /** The entry with facts that it does not say itself, or says otherwise. */
 export function withFacts(entry: JsonObject, facts: ModelFacts): JsonObject {
-  const said = modelFacts(entry);
+  const entryFacts = modelFacts(entry);
   const other = Object.entries(facts).filter(
-    ([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(said[name as keyof ModelFacts]),
+    ([name, value]) =>
+      value !== undefined && JSON.stringify(value) !== JSON.stringify(entryFacts[name as keyof ModelFacts]),
   );
   return other.length === 0 ? entry : { ...entry, ...factFields(Object.fromEntries(other)) };
 }
 
 /** Both; the first one counts where both say something. */
 export function joinedFacts(first: ModelFacts, second: ModelFacts): ModelFacts {
-  return { ...second, ...present(first) };
+  return { ...second, ...definedFacts(first) };
 }
 
 /** What holds for a model that any of several servers may answer: the least of their lengths. */
@@ -127,14 +124,14 @@ export function sharedFacts(all: readonly ModelFacts[]): ModelFacts {
     return counts.length === 0 ? undefined : Math.min(...counts);
   };
   const joined = all.reduce<ModelFacts>(joinedFacts, {});
-  return present({ ...joined, contextLength: least('contextLength'), maxOutputTokens: least('maxOutputTokens') });
+  return definedFacts({ ...joined, contextLength: least('contextLength'), maxOutputTokens: least('maxOutputTokens') });
 }
 
-function present(facts: ModelFacts): ModelFacts {
+function definedFacts(facts: ModelFacts): ModelFacts {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 }
 
-function first<Value>(
+function firstFact<Value>(
   paths: readonly Path[],
   entry: JsonObject,
   read: (value: unknown) => Value | undefined,
@@ -149,19 +146,19 @@ function first<Value>(
 /** No model has more: a greater number is a mistake, or says that there is no limit. */
 const MAX_TOKENS = 1_000_000_000;
 
-function tokens(value: unknown): number | undefined {
+function readTokenCount(value: unknown): number | undefined {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) <= MAX_TOKENS ? Number(value) : undefined;
 }
 
 const MAX_NAMES = 32;
-const MAX_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 
-function names(value: unknown): readonly string[] | undefined {
+function readNames(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const texts = value.slice(0, MAX_NAMES).filter((name): name is string => typeof name === 'string' && name !== '');
-  return texts.filter(({ length }) => length <= MAX_NAME);
+  return texts.filter(({ length }) => length <= MAX_NAME_LENGTH);
 }
 
-function truth(value: unknown): boolean | undefined {
+function readFlag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }

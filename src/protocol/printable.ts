@@ -1,11 +1,11 @@
 /** Makes texts that others chose safe: names for a line of the host's log, and cut texts for a URL or a model. */
 
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 const UNPRINTABLE = /[^\x20-\x7e]/g;
 
 /** At most 64 characters, all of them printable. */
 export function printable(name: string): string {
-  return name.slice(0, LONGEST).replace(UNPRINTABLE, '?');
+  return name.slice(0, MAX_LENGTH).replace(UNPRINTABLE, '?');
 }
 
 /**

@@ -3,18 +3,7 @@ import { ApiError } from '../errors.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { mergeInto, type OwnFields, weightOf } from './own-fields.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
-
-/**
- * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),
- * or between tags in its text.
- */
-export type ReasoningField =
-  | 'reasoning_content'
-  | 'reasoning'
-  | 'reasoning_text'
-  | 'reasoning_details'
-  | 'thinking'
-  | 'think_tags';
+import { REASONING_FIELDS, type ReasoningField } from './reasoning-fields.ts';
 
 /** The fields of a message that hold opaque state, each unchanged. */
 const MESSAGE_FIELDS = ['extra_content', 'reasoning_opaque'] as const;
@@ -47,7 +36,7 @@ export interface KnownCall {
 }
 
 /** Maximum characters of one answer's opaque state. */
-const MOST_STATE = 16 * 1024 * 1024;
+const MAX_STATE_LENGTH = 16 * 1024 * 1024;
 
 /** Collects the state of one answer that has not been emitted yet. */
 export class AnswerState {
@@ -63,7 +52,7 @@ export class AnswerState {
   }
 
   takeMessage(delta: JsonObject): void {
-    const found = MESSAGE_FIELDS.flatMap((name) => (isGiven(delta[name]) ? [[name, delta[name]]] : []));
+    const found = MESSAGE_FIELDS.flatMap((name) => (hasValue(delta[name]) ? [[name, delta[name]]] : []));
     if (found.length === 0) return;
     const more: JsonObject = Object.fromEntries(found);
     const weight = weightOf(more);
@@ -74,7 +63,7 @@ export class AnswerState {
   }
 
   takeCall(call: KnownCall, extra: unknown): void {
-    if (!isRecord(extra) || !isGiven(extra)) return;
+    if (!isRecord(extra) || !hasValue(extra)) return;
     const weight = weightOf(extra);
     if (weight === undefined) return;
     this.calls.set(call, mergeInto(this.calls.get(call) ?? {}, extra, 'replace'));
@@ -91,7 +80,9 @@ export class AnswerState {
       ...(field ? { field } : {}),
       ...(hasDetails ? { details: this.details.taken() } : {}),
       ...(this.message ? { message: this.message } : {}),
-      ...(this.calls.size > 0 ? { calls: [...this.calls].map(callState) } : {}),
+      ...(this.calls.size > 0
+        ? { calls: [...this.calls].map(([{ call, id, name }, extra]) => ({ at: call, id, name, extra })) }
+        : {}),
     };
     this.message = undefined;
     this.calls.clear();
@@ -100,29 +91,16 @@ export class AnswerState {
 
   /** Emitted state still counts: the limit applies to the answer, not to what waits. */
   private bound(): void {
-    if (this.details.weight + this.weight <= MOST_STATE) return;
+    if (this.details.weight + this.weight <= MAX_STATE_LENGTH) return;
     throw new ApiError('output_too_large', 'The model wrote more than this server keeps for it.');
   }
 }
 
-function callState([{ call, id, name }, extra]: readonly [KnownCall, JsonObject]): CallState {
-  return { at: call, id, name, extra };
-}
-
-function isGiven(value: unknown): boolean {
+function hasValue(value: unknown): boolean {
   if (isRecord(value)) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== '';
 }
 
-/** All fields in which model servers write reasoning. */
-export const REASONING_FIELDS: readonly ReasoningField[] = [
-  'reasoning_content',
-  'reasoning',
-  'reasoning_text',
-  'reasoning_details',
-  'thinking',
-  'think_tags',
-];
 const FIELDS: ReadonlySet<unknown> = new Set(REASONING_FIELDS);
 
 /**
@@ -132,8 +110,8 @@ const FIELDS: ReadonlySet<unknown> = new Set(REASONING_FIELDS);
 export function chatStateIn(state: unknown): ChatState | undefined {
   if (!isRecord(state)) return undefined;
   const { late, field, details, message, calls } = state;
-  const known = Array.isArray(details) || isRecord(message) || Array.isArray(calls);
-  if (!known || (field !== undefined && !FIELDS.has(field))) return undefined;
+  const isChatState = Array.isArray(details) || isRecord(message) || Array.isArray(calls);
+  if (!isChatState || (field !== undefined && !FIELDS.has(field))) return undefined;
   return {
     ...(late === true ? { late } : {}),
     // The casts: the field was looked up, and the rest was sealed as it was emitted.

@@ -5,8 +5,8 @@ import type { ModelEvent } from '../events.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Far more than any search finds. */
-const MOST_PAGES = 1024;
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_PAGES = 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 
 /** The pages of one model call, each once. */
 export class Citations {
@@ -24,8 +24,8 @@ export class Citations {
   take({ citations, search_results: results }: JsonObject): boolean {
     let isWhole = true;
     // The sources that the text numbers come first.
-    for (const each of listOf(citations)) isWhole = this.add(each) && isWhole;
-    for (const each of listOf(results)) isWhole = this.add(each) && isWhole;
+    if (Array.isArray(citations)) for (const page of citations) isWhole = this.add(page) && isWhole;
+    if (Array.isArray(results)) for (const page of results) isWhole = this.add(page) && isWhole;
     return isWhole;
   }
 
@@ -33,15 +33,17 @@ export class Citations {
   add(page: unknown): boolean {
     const { url, title } = isRecord(page) ? page : { url: page, title: '' };
     if (typeof url !== 'string' || url === '' || this.emitted.has(url)) return true;
-    const known = this.pending.get(url);
-    const named = known || (typeof title === 'string' ? title : '');
-    if (known === named) return true;
-    return this.hasRoom(url.length + named.length, known) && Boolean(this.pending.set(url, named));
+    const pendingTitle = this.pending.get(url);
+    const newTitle = pendingTitle || (typeof title === 'string' ? title : '');
+    if (pendingTitle === newTitle) return true;
+    if (!this.hasRoom(url.length + newTitle.length, pendingTitle === undefined)) return false;
+    this.pending.set(url, newTitle);
+    return true;
   }
 
   /** Records that the text itself has cited the page. */
   markCited(url: string): void {
-    if (this.emitted.has(url) || !this.hasRoom(url.length, undefined)) return;
+    if (this.emitted.has(url) || !this.hasRoom(url.length, true)) return;
     this.pending.delete(url);
     this.emitted.add(url);
   }
@@ -55,14 +57,10 @@ export class Citations {
     this.pending.clear();
   }
 
-  private hasRoom(characters: number, known: string | undefined): boolean {
-    const isFull = known === undefined && this.pending.size + this.emitted.size >= MOST_PAGES;
-    if (isFull || this.characters + characters > MOST_CHARACTERS) return false;
+  private hasRoom(characters: number, isNewPage: boolean): boolean {
+    const isFull = isNewPage && this.pending.size + this.emitted.size >= MAX_PAGES;
+    if (isFull || this.characters + characters > MAX_CHARACTERS) return false;
     this.characters += characters;
     return true;
   }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -7,15 +7,22 @@ import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
-import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
+import { AnswerState, type KnownCall } from './answer-state.ts';
 import { Citations } from './citations.ts';
 import { ContentFilters } from './content-filters.ts';
-import { isOthers, type PlainDelta } from './delta.ts';
+import { isForeignRole, type PlainDelta } from './delta.ts';
 import { ExecutedTools } from './executed-tools.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
-import { isPicture, takePicture, takeSpeech } from './media.ts';
-import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
+import { takePicture } from './media.ts';
+import {
+  REASONING_FORMATS,
+  REASONING_TEXT_FIELDS,
+  type ReasoningField,
+  reasoningFieldIn,
+  thinkingPartText,
+} from './reasoning-fields.ts';
+import { ThinkTags, textDelta } from './think-tags.ts';
 import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { isBlank, UnreadFields } from './unread-fields.ts';
 import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
@@ -67,15 +74,15 @@ class Decoder implements ChatDecoder {
   private finish: unknown = undefined;
   /** As vLLM and SGLang report it. */
   private stopSequence: string | undefined = undefined;
-  private spoke = false;
+  private hasDelta = false;
   /** Whether any output has been emitted, and whether text has since the last call or picture. */
   private hasOutput = false;
   private hasText = false;
   /** Whether something was left out that the answer may be nothing without. */
-  private hasLost = false;
+  private hasOmittedMedia = false;
   /** Whether text came as text, and not as a transcript of audio. */
-  private hasWords = false;
-  private hasOthers = false;
+  private hasWrittenText = false;
+  private hasForeignRole = false;
   private model: unknown = undefined;
   private serviceTier: unknown = undefined;
   /** Whether either has not been emitted yet. */
@@ -87,7 +94,7 @@ class Decoder implements ChatDecoder {
   private readonly seeEntry: SeeEntry;
 
   constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions) {
-    this.tags = think ? thinkTags(think === 'prompted') : undefined;
+    this.tags = think ? new ThinkTags(think === 'prompted') : undefined;
     this.passes = passes;
     this.note = note;
     this.seeEntry = seeEntry ?? ((call, entry) => this.takeEntry(call, entry));
@@ -96,12 +103,17 @@ class Decoder implements ChatDecoder {
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
     this.takeInfo(chunk);
-    takeUsage(chunk, events);
+    const reported = usageIn(chunk);
+    const usage = reported && readUsage(reported);
+    if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
     if (error) throw error;
-    const choice = firstChoice(chunk.choices);
-    const delta = !choice || this.spoke ? choice?.delta : firstDelta(choice);
+    // Only the first choice is ever asked for.
+    const choice: JsonObject | undefined = Array.isArray(chunk.choices)
+      ? chunk.choices.find((each) => isRecord(each) && (each.index ?? 0) === 0)
+      : undefined;
+    const delta = !choice || this.hasDelta ? choice?.delta : firstDelta(choice);
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');
     if (chunk.prompt_filter_results || choice?.content_filter_results) {
@@ -110,7 +122,7 @@ class Decoder implements ChatDecoder {
     }
     if (!choice) return;
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
-    this.spoke = true;
+    this.hasDelta = true;
     // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
     if (typeof choice.stop_reason === 'string') this.stopSequence = choice.stop_reason;
@@ -119,7 +131,7 @@ class Decoder implements ChatDecoder {
   takePlainDelta({ text, call, logprobs }: PlainDelta, events: ModelEvent[]): void {
     if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
     const before = events.length;
-    takeText(text, logprobs, this.tags, events);
+    this.takeText(text, logprobs, events);
     if (events.length > before) this.noteOutput(before, events);
   }
 
@@ -131,10 +143,10 @@ class Decoder implements ChatDecoder {
     this.emitCitations(events);
     const { reason, failure, unknown } = readFinish(this.finish);
     this.emitNotes(unknown);
-    this.refuseNothing(sawDone);
+    this.checkAnswer(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
     this.emitInfo(events);
-    const contentFilters = this.filters?.found();
+    const contentFilters = this.filters?.all();
     if (contentFilters) events.push({ type: 'model-info', contentFilters });
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
@@ -143,14 +155,14 @@ class Decoder implements ChatDecoder {
   }
 
   /** Throws if what has ended is no answer, or holds nothing that a response can show. */
-  private refuseNothing(sawDone: boolean): void {
+  private checkAnswer(sawDone: boolean): void {
     if (!this.passes && !this.answered)
       throw new ApiError(
         'upstream_error',
         "The model server's answer is none of Chat Completions: it has no 'choices'.",
       );
     if (!this.finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
-    if (!this.passes && !this.hasOutput && this.hasLost)
+    if (!this.passes && !this.hasOutput && this.hasOmittedMedia)
       throw new ApiError('upstream_error', 'The model answered with only media that a response cannot hold.');
   }
 
@@ -225,12 +237,12 @@ class Decoder implements ChatDecoder {
   }
 
   private takeDelta(delta: JsonObject, choice: JsonObject, events: ModelEvent[]): void {
-    if (!this.passes && isOthers(delta.role)) return this.leaveOut(delta.role);
+    if (!this.passes && isForeignRole(delta.role)) return this.noteForeignRole(delta.role);
     this.takeState(delta, delta === choice.message);
     if (delta.executed_tools && !this.passes) this.takeExecuted(delta.executed_tools, events);
     const before = events.length;
     this.takeReasoning(delta, events);
-    takeContent(delta.content, choice.logprobs, this.tags, events);
+    this.takeContent(delta.content, choice.logprobs, events);
     if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
     if (events.length > before) this.noteOutput(before, events);
     if (!this.passes) this.takeMedia(delta, events);
@@ -251,19 +263,20 @@ class Decoder implements ChatDecoder {
   }
 
   /** For example what a server's own tools answer to the model. */
-  private leaveOut(role: string): void {
-    if (this.hasOthers) return;
-    this.hasOthers = true;
+  private noteForeignRole(role: string): void {
+    if (this.hasForeignRole) return;
+    this.hasForeignRole = true;
     const message = `Text of the model server in the role '${printable(role)}' is left out.`;
     this.note?.({ code: 'upstream_fields_ignored', message });
   }
 
   private takeMedia({ content, images, audio }: JsonObject, events: ModelEvent[]): void {
     const before = events.length;
-    if (content) this.hasWords = true;
+    if (content) this.hasWrittenText = true;
     if (isRecord(audio)) this.takeAudio(audio, events);
-    const parts = Array.isArray(content) ? content.filter(isPicture) : [];
-    if (Array.isArray(images) || parts.length > 0) this.takePictures([...parts, ...listOf(images)], events);
+    const parts = Array.isArray(content) ? content.filter((part) => isRecord(part) && part.type === 'image_url') : [];
+    if (Array.isArray(images)) this.takePictures([...parts, ...images], events);
+    else if (parts.length > 0) this.takePictures(parts, events);
     if (events.length === before) return;
     this.hasOutput = true;
     this.beginAnswer(events, before);
@@ -271,10 +284,11 @@ class Decoder implements ChatDecoder {
 
   private takeAudio(audio: JsonObject, events: ModelEvent[]): void {
     const before = events.length;
-    if (!this.hasWords) takeSpeech(audio, events);
+    if (!this.hasWrittenText && typeof audio.transcript === 'string' && audio.transcript !== '')
+      events.push({ type: 'text-delta', text: audio.transcript });
     if (events.length > before) this.noteOutput(before, events);
     if (isBlank(audio.data)) return;
-    this.hasLost = true;
+    this.hasOmittedMedia = true;
     this.unread.add('message.audio.data');
   }
 
@@ -286,7 +300,7 @@ class Decoder implements ChatDecoder {
       this.emitCitations(events);
       if (takePicture(each, events)) this.hasText = false;
       else {
-        this.hasLost = true;
+        this.hasOmittedMedia = true;
         this.unread.add('message.images');
       }
     }
@@ -329,13 +343,34 @@ class Decoder implements ChatDecoder {
 
   /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
   private takeReasoning(delta: JsonObject, events: ModelEvent[]): void {
-    const field = REASONING_FIELDS.find((name) => delta[name]);
-    const text = field === 'reasoning_details' ? detailsText(delta[field]) : field && delta[field];
-    if (typeof text === 'string' && text) {
-      this.reasoningField ??= field;
-      this.tags?.separated(events);
-      events.push({ type: 'reasoning-delta', text });
-    } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
+    const field = reasoningFieldIn(delta);
+    const text = field === undefined ? '' : REASONING_FORMATS[field].read(delta);
+    if (text === '') return;
+    this.reasoningField ??= field;
+    this.tags?.separated(events);
+    events.push({ type: 'reasoning-delta', text });
+  }
+
+  private takeContent(content: unknown, logprobs: unknown, events: ModelEvent[]): void {
+    if (typeof content === 'string') return this.takeText(content, readLogProbs(logprobs), events);
+    // Cloudflare's JSON mode answers with the object itself.
+    if (isRecord(content)) return this.takeText(JSON.stringify(content), readLogProbs(logprobs), events);
+    if (!Array.isArray(content)) return;
+    // Mistral's content is a list of text and thinking parts.
+    for (const part of content) {
+      if (!isRecord(part)) continue;
+      if (part.type === 'thinking') {
+        this.reasoningField ??= 'thinking';
+        const text = thinkingPartText(part);
+        if (text !== '') events.push({ type: 'reasoning-delta', text });
+      } else if (typeof part.text === 'string') this.takeText(part.text, '', events);
+    }
+  }
+
+  private takeText(text: string, logprobs: string, events: ModelEvent[]): void {
+    if (text === '' && logprobs === '') return;
+    if (this.tags && !this.tags.done()) this.tags.take(text, logprobs, events);
+    else events.push(textDelta(text, logprobs));
   }
 
   /** Annotations with a place are emitted as they come, all others when the text has ended. */
@@ -347,11 +382,11 @@ class Decoder implements ChatDecoder {
     for (const each of annotations) if (!isBlank(each)) this.takeAnnotation(each, events);
   }
 
-  private takeAnnotation(given: unknown, events: ModelEvent[]): void {
-    const read = isRecord(given) ? readAnnotation(given) : undefined;
+  private takeAnnotation(value: unknown, events: ModelEvent[]): void {
+    const read = isRecord(value) ? readAnnotation(value) : undefined;
     if (!read) return this.unread.add('message.annotations');
     const { annotation, atEnd } = read;
-    if (isRecord(given) && isRecord(given.file) && !isBlank(given.file.content))
+    if (isRecord(value) && isRecord(value.file) && !isBlank(value.file.content))
       this.unread.add('message.annotations[].file.content');
     if (annotation.type === 'url_citation' && atEnd) {
       if (!this.citations.add(annotation)) this.unread.add('citations');
@@ -363,63 +398,9 @@ class Decoder implements ChatDecoder {
   }
 }
 
-/** Only the first choice is ever asked for. */
-function firstChoice(choices: unknown): JsonObject | undefined {
-  if (!Array.isArray(choices)) return undefined;
-  return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
-}
-
 /** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
 function firstDelta({ delta, message }: JsonObject): unknown {
   const hasContent =
-    isRecord(delta) &&
-    (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning || delta.reasoning_text);
+    isRecord(delta) && (delta.content || delta.tool_calls || REASONING_TEXT_FIELDS.some((field) => delta[field]));
   return hasContent || !isRecord(message) ? delta : message;
-}
-
-function takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
-  const reported = usageIn(chunk);
-  const usage = reported && readUsage(reported);
-  if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
-}
-
-const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
-
-function hasThinking(content: unknown): boolean {
-  return Array.isArray(content) && content.some((part) => isRecord(part) && part.type === 'thinking');
-}
-
-function detailsText(details: unknown): string {
-  if (!Array.isArray(details)) return '';
-  return details.map((detail) => (isRecord(detail) ? (detail.text ?? detail.summary ?? '') : '')).join('');
-}
-
-function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
-  if (typeof content === 'string') return takeText(content, readLogProbs(logprobs), tags, events);
-  // Cloudflare's JSON mode answers with the object itself.
-  if (isRecord(content)) return takeText(JSON.stringify(content), readLogProbs(logprobs), tags, events);
-  if (!Array.isArray(content)) return;
-  for (const part of content) takePart(part, tags, events);
-}
-
-/** Mistral's content is a list of text and thinking parts. */
-function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
-  if (!isRecord(part)) return;
-  if (part.type === 'thinking') takeThinking(part.thinking, events);
-  else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
-}
-
-function takeThinking(thinking: unknown, events: ModelEvent[]): void {
-  const text = Array.isArray(thinking) ? detailsText(thinking) : thinking;
-  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
-}
-
-function takeText(text: string, logprobs: string, tags: ThinkTags | undefined, events: ModelEvent[]): void {
-  if (text === '' && logprobs === '') return;
-  if (tags && !tags.done()) tags.take(text, logprobs, events);
-  else events.push(textDelta(text, logprobs));
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

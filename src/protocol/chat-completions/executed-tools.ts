@@ -23,12 +23,12 @@ export class ExecutedTools {
   }
 
   private takeTool(tool: JsonObject, events: ModelEvent[]): boolean {
-    const action = actionOf(tool);
+    const action = readWebAction(tool);
     if (!action || (!this.begun.has(tool.index) && this.begun.size === MAX_TOOLS)) return false;
     const search = `executed_${tool.index}`;
     if (!this.begun.has(tool.index)) events.push({ type: 'search-start', search, action });
     this.begun.add(tool.index);
-    const sources = sourcesIn(tool.search_results);
+    const sources = readSearchSources(tool.search_results);
     if (this.ended.has(tool.index) || (!tool.output && sources.length === 0)) return true;
     this.ended.add(tool.index);
     events.push({ type: 'search-end', search, failed: false, sources });
@@ -37,14 +37,14 @@ export class ExecutedTools {
 }
 
 /** Undefined for tools that do not look at the web. */
-function actionOf({ type, arguments: text }: JsonObject): WebAction | undefined {
+function readWebAction({ type, arguments: text }: JsonObject): WebAction | undefined {
   const { query, url } = objectIn(String(text)) ?? {};
   if (type === 'search' && typeof query === 'string') return { type: 'search', query, queries: [query] };
   return typeof url === 'string' && /^visit/.test(String(type)) ? { type: 'open_page', url } : undefined;
 }
 
-function sourcesIn(found: unknown): readonly UrlSource[] {
-  const results = isRecord(found) && Array.isArray(found.results) ? found.results : [];
+function readSearchSources(value: unknown): readonly UrlSource[] {
+  const results = isRecord(value) && Array.isArray(value.results) ? value.results : [];
   return results
     .flatMap((result) => (isRecord(result) && typeof result.url === 'string' ? [result.url] : []))
     .slice(0, MAX_SOURCES)

@@ -6,12 +6,18 @@ import { printable } from '../printable.ts';
 
 /** Lower-case reasons before a colon: some servers append details, such as `content_filter: PROHIBITED_CONTENT`. */
 const ENDS: ReadonlyMap<string, FinishReason> = new Map([
-  ...each('stop', 'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token'),
-  ...each('stop', 'eos eos_token eot complete completed finished done'),
-  ...each('length', 'length max_tokens max_length max_output_tokens model_length token_limit context_length'),
-  ...each('length', 'context_length_exceeded model_context_window_exceeded'),
-  ...each('content_filter', 'content_filter content_filtered safety image_safety sensitive recitation blocklist'),
-  ...each('content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'),
+  ...reasonEntries(
+    'stop',
+    'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token',
+  ),
+  ...reasonEntries('stop', 'eos eos_token eot complete completed finished done'),
+  ...reasonEntries('length', 'length max_tokens max_length max_output_tokens model_length token_limit context_length'),
+  ...reasonEntries('length', 'context_length_exceeded model_context_window_exceeded'),
+  ...reasonEntries(
+    'content_filter',
+    'content_filter content_filtered safety image_safety sensitive recitation blocklist',
+  ),
+  ...reasonEntries('content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'),
 ]);
 
 /** The error message for the client if the model server itself failed. */
@@ -28,7 +34,7 @@ const TROUBLE: ReadonlyMap<string, readonly [ErrorCode, message: string]> = new 
   ['network_error', ['upstream_truncated', 'The model server broke off its answer.']],
 ]);
 
-function each(reason: FinishReason, words: string): readonly (readonly [string, FinishReason])[] {
+function reasonEntries(reason: FinishReason, words: string): readonly (readonly [string, FinishReason])[] {
   return words.split(' ').map((word) => [word, reason]);
 }
 
@@ -44,11 +50,11 @@ interface Finish {
 export function readFinish(reported: unknown): Finish {
   if (typeof reported !== 'string') return { reason: 'stop' };
   // Longer than any known reason, so that no long text is rewritten.
-  const word = reported.slice(0, LONGEST_WORD).split(':', 1)[0]?.trim().toLowerCase() ?? '';
+  const word = reported.slice(0, MAX_WORD_LENGTH).split(':', 1)[0]?.trim().toLowerCase() ?? '';
   const trouble = TROUBLE.get(word);
   if (trouble) return { reason: 'stop', failure: new ApiError(...trouble) };
   const reason = ENDS.get(word);
   return reason ? { reason } : { reason: 'stop', unknown: printable(reported) };
 }
 
-const LONGEST_WORD = 128;
+const MAX_WORD_LENGTH = 128;

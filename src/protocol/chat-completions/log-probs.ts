@@ -14,20 +14,20 @@ export function readLogProbs(value: unknown): string {
  * that time.
  */
 export function isLogProbsText(text: string): boolean {
-  return text.length < LONGEST_MATCHED && WRITTEN.test(text);
+  return text.length < MAX_MATCHED_LENGTH && WRITTEN.test(text);
 }
 
 /** Matching megabytes could overflow the stack. */
-const LONGEST_MATCHED = 65_536;
+const MAX_MATCHED_LENGTH = 65_536;
 
 const STRING = String.raw`"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"`;
 /** No more digits than a finite number can have; JSON has no infinity. */
 const NUMBER = String.raw`-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE]-\d+)?`;
-const BYTES = listOf(String.raw`(?:0|1\d?\d?|2(?:[0-4]\d?|5[0-5]?|[6-9])?|[3-9]\d?)`);
+const BYTES = listPattern(String.raw`(?:0|1\d?\d?|2(?:[0-4]\d?|5[0-5]?|[6-9])?|[3-9]\d?)`);
 const TOKEN = `"token":${STRING},"logprob":${NUMBER},"bytes":${BYTES}`;
-const ENTRY = String.raw`\{${TOKEN},"top_logprobs":${listOf(String.raw`\{${TOKEN}\}`)}\}`;
+const ENTRY = String.raw`\{${TOKEN},"top_logprobs":${listPattern(String.raw`\{${TOKEN}\}`)}\}`;
 const WRITTEN = new RegExp(`^${ENTRY}(?:,${ENTRY})*$`, 'u');
 
-function listOf(member: string): string {
+function listPattern(member: string): string {
   return String.raw`\[(?:${member}(?:,${member})*)?\]`;
 }

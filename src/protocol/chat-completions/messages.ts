@@ -9,8 +9,8 @@ import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { type CallIdForm, type CallIds, callIds } from '../tool-calls/names/call-ids.ts';
 import { pairCalls } from '../tool-calls/pair-calls.ts';
-import { type ChatState, chatStateIn, type ReasoningField } from './answer-state.ts';
-import { backTo, extrasOf } from './going-back.ts';
+import { type ChatState, chatStateIn } from './answer-state.ts';
+import { REASONING_FORMATS, type ReasoningField } from './reasoning-fields.ts';
 
 /** A Chat Completions message; its fields are the API's. */
 type ChatMessage = JsonObject & { readonly role: string; readonly content?: unknown };
@@ -69,13 +69,13 @@ export function toChatMessages(
   const answers = new Set(outputs.values());
   const messages: ChatMessage[] = request.instructions ? [{ role: 'system', content: request.instructions }] : [];
   const ids = options.callIds ? callIds(options.callIds) : undefined;
-  let draft = emptyDraft();
+  let draft = newDraft();
 
   const flush = () => {
-    if (isEmpty(draft)) return;
+    if (isEmptyDraft(draft)) return;
     // A loop: one answer may hold more calls than a function takes arguments.
     for (const message of assistantMessages(draft, options, ids)) messages.push(message);
-    draft = emptyDraft();
+    draft = newDraft();
   };
 
   for (const item of items) {
@@ -92,18 +92,24 @@ export function toChatMessages(
     }
     const image = imageMessage(item);
     const state = item.type === 'reasoning' ? chatStateIn(item.providerState) : undefined;
-    const goesOn = state?.late === true && !isEmpty(draft);
+    const isContinued = state?.late === true && !isEmptyDraft(draft);
     // Text or reasoning after text or a call starts the model's next message; any other item ends its turn.
-    if (!goesOn && (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
+    if (!isContinued && (!isModelOutput(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
     if (state && options.state !== false) draft.states.push(state);
-    if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
-    else if (isAssistants(item)) draft.text = assistantText(item);
+    if (item.type === 'reasoning') draft.reasoning += partsText(item.content) || partsText(item.summary);
+    else if (isModelOutput(item))
+      draft.text = typeof item.content === 'string' ? item.content : partsText(item.content);
     else if (image) messages.push(inputMessage(image, options));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
     else if (!answers.has(item)) skipped(item);
   }
   flush();
-  return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;
+  if (options.systemMessages === 'keep') return messages;
+  const isSystem = ({ role }: ChatMessage) => role === 'system' || role === 'developer';
+  const system = messages.filter(isSystem);
+  if (system.length === 0) return messages;
+  const content = system.map((message) => message.content).join('\n\n');
+  return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))];
 }
 
 /** Items that carry no content for a model. */
@@ -115,16 +121,16 @@ export const SILENT_TYPES: ReadonlySet<string> = new Set([
   'configuration_update',
 ]);
 
-function emptyDraft(): Draft {
+function newDraft(): Draft {
   return { modelCall: undefined, text: undefined, reasoning: '', calls: [], states: [] };
 }
 
-function isEmpty({ text, reasoning, calls, states }: Draft): boolean {
+function isEmptyDraft({ text, reasoning, calls, states }: Draft): boolean {
   return text === undefined && reasoning === '' && calls.length === 0 && states.length === 0;
 }
 
 /** Whether the model wrote it as text or reasoning. */
-function isAssistants(item: Item): boolean {
+function isModelOutput(item: Item): boolean {
   return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
 }
 
@@ -135,31 +141,62 @@ export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): Answ
   const { id, name, arguments: text, output } = call;
   const written = plainTextOf(text);
   const json = written.trim() === '' ? '{}' : written;
-  return { id: String(id ?? shortId(item.id)), name: String(name), arguments: json, output };
+  // An item's id replaces a call's: some servers accept at most 40 characters, and the last ones differ.
+  const callId = String(id ?? String(item.id).slice(-40));
+  return { id: callId, name: String(name), arguments: json, output };
 }
 
-/** An item's id replaces a call's: some servers accept at most 40 characters, and the last ones differ. */
-function shortId(id: unknown): string {
-  return String(id).slice(-40);
-}
+/** Replaces reasoning that a server requires and that nobody has: an empty text counts as none. */
+const NO_REASONING = ' ';
 
+/**
+ * The message of the assistant, and the answers of its calls. Readable reasoning is sent back with calls only, because
+ * models are trained so, unless the server requires it with every message.
+ */
 function assistantMessages(draft: Draft, options: MessageOptions, ids: CallIds | undefined): ChatMessage[] {
-  const { text: content = '', calls, states } = draft;
-  if (calls.length === 0 && content === '') return [];
-  const isBlank = options.blankText === 'omit' && calls.length > 0 && content.trim() === '';
-  const back = backTo(isBlank ? { ...draft, text: '' } : draft, options);
-  const extras = extrasOf(states, calls);
-  const sent = ids ? calls.map((call) => ({ ...call, id: ids(call.id) })) : calls;
-  const message: ChatMessage = {
+  const { calls, states, reasoning } = draft;
+  const { reasoningReplay, reasoningField = 'reasoning_content', reasoningRequired = false } = options;
+  const isBlank = options.blankText === 'omit' && calls.length > 0 && (draft.text ?? '').trim() === '';
+  const text = isBlank ? '' : (draft.text ?? '');
+  if (calls.length === 0 && text === '') return [];
+  const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
+  const readable = reasoningReplay && (calls.length > 0 || reasoningRequired) ? reasoning : '';
+  const thought = readable === '' && reasoningReplay && reasoningRequired ? NO_REASONING : readable;
+  const statedField = states.find(({ field }) => field)?.field;
+  const field = statedField ?? (details.length > 0 ? undefined : reasoningField);
+  // The entries of these contain all of it.
+  const isInDetails = details.length > 0 && field === 'reasoning_details';
+  const message: Record<string, unknown> & ChatMessage = {
     role: 'assistant',
-    ...back,
-    ...(calls.length === 0 ? {} : { tool_calls: sent.map((call, at) => ({ ...wireCall(call), ...extras.get(at) })) }),
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(thought === '' || !field || isInDetails ? {} : REASONING_FORMATS[field].write(thought, text)),
+    ...(details.length > 0 ? { reasoning_details: details } : {}),
+    ...Object.assign({}, ...states.map((state) => state.message)),
   };
+  if (calls.length === 0) return [message];
+  const extras = callExtras(states, calls);
+  const sent = ids ? calls.map((call) => ({ ...call, id: ids(call.id) })) : calls;
+  message.tool_calls = sent.map((call, at) => {
+    const written = { name: call.name, arguments: argumentsText(call.arguments) };
+    return { id: call.id, type: 'function', function: written, ...extras.get(at) };
+  });
   return [message, ...toolMessages(sent)];
 }
 
-function wireCall({ id, name, arguments: text }: AnsweredCall): JsonObject {
-  return { id, type: 'function', function: { name, arguments: argumentsText(text) } };
+/**
+ * The extra fields by the index of their call: matched by its id, or, if the id has changed, by the index among calls
+ * of its name.
+ */
+function callExtras(states: readonly ChatState[], calls: readonly AnsweredCall[]): ReadonlyMap<number, JsonObject> {
+  const extras = new Map<number, JsonObject>();
+  const callStates = states.flatMap((state) => state.calls ?? []);
+  if (callStates.length === 0) return extras;
+  const places = new Map(calls.map(({ id }, place) => [id, place]));
+  for (const { id, at, name, extra } of callStates) {
+    const place = places.get(id) ?? (calls[at]?.name === name ? at : undefined);
+    if (place !== undefined) extras.set(place, { extra_content: extra });
+  }
+  return extras;
 }
 
 /** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
@@ -172,59 +209,44 @@ export function functionMessages(call: AnsweredCall): ChatMessage[] {
   return answerMessages([call], ({ name }) => ({ role: 'function', name }));
 }
 
-function answerMessages(calls: readonly AnsweredCall[], headOf: (call: AnsweredCall) => ChatMessage): ChatMessage[] {
-  const lifted: unknown[] = [];
+function answerMessages(
+  calls: readonly AnsweredCall[],
+  messageHead: (call: AnsweredCall) => ChatMessage,
+): ChatMessage[] {
+  const media: JsonObject[] = [];
   const messages = calls.map((call): ChatMessage => {
-    const { text, media } = splitOutput(call.output);
-    for (const part of media) lifted.push(part);
-    const content = text === '' && media.length > 0 ? '(The output is attached in the next message.)' : text;
-    return { ...headOf(call), content };
+    const { output } = call;
+    if (!Array.isArray(output)) {
+      const text = output === undefined ? '' : JSON.stringify(output);
+      return { ...messageHead(call), content: typeof output === 'string' ? output : text };
+    }
+    const texts: unknown[] = [];
+    const before = media.length;
+    for (const part of output.filter(isRecord).map(chatPart)) {
+      if (part.type === 'text') texts.push(part.text);
+      else media.push(part);
+    }
+    const text = texts.join('\n');
+    const isMediaOnly = text === '' && media.length > before;
+    return { ...messageHead(call), content: isMediaOnly ? '(The output is attached in the next message.)' : text };
   });
-  return lifted.length === 0 ? messages : [...messages, { role: 'user', content: lifted }];
+  return media.length === 0 ? messages : [...messages, { role: 'user', content: media }];
 }
 
-function splitOutput(output: unknown): { text: string; media: readonly unknown[] } {
-  if (typeof output === 'string') return { text: output, media: [] };
-  if (!Array.isArray(output)) return { text: output === undefined ? '' : JSON.stringify(output), media: [] };
-  const parts = output.filter(isRecord).map(chatPart);
-  const text = parts.filter(isText).map((part) => part.text);
-  return { text: text.join('\n'), media: parts.filter((part) => !isText(part)) };
-}
-
-function isText(part: JsonObject): boolean {
-  return part.type === 'text';
-}
-
-function reasoningText(item: Item): string {
-  const raw = textsOf(item.content);
-  return raw === '' ? textsOf(item.summary) : raw;
-}
-
-function assistantText(item: Item): string {
-  return typeof item.content === 'string' ? item.content : textsOf(item.content);
-}
-
-function textsOf(parts: unknown): string {
+function partsText(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
-  return soleText(parts) ?? parts.filter(isRecord).map(plainText).join('');
+  return soleText(parts) ?? parts.filter(isRecord).map(partText).join('');
 }
 
-function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
-  const role = item.role === 'developer' && developerRole === 'system' ? 'system' : String(item.role);
-  return { role, content: inputContent(item.content) };
-}
-
-/** Text alone is written as a string, since many small servers accept nothing else. */
-function inputContent(content: unknown): unknown {
-  if (!Array.isArray(content)) return content ?? '';
+function inputMessage({ role: itemRole, content }: Item, { developerRole }: MessageOptions): ChatMessage {
+  const role = itemRole === 'developer' && developerRole === 'system' ? 'system' : String(itemRole);
+  if (!Array.isArray(content)) return { role, content: content ?? '' };
   const sole = soleText(content);
-  if (sole !== undefined) return sole;
+  if (sole !== undefined) return { role, content: sole };
   const parts = content.filter(isRecord);
-  return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
-}
-
-function isMedia({ type }: JsonObject): boolean {
-  return MEDIA_TYPES.has(type);
+  // Text alone is written as a string, since many small servers accept nothing else.
+  const isText = !parts.some(({ type }) => MEDIA_TYPES.has(type));
+  return { role, content: isText ? parts.map(partText).join('\n') : parts.map(chatPart) };
 }
 
 const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
@@ -239,7 +261,7 @@ function soleText(parts: readonly unknown[]): string | undefined {
   return first.type === 'input_text' || first.type === 'output_text' ? first.text : undefined;
 }
 
-function plainText(part: JsonObject): string {
+function partText(part: JsonObject): string {
   return plainTextOf(part.text ?? part.refusal);
 }
 
@@ -248,25 +270,16 @@ function chatPart(part: JsonObject): JsonObject {
     case 'input_image':
       return { type: 'image_url', image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) } };
     case 'input_file':
-      return { type: 'file', file: fileOf(part) };
+      // Chat Completions has no field for a file's URL; the routers that accept one read it from `file_data`.
+      return {
+        type: 'file',
+        file: { ...(part.filename ? { filename: part.filename } : {}), file_data: part.file_data ?? part.file_url },
+      };
     case 'input_audio':
       return { type: 'input_audio', input_audio: part.input_audio };
     case 'input_video':
       return { type: 'video_url', video_url: { url: part.video_url } };
     default:
-      return { type: 'text', text: plainText(part) };
+      return { type: 'text', text: partText(part) };
   }
-}
-
-/** Chat Completions has no field for a file's URL; the routers that accept one read it from `file_data`. */
-function fileOf({ filename, file_data: data, file_url: url }: JsonObject): JsonObject {
-  return { ...(filename ? { filename } : {}), file_data: data ?? url };
-}
-
-function mergeSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-  const isSystem = ({ role }: ChatMessage) => role === 'system' || role === 'developer';
-  const system = messages.filter(isSystem);
-  if (system.length === 0) return messages;
-  const content = system.map((message) => message.content).join('\n\n');
-  return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))];
 }

@@ -5,42 +5,41 @@ import { isRecord, type JsonObject } from '../record.ts';
 export type OwnFields = Record<string, unknown>;
 
 /** Whether the next text or list continues the field, or replaces it. */
-type Joining = 'append' | 'replace';
+type MergeMode = 'append' | 'replace';
 
 /** Merges fields into the existing ones; of values other than text, lists and objects the later one counts. */
-export function mergeInto(target: OwnFields, more: JsonObject, joining: Joining): OwnFields {
+export function mergeInto(target: OwnFields, more: JsonObject, mode: MergeMode): OwnFields {
   for (const [name, value] of Object.entries(more)) {
     // Assigned, it would be the prototype.
-    if (name !== '__proto__') target[name] = merged(target[name], value, joining);
+    if (name !== '__proto__') target[name] = mergedValue(target[name], value, mode);
   }
   return target;
 }
 
-function merged(known: unknown, value: unknown, joining: Joining): unknown {
+function mergedValue(before: unknown, value: unknown, mode: MergeMode): unknown {
   // The casts: the values of the merged fields were created here.
-  if (isRecord(value)) return mergeInto(isRecord(known) ? (known as OwnFields) : {}, value, joining);
-  if (Array.isArray(value)) return extended(joining === 'append' && Array.isArray(known) ? known : [], value);
-  if (joining === 'replace' || typeof value !== 'string' || typeof known !== 'string') return value;
+  if (isRecord(value)) return mergeInto(isRecord(before) ? (before as OwnFields) : {}, value, mode);
+  if (Array.isArray(value)) {
+    const list = mode === 'append' && Array.isArray(before) ? before : [];
+    for (const member of value) list.push(member);
+    return list;
+  }
+  if (mode === 'replace' || typeof value !== 'string' || typeof before !== 'string') return value;
   // Some servers repeat the same value in every chunk.
-  return known === value ? known : known + value;
-}
-
-function extended(list: unknown[], more: readonly unknown[]): readonly unknown[] {
-  for (const member of more) list.push(member);
-  return list;
+  return before === value ? before : before + value;
 }
 
 /** Deeper than any server nests its state; recursive code can go this deep without overflowing the stack. */
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 /** The base cost of a value, regardless of its content. */
-const BARE = 8;
+const VALUE_WEIGHT = 8;
 
 /** The approximate number of characters of the value's JSON; undefined if it is nested too deeply to be stored. */
 export function weightOf(value: unknown, depth = 0): number | undefined {
-  if (typeof value === 'string') return BARE + value.length;
-  if (typeof value !== 'object' || value === null) return BARE;
-  if (depth === DEEPEST) return undefined;
-  let weight = BARE;
+  if (typeof value === 'string') return VALUE_WEIGHT + value.length;
+  if (typeof value !== 'object' || value === null) return VALUE_WEIGHT;
+  if (depth === MAX_DEPTH) return undefined;
+  let weight = VALUE_WEIGHT;
   for (const [name, member] of Object.entries(value)) {
     const more = weightOf(member, depth + 1);
     if (more === undefined) return undefined;

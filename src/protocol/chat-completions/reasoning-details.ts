@@ -22,9 +22,9 @@ export class ReasoningDetails {
       const weight = isRecord(piece) ? weightOf(piece) : undefined;
       if (!isRecord(piece) || weight === undefined) continue;
       this.weight += weight;
-      this.isOpaque ||= isOpaque(piece);
+      this.isOpaque ||= isFilledText(piece.data) || isFilledText(piece.signature);
       const known = isWhole ? undefined : this.entryOf(piece, last);
-      if (known) extend(known, piece);
+      if (known) extendEntry(known, piece);
       else this.begin(piece);
       last = undefined;
     }
@@ -44,46 +44,34 @@ export class ReasoningDetails {
   }
 
   private entryOf(piece: JsonObject, last: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
-    const known = piece.index === undefined || piece.index === null ? last : this.numbered.get(keyOf(piece));
+    // Servers number entries by type: a summary and an encrypted entry may have the same number.
+    const known =
+      piece.index === undefined || piece.index === null ? last : this.numbered.get(`${piece.type} ${piece.index}`);
     if (known?.type !== piece.type || (known?.index ?? undefined) !== (piece.index ?? undefined)) return undefined;
-    return known && goesOn(known, piece) ? known : undefined;
+    // Another id begins another entry, and so does text after a signature: the signature ends the entry before it.
+    if (!known || (isFilledText(known.id) && isFilledText(piece.id) && known.id !== piece.id)) return undefined;
+    const hasMoreText = isFilledText(piece.text) || isFilledText(piece.summary);
+    return isFilledText(known.signature) && hasMoreText ? undefined : known;
   }
 
   private begin(piece: JsonObject): void {
     const entry = { ...piece };
     this.begun.push(entry);
-    this.numbered.set(keyOf(piece), entry);
+    this.numbered.set(`${piece.type} ${piece.index}`, entry);
   }
 }
 
-/** Servers number entries by type: a summary and an encrypted entry may have the same number. */
-function keyOf({ type, index }: JsonObject): string {
-  return `${type} ${index}`;
-}
-
-function isOpaque({ data, signature }: JsonObject): boolean {
-  return isText(data) || isText(signature);
-}
-
-/** Another id begins another entry, and so does text after a signature: the signature ends the entry before it. */
-function goesOn(known: JsonObject, piece: JsonObject): boolean {
-  if (isText(known.id) && isText(piece.id) && known.id !== piece.id) return false;
-  return !(isText(known.signature) && (isText(piece.text) || isText(piece.summary)));
-}
-
-function extend(entry: Record<string, unknown>, piece: JsonObject): void {
+function extendEntry(entry: Record<string, unknown>, piece: JsonObject): void {
   for (const [name, value] of Object.entries(piece)) {
     // Assigned, it would be the entry's prototype.
     if (name === '__proto__') continue;
-    if (GROWING.has(name) && typeof value === 'string') entry[name] = textOf(entry[name]) + value;
+    const before = entry[name];
+    if (GROWING.has(name) && typeof value === 'string')
+      entry[name] = typeof before === 'string' ? before + value : value;
     else if (value !== '' && value !== null && value !== undefined) entry[name] = value;
   }
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function isText(value: unknown): boolean {
+function isFilledText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }

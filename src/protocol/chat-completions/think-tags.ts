@@ -4,35 +4,20 @@ import type { ModelEvent } from '../events.ts';
 const OPEN = '<think>';
 const CLOSE = '</think>';
 /** Maximum blank characters before a tag, and pieces of text. */
-const LONGEST_BLANK = 1024;
+const MAX_BLANK = 1024;
 /** Maximum characters of the log probabilities of those blanks. */
-const LONGEST_LOGPROBS = 1024 * 1024;
-
-/** Takes text piece by piece; a possible beginning of a tag is held back until the next piece. */
-export interface ThinkTags {
-  /** Whether text now passes through unchanged, so that the caller may skip this step. */
-  done(): boolean;
-  /** `logprobs` is the JSON of each, separated by commas. */
-  take(text: string, logprobs: string, events: ModelEvent[]): void;
-  /** Emits the text that was held back. */
-  end(events: ModelEvent[]): void;
-  /** The server itself separates reasoning: text that is held back is no thought. */
-  separated(events: ModelEvent[]): void;
-}
+const MAX_LOGPROBS = 1024 * 1024;
 
 /** Maximum characters of what may be a thought whose beginning is in the prompt. */
-const LONGEST_PROMPTED = 1024 * 1024;
+const MAX_PROMPTED = 1024 * 1024;
 
 /**
+ * Takes text piece by piece; a possible beginning of a tag is held back until the next piece.
  * Only a tag at the very start of the text counts: in later ones the model writes about tags. With `isPrompted` the
  * template of the model may have written `<think>` into the prompt: the text is held back until `</think>` shows that it
  * was a thought, or until it cannot be one.
  */
-export function thinkTags(isPrompted = false): ThinkTags {
-  return new TagReader(isPrompted);
-}
-
-class TagReader implements ThinkTags {
+export class ThinkTags {
   private mode: 'start' | 'prompted' | 'thinking' | 'answer' = 'start';
   private readonly isPrompted: boolean;
   /** The place in the held text up to which there is no closing tag. */
@@ -41,16 +26,19 @@ class TagReader implements ThinkTags {
   private heldLogprobs = '';
   private heldPieces = 0;
 
-  constructor(isPrompted: boolean) {
+  constructor(isPrompted = false) {
     this.isPrompted = isPrompted;
   }
 
+  /** Whether text now passes through unchanged, so that the caller may skip this step. */
   done(): boolean {
     return this.mode === 'answer';
   }
 
+  /** `logprobs` is the JSON of each, separated by commas. */
   take(text: string, logprobs: string, events: ModelEvent[]): void {
-    if (this.mode !== 'thinking') this.heldLogprobs = withLogProbs(this.heldLogprobs, logprobs);
+    if (this.mode !== 'thinking' && logprobs !== '')
+      this.heldLogprobs = this.heldLogprobs === '' ? logprobs : `${this.heldLogprobs},${logprobs}`;
     if (this.mode === 'answer') return this.answer(text, events);
     this.held += text;
     this.heldPieces += 1;
@@ -59,8 +47,9 @@ class TagReader implements ThinkTags {
     else this.think(events);
   }
 
+  /** Emits the text that was held back. */
   end(events: ModelEvent[]): void {
-    if (this.mode === 'thinking') reason(this.held, events);
+    if (this.mode === 'thinking') pushReasoning(this.held, events);
     else if (this.held !== '') this.answer(this.held, events);
     this.held = '';
   }
@@ -68,7 +57,7 @@ class TagReader implements ThinkTags {
   private start(events: ModelEvent[]): void {
     const text = this.held.trimStart();
     const waiting = this.held.length + this.heldPieces;
-    const hasRoom = waiting < LONGEST_BLANK && this.heldLogprobs.length < LONGEST_LOGPROBS;
+    const hasRoom = waiting < MAX_BLANK && this.heldLogprobs.length < MAX_LOGPROBS;
     if (text !== OPEN && OPEN.startsWith(text) && hasRoom) return;
     if (!text.startsWith(OPEN)) {
       if (!this.isPrompted) return this.answer(this.held, events);
@@ -81,6 +70,7 @@ class TagReader implements ThinkTags {
     this.think(events);
   }
 
+  /** The server itself separates reasoning: text that is held back is no thought. */
   separated(events: ModelEvent[]): void {
     if (this.mode === 'prompted' || (this.mode === 'start' && this.isPrompted)) this.answer(this.held, events);
   }
@@ -89,11 +79,11 @@ class TagReader implements ThinkTags {
     const close = this.held.indexOf(CLOSE, this.searched);
     if (close < 0) {
       this.searched = Math.max(this.held.length - CLOSE.length, 0);
-      if (this.held.length > LONGEST_PROMPTED) this.answer(this.held, events);
+      if (this.held.length > MAX_PROMPTED) this.answer(this.held, events);
       return;
     }
     this.heldLogprobs = '';
-    reason(this.held.slice(0, close), events);
+    pushReasoning(this.held.slice(0, close), events);
     this.answer(this.held.slice(close + CLOSE.length), events);
   }
 
@@ -101,11 +91,11 @@ class TagReader implements ThinkTags {
     const { held } = this;
     const close = held.indexOf(CLOSE);
     if (close >= 0) {
-      reason(held.slice(0, close), events);
+      pushReasoning(held.slice(0, close), events);
       return this.answer(held.slice(close + CLOSE.length), events);
     }
     const safe = held.length - partialClose(held);
-    reason(held.slice(0, safe), events);
+    pushReasoning(held.slice(0, safe), events);
     this.held = held.slice(safe);
   }
 
@@ -122,11 +112,7 @@ export function textDelta(text: string, logprobs: string): ModelEvent {
   return logprobs === '' ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
 }
 
-function withLogProbs(before: string, more: string): string {
-  return before === '' || more === '' ? before + more : `${before},${more}`;
-}
-
-function reason(text: string, events: ModelEvent[]): void {
+function pushReasoning(text: string, events: ModelEvent[]): void {
   if (text !== '') events.push({ type: 'reasoning-delta', text });
 }
 

@@ -7,7 +7,7 @@ import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { objectIn } from '../json/json-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
-import { isRecord, type JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -42,9 +42,9 @@ interface Entry {
 }
 
 /** Maximum characters of a tool's name; no server allows longer ones. */
-const LONGEST_NAME = 256;
+const MAX_NAME_LENGTH = 256;
 /** Maximum characters of ids and arguments of all calls that wait for a name, and the fixed cost of each such call. */
-const LONGEST_NAMELESS = 1024 * 1024;
+const MAX_NAMELESS_LENGTH = 1024 * 1024;
 const NAMELESS_CALL = 64;
 
 /** Takes the `tool_calls` of one chunk after another and adds the resulting events to `events`. */
@@ -85,15 +85,23 @@ class CallReader implements ToolCalls {
   take(entries: readonly unknown[], events: ModelEvent[]): void {
     this.chunk += 1;
     for (const raw of entries) {
-      const entry = readEntry(raw);
+      const entry = readEntry(isRecord(raw) ? raw : {});
       const call = this.callOf(entry);
       this.settleOpen(events, call);
-      extend(call, entry, this.chunk, events);
+      call.chunk = this.chunk;
+      if (!call.emitted) {
+        call.id ||= entry.id;
+        // The same name again is a repetition; any other text is the next piece of a split name.
+        if (entry.name !== call.name) call.name += entry.name;
+      }
+      if (call.name.length > MAX_NAME_LENGTH)
+        throw new ApiError('output_too_large', 'The model called a tool by a name that is too long.');
+      addArguments(call, newArguments(call, entry.arguments), events);
       if (call.held !== '') this.holding.add(call);
       if (call.id !== '') this.withId.set(call.id, call);
       if (isRecord(raw)) this.seen(call, raw);
       // A call without a name can be neither run nor answered.
-      if (call.name === '') this.refuseEndless(entry);
+      if (call.name === '') this.countNameless(entry);
       else if (call.emitted) this.open.delete(call);
       else this.open.add(call);
     }
@@ -101,7 +109,14 @@ class CallReader implements ToolCalls {
 
   settle(events: ModelEvent[]): void {
     this.settleOpen(events);
-    for (const call of this.holding) release(call, events);
+    for (const call of this.holding) {
+      const { held } = call;
+      call.held = '';
+      const before = wholeText(call.text);
+      // At the end of the call the fragment is what makes an object of it.
+      const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
+      addArguments(call, isWholeCall ? held.slice(before.length) : held, events);
+    }
     this.holding.clear();
   }
 
@@ -118,20 +133,32 @@ class CallReader implements ToolCalls {
   }
 
   private callOf(entry: Entry): Call {
-    const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
-    if (known && !startsAnother(known, entry, this.chunk)) return known;
-    const [text, unread] = [noText(), noText()];
-    const nothing = { id: '', name: '', arguments: '', text, unread, end: undefined, emitted: false };
-    const pieces = { held: '', isCumulative: false };
-    const call: Call = { call: this.count++, ...nothing, ...pieces, chunk: this.chunk };
+    const earlier =
+      entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
+    if (earlier && !startsAnother(earlier, entry, this.chunk)) return earlier;
+    const call: Call = {
+      call: this.count,
+      id: '',
+      name: '',
+      arguments: '',
+      text: { text: '', tail: '' },
+      held: '',
+      isCumulative: false,
+      unread: { text: '', tail: '' },
+      end: undefined,
+      emitted: false,
+      chunk: this.chunk,
+    };
+    this.count += 1;
     this.last = call;
     if (entry.index !== undefined) this.atIndex.set(entry.index, call);
     return call;
   }
 
-  private refuseEndless(entry: Entry): void {
+  private countNameless(entry: Entry): void {
     this.nameless += entry.id.length + entry.arguments.length + NAMELESS_CALL;
-    if (this.nameless > LONGEST_NAMELESS) throw tooLarge('a tool without naming it');
+    if (this.nameless > MAX_NAMELESS_LENGTH)
+      throw new ApiError('output_too_large', 'The model called a tool without naming it.');
   }
 }
 
@@ -144,34 +171,19 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
-  if (entry.arguments === '' || !isWhole(call)) return false;
-  return entry.index === undefined || entry.name !== call.name || !repeats(call, entry.arguments);
-}
-
-function noText(): GrownText {
-  return { text: '', tail: '' };
+  if (entry.arguments === '' || !hasWholeObject(call)) return false;
+  return entry.index === undefined || entry.name !== call.name || !isSameObject(call, entry.arguments);
 }
 
 /** Each character is read once, and only if an upstream repeats names: most never do. */
-function isWhole(call: Call): boolean {
+function hasWholeObject(call: Call): boolean {
   call.end ??= objectEnd();
   call.end.take(wholeText(call.unread));
-  call.unread = noText();
+  call.unread = { text: '', tail: '' };
   return call.end.isReached();
 }
 
-function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): void {
-  call.chunk = chunk;
-  if (!call.emitted) {
-    call.id ||= entry.id;
-    // The same name again is a repetition; any other text is the next piece of a split name.
-    if (entry.name !== call.name) call.name += entry.name;
-  }
-  if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by a name that is too long');
-  add(call, newArguments(call, entry.arguments), events);
-}
-
-function add(call: Call, more: string, events: ModelEvent[]): void {
+function addArguments(call: Call, more: string, events: ModelEvent[]): void {
   grow(call.text, more);
   grow(call.unread, more);
   if (more !== '') emit(call, more, events);
@@ -189,21 +201,21 @@ function newArguments(call: Call, fragment: string): string {
   if (fragment === '' || length === 0) return fragment;
   if (held !== '') {
     call.held = '';
-    call.isCumulative = repeatsText(held, '', fragment);
+    call.isCumulative = continuesText(held, '', fragment);
     return call.isCumulative ? fragment.slice(length) : held + fragment;
   }
   if (!OBJECT.test(fragment)) return fragment;
-  if (repeatsText(text, tail, fragment)) {
+  if (continuesText(text, tail, fragment)) {
     // In front of a value it may be one that begins as the whole does.
     if (call.isCumulative || !BEFORE_VALUE.test(tail === '' ? text.slice(-64) : tail)) return fragment.slice(length);
     call.held = fragment;
     return '';
   }
-  return fragment.trimEnd().endsWith('}') && isWhole(call) && repeats(call, fragment) ? '' : fragment;
+  return fragment.trimEnd().endsWith('}') && hasWholeObject(call) && isSameObject(call, fragment) ? '' : fragment;
 }
 
 /** Whether the fragment begins with the text so far, and ends no more objects than it begins. */
-function repeatsText(text: string, tail: string, fragment: string): boolean {
+function continuesText(text: string, tail: string, fragment: string): boolean {
   if (fragment.length < text.length + tail.length) return false;
   if (!fragment.startsWith(text) || !fragment.startsWith(tail, text.length)) return false;
   const end = objectEnd();
@@ -213,19 +225,10 @@ function repeatsText(text: string, tail: string, fragment: string): boolean {
 
 const BEFORE_VALUE = /[:[,]\s{0,64}$/;
 
-/** At the end of the call the fragment is what makes an object of it. */
-function release(call: Call, events: ModelEvent[]): void {
-  const { held } = call;
-  call.held = '';
-  const before = wholeText(call.text);
-  const isWholeCall = objectIn(before + held) === undefined && objectIn(held) !== undefined;
-  add(call, isWholeCall ? held.slice(before.length) : held, events);
-}
-
 const OBJECT = /^\s*\{/;
 
 /** Whether the text is the same object as the arguments so far. */
-function repeats(call: Call, text: string): boolean {
+function isSameObject(call: Call, text: string): boolean {
   const value = markedIn(text);
   return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(call.text)), value);
 }
@@ -242,19 +245,17 @@ function emit(call: Call, text: string, events: ModelEvent[]): void {
   call.arguments = '';
 }
 
-function tooLarge(what: string): ApiError {
-  return new ApiError('output_too_large', `The model called ${what}.`);
-}
-
-function readEntry(raw: unknown): Entry {
-  const entry = isRecord(raw) ? raw : {};
-  const called = isRecord(entry.function) ? entry.function : undefined;
+function readEntry(entry: JsonObject): Entry {
   const custom = customOf(entry);
+  const called = custom ?? (isRecord(entry.function) ? entry.function : {});
+  const { arguments: written } = called;
+  // Some upstreams send the arguments as the object itself.
+  const text = typeof written === 'object' && written !== null ? exactText(written) : plainTextOf(written);
   return {
     index: typeof entry.index === 'number' ? entry.index : undefined,
-    id: text(entry.id),
-    name: text((custom ?? called)?.name),
-    arguments: custom ? JSON.stringify({ input: text(custom.input) }) : argumentsText(called?.arguments),
+    id: textOrNone(entry.id),
+    name: textOrNone(called.name),
+    arguments: custom ? JSON.stringify({ input: textOrNone(custom.input) }) : text,
   };
 }
 
@@ -272,7 +273,7 @@ export function customOf({
   return isFunction ? undefined : custom;
 }
 
-function text(value: unknown): string {
+function textOrNone(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
@@ -282,9 +283,3 @@ export function rememberArguments(chunk: unknown, text: string): void {
 }
 
 const ARGUMENTS = ['arguments'];
-
-/** Some upstreams send the arguments as the object itself. */
-function argumentsText(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : exactText(value);
-}

@@ -3,6 +3,7 @@
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
 import { isRecord, type JsonObject } from '../record.ts';
+import { REASONING_MESSAGE_FIELDS } from './reasoning-fields.ts';
 
 /** Fields that are read, or that carry no content. */
 const CHUNK_FIELDS: ReadonlySet<string> = new Set([
@@ -29,11 +30,11 @@ const CHOICE_FIELDS: ReadonlySet<string> = new Set([
 ]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],
-  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content', 'executed_tools'],
+  ...[...REASONING_MESSAGE_FIELDS, 'extra_content', 'executed_tools'],
   ...['token_id', 'provider_metadata', 'name'],
 ]);
 
-const MOST_NAMES = 20;
+const MAX_NAMES = 20;
 
 /** The names of one model call, each once; no more than twenty are kept. */
 export class UnreadFields {
@@ -50,7 +51,7 @@ export class UnreadFields {
 
   /** Adds a known field whose value could not be read. */
   add(name: string): void {
-    if (this.names.size < MOST_NAMES || this.names.has(name)) this.names.add(name);
+    if (this.names.size < MAX_NAMES || this.names.has(name)) this.names.add(name);
     else this.isMore = true;
   }
 
@@ -70,11 +71,11 @@ export class UnreadFields {
 }
 
 /** Names in nested values. */
-const DEEPEST = 3;
+const MAX_DEPTH = 3;
 
 /** Whether the value is empty: some servers send every possible field, empty. */
 export function isBlank(value: unknown, depth = 0): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return true;
-  if (typeof value !== 'object' || depth === DEEPEST) return false;
+  if (typeof value !== 'object' || depth === MAX_DEPTH) return false;
   return Object.values(value).every((each) => isBlank(each, depth + 1));
 }

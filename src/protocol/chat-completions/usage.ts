@@ -56,32 +56,37 @@ export function usageIn({ usage, x_groq: groq, choices }: JsonObject): JsonObjec
 /** Reads a `usage` object; undefined if it holds no counts. Missing details are zero, and the total is the sum. */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isRecord(value)) return undefined;
-  const input = firstOf(value, NAMES.input);
-  const completed = firstOf(value, NAMES.output);
-  const total = firstOf(value, NAMES.total);
-  if (input === undefined && completed === undefined && !total) return undefined;
-  const known = { input: input ?? 0, completed: completed ?? 0, total: total ?? 0 };
-  const { output, reasoning } = wholeOutput(known, firstOf(value, NAMES.reasoning) ?? 0);
+  const reportedInput = firstCount(value, NAMES.input);
+  const reportedOutput = firstCount(value, NAMES.output);
+  const reportedTotal = firstCount(value, NAMES.total);
+  if (reportedInput === undefined && reportedOutput === undefined && !reportedTotal) return undefined;
+  const input = reportedInput ?? 0;
+  const { output, reasoning } = countOutput(
+    input,
+    reportedOutput ?? 0,
+    reportedTotal ?? 0,
+    firstCount(value, NAMES.reasoning) ?? 0,
+  );
   // xAI on Azure reports more of them than there are.
-  const cached = Math.min(firstOf(value, NAMES.cached) ?? 0, known.input);
-  const written = firstOf(value, NAMES.cacheWrites) ?? 0;
+  const cached = Math.min(firstCount(value, NAMES.cached) ?? 0, input);
+  const written = firstCount(value, NAMES.cacheWrites) ?? 0;
   return {
-    input_tokens: known.input,
+    input_tokens: input,
     input_tokens_details: {
       cached_tokens: cached,
       // OpenRouter reports tokens that were written and read by one request as both.
-      cache_write_tokens: Math.min(written, known.input - cached),
+      cache_write_tokens: Math.min(written, input - cached),
     },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: known.input + output,
+    total_tokens: input + output,
   };
 }
 
 /** The cost of an answer in dollars, if its usage reports one. */
 export function costIn(usage: JsonObject): number | undefined {
   for (const [place, perDollar] of COSTS) {
-    const cost = valueAt(usage, place);
+    const cost = usageValue(usage, place);
     if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost / perDollar;
   }
   return undefined;
@@ -91,8 +96,10 @@ export function costIn(usage: JsonObject): number | undefined {
  * Output includes reasoning. xAI and Inception count reasoning in the total only, Gemini has no field for it, and some
  * gateways of Gemini count it in neither.
  */
-function wholeOutput(
-  { input, completed, total }: { readonly input: number; readonly completed: number; readonly total: number },
+function countOutput(
+  input: number,
+  completed: number,
+  total: number,
   reasoning: number,
 ): { readonly output: number; readonly reasoning: number } {
   const left = total - input - completed;
@@ -104,37 +111,34 @@ function wholeOutput(
 /** Gateways estimate reasoning by a tokenizer of their own: it may seem a little more than the output that it is part of. */
 const MISCOUNT = 2;
 
-function firstOf(usage: JsonObject, places: readonly Place[]): number | undefined {
-  let found: number | undefined;
+function firstCount(usage: JsonObject, places: readonly Place[]): number | undefined {
+  let zero: number | undefined;
   for (const place of places) {
-    const value = count(valueAt(usage, place));
-    if (value) return value;
-    found ??= value;
+    const value = usageValue(usage, place);
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) continue;
+    if (value >= 1) return Math.floor(value);
+    zero = 0;
   }
-  return found;
+  return zero;
 }
 
-function valueAt(usage: JsonObject, [field, inner]: Place): unknown {
+function usageValue(usage: JsonObject, [field, inner]: Place): unknown {
   const value = usage[field];
   if (inner === undefined) return value;
   return isRecord(value) ? value[inner] : undefined;
 }
 
-function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined;
-}
-
 /** Maximum characters of a model's name and of a tier's; longer ones are ignored. */
-const LONGEST = 256;
+const MAX_NAME_LENGTH = 256;
 
 /** Undefined if it reports neither. */
 export function modelInfo(model: unknown, serviceTier: unknown): ModelEvent | undefined {
-  const named = isName(model) ? { model } : {};
-  const tiered = isName(serviceTier) ? { serviceTier } : {};
+  const named = isModelName(model) ? { model } : {};
+  const tiered = isModelName(serviceTier) ? { serviceTier } : {};
   const info = { ...named, ...tiered };
   return Object.keys(info).length > 0 ? { type: 'model-info', ...info } : undefined;
 }
 
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST;
+function isModelName(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_NAME_LENGTH;
 }

@@ -3,7 +3,7 @@ import { Validator } from '@cfworker/json-schema';
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Maximum characters of a value in which list items are checked for repetitions: each is compared with each. */
-const MOST_COMPARED = 4096;
+const MAX_COMPARED_LENGTH = 4096;
 /** Formats whose patterns take exponential time. A format is a hint, and a schema must not rely on it. */
 const SLOW_FORMATS: ReadonlySet<unknown> = new Set(['url']);
 /** Keywords that hold values, not schemas. */
@@ -20,13 +20,13 @@ const checksOf = new WeakMap<JsonObject, Checks | undefined>();
 
 /** The fault as text; undefined if there is none. `text` is the value as JSON, such as arguments as the model wrote them. */
 export function wrongIn(value: unknown, text: string, schema: JsonObject): string | undefined {
-  if (!checksOf.has(schema)) checksOf.set(schema, newChecks(schema));
+  if (!checksOf.has(schema)) checksOf.set(schema, compileChecks(schema));
   const checks = checksOf.get(schema);
   // An invalid schema checks nothing; the tool itself will.
-  return checks && errorIn(value, text.length <= MOST_COMPARED ? checks.short : checks.long);
+  return checks && validationError(value, text.length <= MAX_COMPARED_LENGTH ? checks.short : checks.long);
 }
 
-function errorIn(value: unknown, validator: Validator): string | undefined {
+function validationError(value: unknown, validator: Validator): string | undefined {
   try {
     const { valid, errors } = validator.validate(value);
     const error = errors.at(-1);
@@ -37,35 +37,32 @@ function errorIn(value: unknown, validator: Validator): string | undefined {
   }
 }
 
-function newChecks(schema: JsonObject): Checks | undefined {
+function compileChecks(schema: JsonObject): Checks | undefined {
   try {
     // The casts: a copy of a schema is one.
-    const short = withoutSlow(schema, new Set()) as JsonObject;
-    const long = withoutSlow(schema, new Set(['uniqueItems'])) as JsonObject;
-    return { short: validatorOf(short), long: validatorOf(long) };
+    const short = withoutSlowKeywords(schema, new Set()) as JsonObject;
+    const long = withoutSlowKeywords(schema, new Set(['uniqueItems'])) as JsonObject;
+    return { short: newValidator(short), long: newValidator(long) };
   } catch {
     return undefined;
   }
 }
 
 /** Interpreted, not compiled: the schema may come from a third-party server, and must not become code here. */
-function validatorOf(schema: JsonObject): Validator {
+function newValidator(schema: JsonObject): Validator {
   return new Validator(schema, '2020-12', true);
 }
 
 /** A copy of a schema, or of a part of one. A property may have a keyword's name, but its schema is an object. */
-function withoutSlow(part: unknown, dropped: ReadonlySet<string>): unknown {
-  if (Array.isArray(part)) return part.map((each) => withoutSlow(each, dropped));
+function withoutSlowKeywords(part: unknown, dropped: ReadonlySet<string>): unknown {
+  if (Array.isArray(part)) return part.map((each) => withoutSlowKeywords(each, dropped));
   if (!isRecord(part)) return part;
-  const kept = Object.entries(part).filter(([name, value]) => !isSlow(name, value, dropped));
-  return Object.fromEntries(
-    kept.map(([name, value]) => [name, VALUES.has(name) ? value : withoutSlow(value, dropped)]),
+  const fast = Object.entries(part).filter(([name, value]) =>
+    name === 'format' ? !SLOW_FORMATS.has(value) : value !== true || !dropped.has(name),
   );
-}
-
-function isSlow(name: string, value: unknown, dropped: ReadonlySet<string>): boolean {
-  if (name === 'format') return SLOW_FORMATS.has(value);
-  return value === true && dropped.has(name);
+  return Object.fromEntries(
+    fast.map(([name, value]) => [name, VALUES.has(name) ? value : withoutSlowKeywords(value, dropped)]),
+  );
 }
 
 /** What is checked of a schema from outside: keywords with which each value is visited once, by one schema. */
@@ -86,7 +83,7 @@ const PLAIN: ReadonlySet<string> = new Set([
   'maxProperties',
 ]);
 /** The most comparisons of a value with a schema from outside: the value's characters times the schema's widest part. */
-const MOST_STEPS = 20_000_000;
+const MAX_STEPS = 20_000_000;
 
 /** The plain part of a schema, and the number of members of its widest part. */
 interface PlainCheck {
@@ -101,16 +98,16 @@ const plainChecks = new WeakMap<JsonObject, PlainCheck | undefined>();
  * has no bound. What is left unchecked counts as right.
  */
 export function plainlyWrongIn(value: unknown, text: string, schema: JsonObject): string | undefined {
-  if (!plainChecks.has(schema)) plainChecks.set(schema, newPlainCheck(schema));
+  if (!plainChecks.has(schema)) plainChecks.set(schema, compilePlainCheck(schema));
   const check = plainChecks.get(schema);
-  return check && text.length * check.width <= MOST_STEPS ? errorIn(value, check.validator) : undefined;
+  return check && text.length * check.width <= MAX_STEPS ? validationError(value, check.validator) : undefined;
 }
 
-function newPlainCheck(schema: JsonObject): PlainCheck | undefined {
+function compilePlainCheck(schema: JsonObject): PlainCheck | undefined {
   const widths = [1];
   try {
     // The cast: the plain part of an object is one.
-    const validator = validatorOf(plainPart(schema, widths) as JsonObject);
+    const validator = newValidator(plainPart(schema, widths) as JsonObject);
     return { validator, width: widths.reduce((widest, width) => Math.max(widest, width)) };
   } catch {
     return undefined;

@@ -27,33 +27,30 @@ const SPACE = 32;
 export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits): void {
   // Each value but the first takes two bytes.
   if (text.length <= bodyValues * 2) return;
-  if (valuesIn(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
+  if (countValues(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
 }
 
 /**
  * The number of values in the text. Counting stops above `most`, with one to spare: an object that has just begun may
  * stay empty.
  */
-function valuesIn(text: Uint8Array, most: number): number {
+function countValues(text: Uint8Array, most: number): number {
   let values = 1;
   let last = 0;
   for (let at = 0; at < text.length && values <= most + 1; at += 1) {
     const byte = text[at] as number;
     if (byte <= SPACE) continue;
-    if (byte === QUOTE) at = endOfString(text, at);
-    else if (byte === COMMA || byte === OPEN_LIST || byte === OPEN_OBJECT) values += 1;
+    if (byte === QUOTE) {
+      at += 1;
+      // To the end of the string.
+      for (let inner = text[at]; inner !== undefined && inner !== QUOTE; inner = text[at])
+        at += inner === BACKSLASH ? 2 : 1;
+    } else if (byte === COMMA || byte === OPEN_LIST || byte === OPEN_OBJECT) values += 1;
     // An empty list or object has no first value.
     else if (byte === CLOSE_LIST ? last === OPEN_LIST : byte === CLOSE_OBJECT && last === OPEN_OBJECT) values -= 1;
     last = byte;
   }
   return values;
-}
-
-/** The end of the string that begins here. */
-function endOfString(text: Uint8Array, start: number): number {
-  let at = start + 1;
-  for (let byte = text[at]; byte !== undefined && byte !== QUOTE; byte = text[at]) at += byte === BACKSLASH ? 2 : 1;
-  return at;
 }
 
 /**
@@ -72,28 +69,24 @@ export function bodyFields(body: unknown, { bodyValues }: ValueLimits): Readonly
 /** What remains of the limit after the value's members; negative if it was exceeded. */
 function valuesBelow(value: object, limit: number, depth: number): number {
   if (depth > MAX_DEPTH) throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
-  return Array.isArray(value) ? membersBelow(value, limit, depth) : fieldsBelow(value, limit, depth);
-}
-
-function membersBelow(list: readonly unknown[], limit: number, depth: number): number {
-  let left = limit - list.length;
-  for (let index = 0; index < list.length && left >= 0; index += 1) {
-    const member = list[index];
-    if (typeof member === 'object' && member !== null) left = valuesBelow(member, left, depth + 1);
+  if (Array.isArray(value)) {
+    let left = limit - value.length;
+    for (let index = 0; index < value.length && left >= 0; index += 1) {
+      const member: unknown = value[index];
+      if (typeof member === 'object' && member !== null) left = valuesBelow(member, left, depth + 1);
+    }
+    return left;
   }
-  return left;
-}
-
-function fieldsBelow(fields: object, limit: number, depth: number): number {
   let left = limit;
   // Unlike `Object.entries`, `for in` creates no list: this runs for every request.
-  for (const key in fields) {
+  for (const key in value) {
     if (key === '__proto__')
       throw new ApiError('invalid_value', "Invalid key '__proto__': no field may have this name.");
     left -= 1;
     if (left < 0) return left;
-    const value = (fields as Readonly<Record<string, unknown>>)[key];
-    if (typeof value === 'object' && value !== null) left = valuesBelow(value, left, depth + 1);
+    // The cast: any object is read by its names.
+    const member = (value as Readonly<Record<string, unknown>>)[key];
+    if (typeof member === 'object' && member !== null) left = valuesBelow(member, left, depth + 1);
   }
   return left;
 }

@@ -20,29 +20,21 @@ export function logProbsIn(text: string): readonly LogProb[] {
 
 /** What a model server sent, with every field that the Responses API requires and no other. */
 export function readLogProbList(values: readonly unknown[]): readonly LogProb[] {
-  return values.filter(isRecord).map(readLogProb);
+  return values.filter(isRecord).map((entry) => {
+    // Not by spreading, which costs as much as the rest.
+    const { token, logprob, bytes } = readTopLogProb(entry);
+    const top = entry.top_logprobs;
+    return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
+  });
 }
 
-function readLogProb(entry: JsonObject): LogProb {
-  // Not by spreading, which costs as much as the rest.
-  const { token, logprob, bytes } = readTopLogProb(entry);
-  const top = entry.top_logprobs;
-  return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
-}
-
-/** Chat Completions allows `bytes: null`; the Responses API requires the bytes. */
 function readTopLogProb(entry: JsonObject): TopLogProb {
   const token = typeof entry.token === 'string' ? entry.token : '';
-  const logprob = typeof entry.logprob === 'number' ? finite(entry.logprob) : 0;
-  return { token, logprob, bytes: isBytes(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
-}
-
-/** JSON has no infinity, which a number like -1e999 is read as; -9999 is OpenAI's number for it. */
-function finite(logprob: number): number {
-  if (Number.isFinite(logprob)) return logprob;
-  return logprob < 0 ? -9999 : 0;
-}
-
-function isBytes(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256);
+  const number = typeof entry.logprob === 'number' ? entry.logprob : 0;
+  // JSON has no infinity, which a number like -1e999 is read as; -9999 is OpenAI's number for it.
+  const logprob = Number.isFinite(number) ? number : number < 0 ? -9999 : 0;
+  const { bytes } = entry;
+  const areBytes = Array.isArray(bytes) && bytes.every((byte) => Number.isInteger(byte) && byte >= 0 && byte < 256);
+  // Chat Completions allows `bytes: null`; the Responses API requires the bytes.
+  return { token, logprob, bytes: areBytes ? bytes : [...Buffer.from(token)] };
 }

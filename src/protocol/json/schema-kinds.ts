@@ -7,18 +7,18 @@ import { zod } from './packages.cjs';
 type Issue = z.core.$ZodRawIssue;
 
 /** A schema of one function, which returns the fault or undefined; the value passes unchanged. */
-function kind<Value>(faultOf: (value: unknown) => Issue | undefined): z.ZodType<Value> {
+function kind<Value>(findFault: (value: unknown) => Issue | undefined): z.ZodType<Value> {
   const schema = zod()
     .z.unknown()
     .check(({ value, issues }) => {
-      const fault = faultOf(value);
+      const fault = findFault(value);
       if (fault) issues.push(fault);
     });
   // The cast: any other value has an issue.
   return schema as unknown as z.ZodType<Value>;
 }
 
-function wrongType(expected: 'array' | 'record' | 'string', input: unknown, path: PropertyKey[] = []): Issue {
+function typeIssue(expected: 'array' | 'record' | 'string', input: unknown, path: PropertyKey[] = []): Issue {
   return { code: 'invalid_type', expected, input, path };
 }
 
@@ -35,7 +35,7 @@ export function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(exp
 
 /** An object with any fields. */
 export const fields = lazily(() =>
-  kind<JsonObject>((value) => (isRecord(value) ? undefined : wrongType('record', value))),
+  kind<JsonObject>((value) => (isRecord(value) ? undefined : typeIssue('record', value))),
 );
 
 /** A list with any members. */
@@ -47,19 +47,15 @@ export function listOf<Member extends z.ZodType>(
   maximum = Number.POSITIVE_INFINITY,
 ): z.ZodType<readonly z.infer<Member>[]> {
   return kind((value) => {
-    if (!Array.isArray(value)) return wrongType('array', value);
+    if (!Array.isArray(value)) return typeIssue('array', value);
     if (value.length > maximum) return { code: 'too_big', origin: 'array', maximum, input: value };
-    return firstFault(value, member);
+    for (const [index, each] of value.entries()) {
+      const issue = member.safeParse(each).error?.issues[0];
+      // The cast: an issue of one schema fits another once it has its input.
+      if (issue) return { ...issue, path: [index, ...issue.path], input: each } as Issue;
+    }
+    return undefined;
   });
-}
-
-function firstFault(members: readonly unknown[], schema: z.ZodType): Issue | undefined {
-  for (const [index, member] of members.entries()) {
-    const issue = schema.safeParse(member).error?.issues[0];
-    // The cast: an issue of one schema fits another once it has its input.
-    if (issue) return { ...issue, path: [index, ...issue.path], input: member } as Issue;
-  }
-  return undefined;
 }
 
 /** The maximum number of pairs, and the maximum characters of each key and value. */
@@ -70,27 +66,24 @@ interface PairLimits {
 }
 
 /** An object of short texts. */
-export function textPairs(limits: PairLimits): z.ZodType<Readonly<Record<string, string>>> {
-  return kind((value) => (isRecord(value) ? faultInPairs(value, limits) : wrongType('record', value)));
-}
-
-function faultInPairs(pairs: JsonObject, { pairs: most, keyLength, valueLength }: PairLimits): Issue | undefined {
-  let count = 0;
-  for (const key in pairs) {
-    count += 1;
-    const fault = count > most ? refused(pairs, `it must hold at most ${most} pairs`) : faultInPair(key, pairs[key]);
-    if (fault) return fault;
-  }
-  return undefined;
-
-  function faultInPair(key: string, value: unknown): Issue | undefined {
-    if (key.length > keyLength) return refused(pairs, `its keys must have at most ${keyLength} characters`);
-    if (typeof value !== 'string') return wrongType('string', value, [key]);
-    if (value.length <= valueLength) return undefined;
-    return { code: 'too_big', origin: 'string', maximum: valueLength, input: value, path: [key] };
-  }
-}
-
-function refused(input: unknown, message: string): Issue {
-  return { code: 'custom', message, input };
+export function textPairs({
+  pairs: maxPairs,
+  keyLength,
+  valueLength,
+}: PairLimits): z.ZodType<Readonly<Record<string, string>>> {
+  const customIssue = (input: unknown, message: string): Issue => ({ code: 'custom', message, input });
+  return kind((pairs) => {
+    if (!isRecord(pairs)) return typeIssue('record', pairs);
+    let count = 0;
+    for (const key in pairs) {
+      count += 1;
+      if (count > maxPairs) return customIssue(pairs, `it must hold at most ${maxPairs} pairs`);
+      if (key.length > keyLength) return customIssue(pairs, `its keys must have at most ${keyLength} characters`);
+      const value = pairs[key];
+      if (typeof value !== 'string') return typeIssue('string', value, [key]);
+      if (value.length > valueLength)
+        return { code: 'too_big', origin: 'string', maximum: valueLength, input: value, path: [key] };
+    }
+    return undefined;
+  });
 }

@@ -40,15 +40,13 @@ export function rememberDigits(value: unknown, text: string, names: readonly str
     for (const [name, each] of Object.entries(rounded)) {
       const own = marked[name];
       if (!isRecord(each)) pairs.push([each, own]);
-      else if (names.includes(name)) remember(each, own);
-      else pairs.push([each, own]);
+      else if (!names.includes(name)) pairs.push([each, own]);
+      else {
+        const exact = JSON.stringify(own);
+        if (exact.includes(MARK)) texts.set(each, unmarked(exact));
+      }
     }
   }
-}
-
-function remember(value: object, marked: unknown): void {
-  const text = JSON.stringify(marked);
-  if (text.includes(MARK)) texts.set(value, unmarked(text));
 }
 
 /** Whether the digits of this object are remembered. */
@@ -86,27 +84,24 @@ export function roundedValue(value: unknown): unknown {
 
 /** The value of a JSON text with marks in place of the numbers that JavaScript rounds; undefined where the text is not JSON. */
 export function markedIn(text: string): unknown {
-  return jsonIn(hasLongNumber(text) ? withMarks(text) : text);
-}
-
-function withMarks(json: string): string {
+  if (!hasLongNumber(text)) return jsonIn(text);
   let marked = '';
   for (let at = 0; ; ) {
-    const start = json.indexOf('"', at);
-    marked += markNumbers(start < 0 ? json.slice(at) : json.slice(at, start));
-    if (start < 0) return marked;
-    at = endOfString(json, start + 1);
-    marked += json.slice(start, at);
+    const start = text.indexOf('"', at);
+    const between = text.slice(at, start < 0 ? undefined : start);
+    marked += hasLongNumber(between) ? between.replace(LITERAL, markedNumber) : between;
+    if (start < 0) return jsonIn(marked);
+    at = endOfJsonString(text, start + 1);
+    marked += text.slice(start, at);
   }
 }
 
-function markNumbers(between: string): string {
-  if (!hasLongNumber(between)) return between;
-  return between.replace(LITERAL, (digits) => (Number.isSafeInteger(Number(digits)) ? digits : `"${MARK}${digits}"`));
+function markedNumber(digits: string): string {
+  return Number.isSafeInteger(Number(digits)) ? digits : `"${MARK}${digits}"`;
 }
 
 /** The position behind the string's last quote. */
-function endOfString(json: string, from: number): number {
+function endOfJsonString(json: string, from: number): number {
   for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
     let before = end;
     while (before > from && json[before - 1] === '\\') before -= 1;

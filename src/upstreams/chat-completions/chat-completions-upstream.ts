@@ -1,9 +1,9 @@
 /** The upstream for any Chat Completions server. */
 
 import type { ChatBatch, PassedAnswer, PassedRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';

@@ -1,7 +1,7 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
 
 import { boolean, checkOptions, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
-import { REASONING_FIELDS } from '../../protocol/chat-completions/answer-state.ts';
+import { REASONING_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { CALL_ID_FORMS, type CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';

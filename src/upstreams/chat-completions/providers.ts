@@ -1,5 +1,5 @@
 /** The request settings of known providers of the Chat Completions API; docs/providers.md lists the sources. */
-import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
+import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 import type { CallIdForm } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import type { ServerKind } from './server-kind.ts';

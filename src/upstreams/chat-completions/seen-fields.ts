@@ -1,5 +1,5 @@
 /** Remembers the reasoning field that each model last used, because a stored item does not record it. */
-import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
+import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 
 /** Limits the models per server, because clients choose the names. */
 const MOST_MODELS = 256;

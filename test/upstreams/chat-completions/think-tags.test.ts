@@ -1,6 +1,6 @@
 /** Thinking tags in the text, wherever the pieces are cut. */
 import fc from 'fast-check';
-import { thinkTags } from '../../../src/protocol/chat-completions/think-tags.ts';
+import { ThinkTags } from '../../../src/protocol/chat-completions/think-tags.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
 
 /** Reasoning and answer that the pieces add up to, and what came first. */
@@ -16,7 +16,7 @@ function read(...pieces: readonly string[]): { reasoning: string; answer: string
 }
 
 function eventsOf(...pieces: readonly string[]): readonly ModelEvent[] {
-  const tags = thinkTags();
+  const tags = new ThinkTags();
   const events: ModelEvent[] = [];
   for (const piece of pieces) tags.take(piece, '', events);
   tags.end(events);
@@ -29,7 +29,7 @@ function textOf(events: readonly ModelEvent[], type: 'reasoning-delta' | 'text-d
 
 describe('thoughts that begin in the prompt', () => {
   const events = (...pieces: readonly string[]) => {
-    const tags = thinkTags(true);
+    const tags = new ThinkTags(true);
     const found: ModelEvent[] = [];
     for (const piece of pieces) tags.take(piece, '', found);
     tags.end(found);
@@ -51,13 +51,13 @@ describe('thoughts that begin in the prompt', () => {
   });
 
   it('[V-27] are held back only while they can be thoughts', () => {
-    const tags = thinkTags(true);
+    const tags = new ThinkTags(true);
     const found: ModelEvent[] = [];
     tags.take('Perhaps', '', found);
     expect(found).toEqual([]);
     tags.separated(found);
     expect(found).toEqual([{ type: 'text-delta', text: 'Perhaps' }]);
-    const long = thinkTags(true);
+    const long = new ThinkTags(true);
     long.take('a'.repeat(1024 * 1024 + 1), '', found);
     expect(found).toHaveLength(2);
   });
@@ -94,7 +94,7 @@ describe('thinkTags', () => {
   });
 
   it('[S-02] emits each piece of an answer at once, and reports when it is no longer needed', () => {
-    const tags = thinkTags();
+    const tags = new ThinkTags();
     const events: ModelEvent[] = [];
     const steps = ['<think>Hm', '</think>Y', 'es'].map((piece) => {
       tags.take(piece, '', events);
@@ -109,10 +109,10 @@ describe('thinkTags', () => {
 
   it('[S-09] keeps the log probabilities of text that was held back, and drops those of the tags', () => {
     const events: ModelEvent[] = [];
-    const plain = thinkTags();
+    const plain = new ThinkTags();
     plain.take('<', '{held}', events);
     plain.take('b>', '{next}', events);
-    const thinking = thinkTags();
+    const thinking = new ThinkTags();
     thinking.take('<think>', '{held}', events);
     thinking.take('</think>', '{held}', events);
     thinking.take('b>', '{next}', events);
