@@ -1,9 +1,8 @@
 /** A change of a file that the client makes: the model writes it as the arguments of a function. */
-import type { ApplyPatchCallItem, FileOperation } from '../items.ts';
+import type { FileOperation } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
-import type { ShownCall } from './kind.ts';
 
 const APPLY_PATCH = 'apply_patch';
 
@@ -13,7 +12,13 @@ export const applyPatchCall = clientToolKind({
   tool: APPLY_PATCH,
   idPrefix: 'apc',
   functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
-  item: (call, status) => itemOf(call, status === 'completed' ? status : 'in_progress'),
+  item: (call, status) => ({
+    id: call.id,
+    type: 'apply_patch_call',
+    status: status === 'completed' ? status : 'in_progress',
+    call_id: call.callId,
+    operation: readOperation(call.arguments),
+  }),
   fieldsOf: ({ operation }) => operation,
   answeredBy: {
     type: 'apply_patch_call_output',
@@ -23,14 +28,10 @@ export const applyPatchCall = clientToolKind({
   },
 });
 
-function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCallItem['status']): ApplyPatchCallItem {
-  return { id, type: 'apply_patch_call', status, call_id: callId, operation: operationIn(text) };
-}
-
 /** An operation without a path stays one: the model learns from the client's failure what is missing. */
-function operationIn(text: string): FileOperation {
-  const { type, path: given, diff } = objectIn(text) ?? {};
-  const path = plainTextOf(given);
+function readOperation(text: string): FileOperation {
+  const { type, path: writtenPath, diff } = objectIn(text) ?? {};
+  const path = plainTextOf(writtenPath);
   if (type === 'delete_file') return { type, path };
   return { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) };
 }

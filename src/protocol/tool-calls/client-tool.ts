@@ -18,17 +18,11 @@ export function clientToolKind({ fieldsOf, ...own }: ClientTool): WrittenToolCal
     runBy: 'client',
     field: 'arguments',
     states: {},
-    answered: (item, output) => ({
-      id: item.call_id,
-      name: own.tool,
-      arguments: argumentsOf(fieldsOf(item)),
-      output,
-      failed: false,
-    }),
+    answered: (item, output) => {
+      const fields = fieldsOf(item);
+      const pairs = Object.entries(isRecord(fields) ? fields : {}).filter(([, value]) => value !== null);
+      const text = JSON.stringify(Object.fromEntries(pairs));
+      return { id: item.call_id, name: own.tool, arguments: text, output, failed: false };
+    },
   };
-}
-
-function argumentsOf(fields: unknown): string {
-  if (!isRecord(fields)) return '{}';
-  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
 }

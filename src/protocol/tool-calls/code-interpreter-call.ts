@@ -31,9 +31,9 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
   shown: (item, { has }) => (has('outputs') ? item : { ...item, outputs: null }),
-  item: (call, status) => itemOf(call, status, null),
+  item: (call, status) => codeCallItem(call, status, null),
   finished: (call, { output, failed, outputs }) =>
-    itemOf(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),
+    codeCallItem(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),
   answered: ({ call_id: id, name, code, output, outputs, status }) => ({
     id,
     name: name ?? CODE_INTERPRETER,
@@ -46,7 +46,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   modelName: (_, names) => names.serving(CODE_INTERPRETER) ?? CODE_INTERPRETER,
 };
 
-function itemOf(
+function codeCallItem(
   { id, owner, input }: ShownCall,
   status: CodeInterpreterCallItem['status'],
   outputs: CodeInterpreterCallItem['outputs'],
@@ -58,9 +58,10 @@ function itemOf(
 export function outputText(outputs: unknown): string {
   if (!Array.isArray(outputs)) return '(no output was recorded)';
   if (outputs.length === 0) return '(no output)';
-  return outputs.map((output) => (isRecord(output) ? loggedText(output) : '')).join('\n');
-}
-
-function loggedText({ logs, type }: Readonly<Record<string, unknown>>): string {
-  return logs === undefined || logs === null ? `[${plainTextOf(type)}]` : plainTextOf(logs);
+  return outputs
+    .map((output) => {
+      if (!isRecord(output)) return '';
+      return plainTextOf(output.logs ?? `[${plainTextOf(output.type)}]`);
+    })
+    .join('\n');
 }

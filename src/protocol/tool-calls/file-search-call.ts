@@ -20,9 +20,9 @@ export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
   shown: (item, { has }) => (has('results') ? item : { ...item, results: null }),
-  item: (call, status) => itemOf(call, status, null),
+  item: (call, status) => fileSearchItem(call, status, null),
   finished: (call, { output, failed, passages }: ToolCallResult) =>
-    itemOf(call, failed ? 'failed' : 'completed', passages ?? [{ text: toolOutputText(output) }]),
+    fileSearchItem(call, failed ? 'failed' : 'completed', passages ?? [{ text: toolOutputText(output) }]),
   answered({ call_id: id, name, queries, output, results, status }) {
     // Without results, and of no tool that this server offers, the model receives nothing of it.
     if (!Array.isArray(results) && name === undefined) return undefined;
@@ -40,7 +40,7 @@ export const fileSearchCall: WrittenToolCallKind & { readonly type: 'file_search
   modelName: ({ results }, names) => names.serving(FILE_SEARCH) ?? (Array.isArray(results) ? FILE_SEARCH : undefined),
 };
 
-function itemOf(
+function fileSearchItem(
   { id, arguments: text }: ShownCall,
   status: FileSearchCallItem['status'],
   results: FileSearchCallItem['results'],
@@ -49,20 +49,26 @@ function itemOf(
 }
 
 /** The queries of a call's arguments; a model may write one as a text. */
-export function queriesIn(given: unknown): readonly string[] {
-  return [given].flat().filter((query) => typeof query === 'string' && query.trim() !== '') as readonly string[];
+export function queriesIn(value: unknown): readonly string[] {
+  return [value].flat().filter((query) => typeof query === 'string' && query.trim() !== '') as readonly string[];
 }
 
 /** Passages as text, the same whenever the model receives them. */
 export function passagesText(results: unknown): string {
   if (!Array.isArray(results)) return '(The results were not kept.)';
   if (results.length === 0) return 'Nothing was found.';
-  return results.filter(isRecord).map(passageText).join('\n\n');
-}
-
-function passageText({ file_id: id, filename, text }: Readonly<Record<string, unknown>>): string {
-  if (typeof id !== 'string') return plainTextOf(text);
-  return `${markOf(id, plainTextOf(filename))}\n${plainTextOf(text)}`;
+  return results
+    .filter(isRecord)
+    .map(({ file_id: id, filename, text }) => {
+      if (typeof id !== 'string') return plainTextOf(text);
+      // The mark by which the model cites a file; it is taken out of the answer.
+      const label = plainFileName(plainTextOf(filename))
+        .slice(0, LABEL_CHARACTERS)
+        .replace(/[【】\s]+/g, ' ')
+        .trim();
+      return `【${citationKey(id)}†${label}】\n${plainTextOf(text)}`;
+    })
+    .join('\n\n');
 }
 
 const KEY_CHARACTERS = 6;
@@ -74,15 +80,6 @@ export function citationKey(fileId: string): string {
     .replace(/^file[-_]/, '')
     .replace(/[^\dA-Za-z]/g, '')
     .slice(0, KEY_CHARACTERS);
-}
-
-/** The mark by which the model cites a file; it is taken out of the answer. */
-function markOf(fileId: string, filename: string): string {
-  const label = plainFileName(filename)
-    .slice(0, LABEL_CHARACTERS)
-    .replace(/[【】\s]+/g, ' ')
-    .trim();
-  return `【${citationKey(fileId)}†${label}】`;
 }
 
 /** The files among the results of searches, each with its name. */

@@ -38,9 +38,9 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'generating', completed: 'completed' },
   shown: (item, { has, isPage }) => (isPage && !has('result') ? { ...item, result: null } : item),
-  item: ({ id }, status) => itemOf(id, status === 'in_progress' ? status : 'failed'),
+  item: ({ id }, status) => imageCallItem(id, status === 'in_progress' ? status : 'failed'),
   finished: (call, { failed, image }) => ({
-    ...itemOf(call.id, image && !failed ? 'completed' : 'failed'),
+    ...imageCallItem(call.id, image && !failed ? 'completed' : 'failed'),
     ...(image && !failed ? { result: image.result, ...image.details } : {}),
     revised_prompt: image?.details.revised_prompt ?? plainTextOf(objectIn(call.arguments)?.prompt),
   }),
@@ -62,7 +62,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   modelName: (_, names) => names.serving(IMAGE_GENERATION),
 };
 
-function itemOf(id: string, status: ImageGenerationCallItem['status']): ImageGenerationCallItem {
+function imageCallItem(id: string, status: ImageGenerationCallItem['status']): ImageGenerationCallItem {
   return { id, type: 'image_generation_call', status, result: null };
 }
 

@@ -174,14 +174,10 @@ export function itemPresenter(include: unknown, isPage = false): PresentItem {
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
 export function queryPresenter(query: JsonObject): PresentItem {
-  return itemPresenter(includeIn(query));
+  return itemPresenter(query.include ?? query['include[]']);
 }
 
 /** The same for a page of items. */
 export function pagePresenter(query: JsonObject): PresentItem {
-  return itemPresenter(includeIn(query), true);
-}
-
-function includeIn(query: JsonObject): unknown {
-  return query.include ?? query['include[]'];
+  return itemPresenter(query.include ?? query['include[]'], true);
 }

@@ -18,12 +18,12 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
   field: 'arguments',
   argumentsEvent: 'mcp_call_arguments',
   states: { opened: 'in_progress', completed: 'completed', failed: 'failed' },
-  item: (call, status) => itemOf(call, { status, output: null, error: null }),
+  item: (call, status) => mcpCallItem(call, { status, output: null, error: null }),
   finished: (call, { output, failed, error }) => {
     const text = toolOutputText(output);
     return failed
-      ? itemOf(call, { status: 'failed', output: null, error: error ?? executionError(text) })
-      : itemOf(call, { status: 'completed', output: text, error: null });
+      ? mcpCallItem(call, { status: 'failed', output: null, error: error ?? executionError(text) })
+      : mcpCallItem(call, { status: 'completed', output: text, error: null });
   },
   answered: ({ call_id: id, name, arguments: text, output, error }) => ({
     id,
@@ -38,7 +38,7 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
     names.of(plainTextOf(server), plainTextOf(name)) ?? modelSafe(plainTextOf(name)),
 };
 
-function itemOf(
+function mcpCallItem(
   { id, owner, arguments: text, approvalRequestId }: ShownCall,
   { status, output, error }: Pick<McpCallItem, 'status' | 'output' | 'error'>,
 ): McpCallItem {

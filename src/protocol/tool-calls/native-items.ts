@@ -20,10 +20,8 @@ export function isNativeItem(item: Item, served: NativeRequest['served'] | undef
   if (!served || typeof id !== 'string' || responseIdOfItem(id) !== undefined) return false;
   if (served.labels.has(item.server_label)) return false;
   const kind = writtenKind(item);
-  return kind === undefined ? !isOfClient(type) : kind.runBy !== 'client' && !served.types.has(kind.tool ?? type);
-}
-
-/** Answers of the client, and what agents tell this server: only the model's own output is another's. */
-function isOfClient(type: string): boolean {
-  return type === 'additional_tools' || type === 'configuration_update' || /_(?:call|custom)_output$/.test(type);
+  if (kind !== undefined) return kind.runBy !== 'client' && !served.types.has(kind.tool ?? type);
+  // Answers of the client, and what agents tell this server: only the model's own output is another's.
+  const isClientItem = type === 'additional_tools' || type === 'configuration_update';
+  return !isClientItem && !/_(?:call|custom)_output$/.test(type);
 }

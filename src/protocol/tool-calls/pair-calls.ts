@@ -19,30 +19,47 @@ export function pairCalls(
   items: readonly Item[],
   isAlone: (item: Item) => boolean = () => false,
 ): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
-  if (!items.some((item) => isCall(item) || isCallOutput(item) || isSearch(item))) return { items, outputs: new Map() };
+  if (!items.some((item) => isCall(item) || isCallOutput(item) || isToolSearch(item)))
+    return { items, outputs: new Map() };
   const searches = pairSearches(items.filter((item) => !isAlone(item)));
+  const searchOutputs = new Set(searches.values());
   const open = new WaitingCalls<Item>();
-  const outputs = new Map(searches.pairs);
-  const answered = new Set<unknown>();
+  const outputs = new Map(searches);
+  const answeredIds = new Set<unknown>();
   const paired: Item[] = [];
   for (const item of items) {
     if (isAlone(item)) {
       paired.push(item);
       continue;
     }
-    if (isSearch(item) && !searches.has(item)) continue;
-    const call = isCallOutput(item) && !searches.answers(item) ? takeCall(open, answered, item, paired) : undefined;
-    if (call) outputs.set(call, item);
+    // The calls of the running turn hold their outputs.
+    const isWholeSearch = searches.has(item) || searchOutputs.has(item) || item.output !== undefined;
+    if (isToolSearch(item) && !isWholeSearch) continue;
+    if (isCallOutput(item) && !searchOutputs.has(item)) {
+      const id = answeredId(item);
+      let call = open.take(id);
+      // A second answer to the same call is for none.
+      if (!call && !answeredIds.has(id)) {
+        call = impliedCall(item, id);
+        paired.push(call);
+      }
+      answeredIds.add(id);
+      if (call) outputs.set(call, item);
+    }
     if (isCall(item)) open.add(item.call_id, item, isCutOff(item));
     else if (endsRound(item)) open.endRound();
     paired.push(item);
   }
   const unanswered = new Set(open.left());
-  for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
+  for (const call of unanswered) {
+    if (isCutOff(call)) continue;
+    const message = `No tool output found for function call ${printedId(call.call_id)}.`;
+    throw new ApiError('tool_output_missing', message, { param: 'input' });
+  }
   return { items: paired.filter((item) => !unanswered.has(item)), outputs };
 }
 
-function isSearch({ type }: Item): boolean {
+function isToolSearch({ type }: Item): boolean {
   return type === 'tool_search_call' || type === 'tool_search_output';
 }
 
@@ -50,31 +67,25 @@ function isSearch({ type }: Item): boolean {
  * The outputs of searches for tools. Those of a server have no ids, and follow their calls in the same order, before the
  * user's next message; a call or an output alone is left out.
  */
-function pairSearches(items: readonly Item[]) {
+function pairSearches(items: readonly Item[]): ReadonlyMap<Item, Item> {
   const pairs = new Map<Item, Item>();
   let waiting = new Map<unknown, { readonly calls: Item[]; answered: number }>();
   for (const item of items) {
     if (item.type === 'message' && item.role === 'user') waiting = new Map();
     // A client may answer its own search as if it were a call of a function.
     const isAnswer = item.type === 'function_call_output' && waiting.has(item.call_id);
-    if (!isSearch(item) && !isAnswer) continue;
+    if (!isToolSearch(item) && !isAnswer) continue;
     const queue = waiting.get(item.call_id ?? null) ?? { calls: [], answered: 0 };
     waiting.set(item.call_id ?? null, queue);
     const call = queue.calls[queue.answered];
-    if (item.type === 'tool_search_call') queue.calls.push(...(hasOutput(item) ? [] : [item]));
-    else if (call) {
+    if (item.type === 'tool_search_call') {
+      if (item.output === undefined) queue.calls.push(item);
+    } else if (call) {
       pairs.set(call, item);
       queue.answered += 1;
     }
   }
-  const outputs = new Set(pairs.values());
-  const has = (item: Item) => pairs.has(item) || outputs.has(item) || hasOutput(item);
-  return { pairs, has, answers: (item: Item) => outputs.has(item) };
-}
-
-/** The calls of the running turn hold their outputs. */
-function hasOutput({ output }: Item): boolean {
-  return output !== undefined;
+  return pairs;
 }
 
 /** Whether calls before this item and calls after it are not parallel. */
@@ -130,33 +141,12 @@ export class WaitingCalls<Call> {
   }
 }
 
-/** The unanswered call with this id; none for a second answer to the same call. */
-function takeCall(open: WaitingCalls<Item>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
-  const id = answeredId(output);
-  const call = open.take(id);
-  if (!call && answered.has(id)) return undefined;
-  answered.add(id);
-  if (call) return call;
-  if (typeof output.name !== 'string') throw callNotFound(output);
-  const missing = { type: 'function_call', call_id: output.call_id, name: output.name, arguments: argumentsOf(output) };
-  paired.push(missing);
-  return missing;
-}
-
-function argumentsOf(output: Item): string {
-  return typeof output.arguments === 'string' ? output.arguments : '{}';
-}
-
-function outputMissing({ call_id: id }: Item): ApiError {
-  return new ApiError('tool_output_missing', `No tool output found for function call ${printedId(id)}.`, {
-    param: 'input',
-  });
-}
-
-function callNotFound(output: Item): ApiError {
-  const id = answeredId(output);
+/** The call that an output brings along by naming its tool. */
+function impliedCall({ name, call_id: callId, arguments: text }: Item, id: unknown): Item {
+  if (typeof name === 'string')
+    return { type: 'function_call', call_id: callId, name, arguments: typeof text === 'string' ? text : '{}' };
   const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
-  return new ApiError('tool_call_not_found', message, { param: 'input' });
+  throw new ApiError('tool_call_not_found', message, { param: 'input' });
 }
 
 /**

@@ -1,10 +1,6 @@
-/** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
-import type { LocalShellCallItem, ShellCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
-import type { ShownCall } from './kind.ts';
 
 const SHELL = 'shell';
 
@@ -13,43 +9,49 @@ export const shellCall = clientToolKind({
   type: 'shell_call',
   tool: SHELL,
   idPrefix: 'sh',
-  functionFor: shellFunction,
-  item: itemOf,
+  functionFor: ({ environment }) => {
+    // Only the client's own shell can be offered: containers are OpenAI's.
+    if (isRecord(environment) && environment.type !== 'local') return undefined;
+    const skills =
+      isRecord(environment) && Array.isArray(environment.skills) ? environment.skills.filter(isRecord) : [];
+    const lines = skills.map(
+      ({ name, description, path }) => `- ${plainTextOf(name)}: ${plainTextOf(description)} (in ${plainTextOf(path)})`,
+    );
+    if (lines.length > 0)
+      lines.unshift('Before a task that one of these skills fits, read the file SKILL.md in its folder:');
+    return { name: SHELL, description: [ABOUT, ...lines].join('\n'), parameters: PARAMETERS };
+  },
+  item: ({ id, callId, arguments: text }, status) => {
+    const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text) ?? {};
+    const action = {
+      commands: readTexts(commands ?? command),
+      timeout_ms: readPositive(timeout),
+      max_output_length: readPositive(length),
+    };
+    return { id, type: 'shell_call', status, call_id: callId, action, environment: { type: 'local' } };
+  },
   fieldsOf: ({ action }) => action,
   answeredBy: {
     type: 'shell_call_output',
-    outputOf: ({ output }) => outputText(output),
+    outputOf: ({ output }) => {
+      if (!Array.isArray(output)) return output;
+      if (output.length === 0) return '(no output)';
+      return output.map((result) => (isRecord(result) ? commandText(result) : '')).join('\n\n');
+    },
     missing: (text) => ({ output: [{ stdout: '', stderr: text, outcome: { type: 'exit', exit_code: 1 } }] }),
   },
 });
 
-function itemOf({ id, callId, arguments: text }: ShownCall, status: ShellCallItem['status']): ShellCallItem {
-  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text) ?? {};
-  const action = {
-    commands: textsIn(commands ?? command),
-    timeout_ms: positiveIn(timeout),
-    max_output_length: positiveIn(length),
-  };
-  return { id, type: 'shell_call', status, call_id: callId, action, environment: { type: 'local' } };
-}
-
-/** Only the client's own shell can be offered: containers are OpenAI's. */
-function shellFunction({ environment }: JsonObject): ToolDefinition | undefined {
-  if (isRecord(environment) && environment.type !== 'local') return undefined;
-  const skills = isRecord(environment) && Array.isArray(environment.skills) ? environment.skills.filter(isRecord) : [];
-  return { name: SHELL, description: [ABOUT, ...skillLines(skills)].join('\n'), parameters: PARAMETERS };
+function commandText({ stdout, stderr, outcome }: JsonObject): string {
+  const errors = plainTextOf(stderr);
+  const parts = [plainTextOf(stdout), errors === '' ? '' : `[stderr]\n${errors}`];
+  if (isRecord(outcome))
+    parts.push(outcome.type === 'timeout' ? '[timed out]' : `[exit code ${plainTextOf(outcome.exit_code)}]`);
+  return parts.filter((part) => part !== '').join('\n');
 }
 
 const ABOUT =
   "Runs commands in the user's shell, one after the other, and returns the output and the exit code of each of them.";
-
-function skillLines(skills: readonly JsonObject[]): readonly string[] {
-  if (skills.length === 0) return [];
-  const lines = skills.map(
-    ({ name, description, path }) => `- ${plainTextOf(name)}: ${plainTextOf(description)} (in ${plainTextOf(path)})`,
-  );
-  return ['Before a task that one of these skills fits, read the file SKILL.md in its folder:', ...lines];
-}
 
 const PARAMETERS = {
   type: 'object',
@@ -62,24 +64,6 @@ const PARAMETERS = {
   additionalProperties: false,
 };
 
-function outputText(outputs: unknown): unknown {
-  if (!Array.isArray(outputs)) return outputs;
-  if (outputs.length === 0) return '(no output)';
-  return outputs.map((each) => (isRecord(each) ? commandText(each) : '')).join('\n\n');
-}
-
-function commandText({ stdout, stderr, outcome }: JsonObject): string {
-  const errors = plainTextOf(stderr);
-  return [plainTextOf(stdout), errors === '' ? '' : `[stderr]\n${errors}`, outcomeText(outcome)]
-    .filter((part) => part !== '')
-    .join('\n');
-}
-
-function outcomeText(outcome: unknown): string {
-  if (!isRecord(outcome)) return '';
-  return outcome.type === 'timeout' ? '[timed out]' : `[exit code ${plainTextOf(outcome.exit_code)}]`;
-}
-
 const LOCAL_SHELL = 'local_shell';
 
 /** `local_shell_call` */
@@ -88,29 +72,27 @@ export const localShellCall = clientToolKind({
   tool: LOCAL_SHELL,
   idPrefix: 'lsh',
   functionFor: () => ({ name: LOCAL_SHELL, description: ABOUT_PROGRAMS, parameters: PROGRAM }),
-  item: programItem,
+  item: ({ id, callId, arguments: text }, status) => {
+    const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text) ?? {};
+    const timeoutMs = readPositive(timeout);
+    // Clients refuse nulls here, though not in the action of a `shell_call`: OpenAI leaves out what the model did not say.
+    const action = {
+      type: 'exec' as const,
+      command: typeof command === 'string' ? ['bash', '-lc', command] : readTexts(command),
+      // The cast: only texts are left.
+      env: Object.fromEntries(
+        Object.entries(isRecord(env) ? env : {}).filter(([, value]) => typeof value === 'string'),
+      ) as Record<string, string>,
+      ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+      ...(typeof user === 'string' ? { user } : {}),
+      ...(typeof directory === 'string' ? { working_directory: directory } : {}),
+    };
+    return { id, type: 'local_shell_call', status, call_id: callId, action };
+  },
   fieldsOf: ({ action }) => (isRecord(action) ? { ...action, type: null } : action),
   // The API has no `call_id` in these: the `id` is the call's.
   answeredBy: { type: 'local_shell_call_output', callIdOf: ({ id }) => id, missing: (output) => ({ output }) },
 });
-
-function programItem(
-  { id, callId, arguments: text }: ShownCall,
-  status: LocalShellCallItem['status'],
-): LocalShellCallItem {
-  const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text) ?? {};
-  const timeoutMs = positiveIn(timeout);
-  // Clients refuse nulls here, though not in the action of a `shell_call`: OpenAI leaves out what the model did not say.
-  const action = {
-    type: 'exec' as const,
-    command: typeof command === 'string' ? ['bash', '-lc', command] : textsIn(command),
-    env: textPairsIn(env),
-    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
-    ...(typeof user === 'string' ? { user } : {}),
-    ...(typeof directory === 'string' ? { working_directory: directory } : {}),
-  };
-  return { id, type: 'local_shell_call', status, call_id: callId, action };
-}
 
 const ABOUT_PROGRAMS = "Runs a program on the user's computer, and returns its output.";
 
@@ -132,21 +114,11 @@ const PROGRAM = {
 };
 
 /** The texts of a list, or the one text. */
-function textsIn(value: unknown): readonly string[] {
+function readTexts(value: unknown): readonly string[] {
   return [value].flat().filter((each) => typeof each === 'string');
 }
 
 /** The number; null if it is none that a client could wait or count with. */
-function positiveIn(value: unknown): number | null {
+function readPositive(value: unknown): number | null {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : null;
-}
-
-/** The pairs of texts. */
-function textPairsIn(value: unknown): Readonly<Record<string, string>> {
-  if (!isRecord(value)) return {};
-  // The cast: only texts are left.
-  return Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string')) as Record<
-    string,
-    string
-  >;
 }

@@ -1,7 +1,6 @@
 /** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
 
@@ -18,7 +17,7 @@ export const toolSearchCall: WrittenToolCallKind = {
   field: 'arguments',
   plainAs: 'function_call',
   states: {},
-  item: itemOf,
+  item: toolSearchItem,
   outputItem: {
     idPrefix: 'tso',
     item: (_, id, result) => ({
@@ -34,17 +33,17 @@ export const toolSearchCall: WrittenToolCallKind = {
   modelName: (_, names) => names.serving(TOOL_SEARCH) ?? TOOL_SEARCH,
 };
 
-function answeredSearch({ call_id: id, name, arguments: given, output }: Item, answer: unknown): AnsweredToolCall {
+function answeredSearch({ call_id: id, name, arguments: query, output }: Item, answer: unknown): AnsweredToolCall {
   return {
     id: id ?? undefined,
     name: name ?? TOOL_SEARCH,
-    arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}),
+    arguments: typeof query === 'string' ? query : JSON.stringify(query ?? {}),
     output: output ?? (typeof answer === 'string' ? answer : foundText(answer)),
     failed: false,
   };
 }
 
-function itemOf({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['status']): ToolSearchCallItem {
+function toolSearchItem({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['status']): ToolSearchCallItem {
   return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) ?? {} };
 }
 
@@ -55,16 +54,14 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   runBy: 'client',
   field: 'arguments',
   states: {},
-  functionFor: searchFunction,
-  item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
+  functionFor: ({ execution, description, parameters }) => {
+    if (execution !== 'client') return undefined;
+    const about = plainTextOf(description) || 'Finds tools that are not listed here.';
+    return { name: TOOL_SEARCH, description: about, parameters: isRecord(parameters) ? parameters : QUERY };
+  },
+  item: (call, status) => ({ ...toolSearchItem(call, status), call_id: call.callId, execution: 'client' }),
   answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
-
-function searchFunction({ execution, description, parameters }: JsonObject): ToolDefinition | undefined {
-  if (execution !== 'client') return undefined;
-  const about = plainTextOf(description) || 'Finds tools that are not listed here.';
-  return { name: TOOL_SEARCH, description: about, parameters: isRecord(parameters) ? parameters : QUERY };
-}
 
 const QUERY = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] };
 
@@ -83,14 +80,10 @@ export function namespacesOf(found: readonly FoundTool[]): readonly JsonObject[]
       const description = each.serverDescription ?? `Tools of the ${own ? 'namespace' : 'server'} '${server}'.`;
       shown.push({ type: 'namespace', name: server, description, tools: list });
     }
-    list.push(own ?? shownTool(each));
+    const { name, description = null, input_schema: parameters } = each.tool;
+    list.push(own ?? { type: 'function', name, description, parameters, strict: null, defer_loading: true });
   }
   return shown;
-}
-
-function shownTool({ tool }: FoundTool): JsonObject {
-  const { name, description = null, input_schema: parameters } = tool;
-  return { type: 'function', name, description, parameters, strict: null, defer_loading: true };
 }
 
 /** A tool in the output of a search; `server` is undefined for one without a namespace. */

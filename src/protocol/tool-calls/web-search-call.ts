@@ -1,8 +1,8 @@
 /** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
-import type { Item, OutputItem, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
+import type { OutputItem, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import type { Included, ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
 /** The model's name for searching the web, the label of both tools for it, and the type by which requests enable them. */
@@ -35,19 +35,24 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
-  shown,
+  // Results and sources of our searches are for clients that ask for them.
+  shown: ({ results, action, ...rest }, { has }) => {
+    const { sources, ...others }: JsonObject = isRecord(action) ? action : {};
+    const shownAction = isRecord(action) && sources !== undefined && !has('action.sources') ? others : action;
+    return { ...rest, action: shownAction, ...(has('results') ? { results } : {}) };
+  },
   upstreamKind: ({ results }) => (results === undefined ? upstreamSearchCall : undefined),
-  item: (call, status) => itemOf(call, status === 'incomplete' ? 'failed' : status, null),
+  item: (call, status) => webSearchItem(call, status === 'incomplete' ? 'failed' : status, null),
   finished: (call, { output, failed, results }: ToolCallResult) =>
-    itemOf(call, failed ? 'failed' : 'completed', results ?? [{ text: toolOutputText(output) }]),
+    webSearchItem(call, failed ? 'failed' : 'completed', results ?? [{ text: toolOutputText(output) }]),
   answered(item) {
     const { call_id: id, name, action, output, results, status } = item;
     // Others' searches have no results, and no name of a tool that this server offers.
     if (!Array.isArray(results) && name === undefined) return undefined;
     return {
       id: id ?? undefined,
-      name: name ?? toolOf(action),
-      arguments: JSON.stringify(argumentsOf(action)),
+      name: name ?? actionTool(action),
+      arguments: JSON.stringify(actionArguments(action)),
       output: output ?? resultsText(results),
       failed: status === 'failed',
     };
@@ -57,8 +62,8 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
   citable: ({ results }) => ({ pages: (results ?? []) as readonly WebResult[] }),
   modelName(item, names) {
     if (item.encrypted_content !== undefined) return undefined;
-    const name = names.of(WEB_SEARCH, toolOf(item.action)) ?? names.serving(WEB_SEARCH);
-    return name ?? (Array.isArray(item.results) ? toolOf(item.action) : undefined);
+    const name = names.of(WEB_SEARCH, actionTool(item.action)) ?? names.serving(WEB_SEARCH);
+    return name ?? (Array.isArray(item.results) ? actionTool(item.action) : undefined);
   },
 };
 
@@ -67,7 +72,7 @@ export function isOpenUpstreamSearch(item: OutputItem): item is WebSearchCallIte
   return item.type === upstreamSearchCall.type && item.results === undefined && item.status === 'in_progress';
 }
 
-function itemOf(
+function webSearchItem(
   { id, arguments: text }: ShownCall,
   status: WebSearchCallItem['status'],
   results: WebSearchCallItem['results'],
@@ -76,13 +81,13 @@ function itemOf(
     id,
     type: 'web_search_call',
     status,
-    action: actionOf(objectIn(text) ?? {}, results ?? []),
+    action: readAction(objectIn(text) ?? {}, results ?? []),
     results: results ?? null,
   };
 }
 
 /** What the arguments of a call mean; an empty search while they are not complete. */
-function actionOf({ query, url, find }: JsonObject, results: readonly WebResult[]): WebAction {
+function readAction({ query, url, find }: JsonObject, results: readonly WebResult[]): WebAction {
   if (typeof url === 'string') {
     const pattern = plainTextOf(find);
     return pattern === '' ? { type: 'open_page', url } : { type: 'find_in_page', url, pattern };
@@ -93,12 +98,12 @@ function actionOf({ query, url, find }: JsonObject, results: readonly WebResult[
   return { type: 'search', query: words, queries: words === '' ? [] : [words], ...found };
 }
 
-function toolOf(action: unknown): string {
+function actionTool(action: unknown): string {
   return isRecord(action) && action.type !== 'search' && action.type !== undefined ? OPEN_PAGE : WEB_SEARCH;
 }
 
 /** The arguments that the action was made from; a client may have sent any. */
-function argumentsOf(action: unknown): JsonObject {
+function actionArguments(action: unknown): JsonObject {
   if (!isRecord(action)) return { query: '' };
   const { type, url, pattern, query, queries } = action;
   if (type === 'find_in_page') return { url: plainTextOf(url), find: plainTextOf(pattern) };
@@ -110,26 +115,16 @@ function argumentsOf(action: unknown): JsonObject {
 export function resultsText(results: unknown): string {
   if (!Array.isArray(results)) return '(The results were not kept.)';
   if (results.length === 0) return 'Nothing was found.';
-  return results.filter(isRecord).map(resultText).join('\n\n');
-}
-
-function resultText({ url, title, text }: JsonObject): string {
-  if (url === undefined) return plainTextOf(text);
-  return [linkTo(plainTextOf(url), plainTextOf(title)), plainTextOf(text)].filter(Boolean).join('\n');
-}
-
-/** A Markdown link, as the model is asked to write it. */
-function linkTo(url: string, title: string): string {
-  const label = title.replace(/[[\]\s]+/g, ' ').trim();
-  return `[${label === '' ? url : label}](${url})`;
-}
-
-/** Results and sources of our searches are for clients that ask for them. */
-function shown({ results, action, ...rest }: Item, { has }: Included): Item {
-  const known = isRecord(action) && !has('action.sources') ? withoutSources(action) : action;
-  return { ...rest, action: known, ...(has('results') ? { results } : {}) };
-}
-
-function withoutSources({ sources: _, ...action }: JsonObject): JsonObject {
-  return action;
+  return results
+    .filter(isRecord)
+    .map(({ url, title, text }) => {
+      if (url === undefined) return plainTextOf(text);
+      // A Markdown link, as the model is asked to write it.
+      const label = plainTextOf(title)
+        .replace(/[[\]\s]+/g, ' ')
+        .trim();
+      const link = `[${label === '' ? plainTextOf(url) : label}](${plainTextOf(url)})`;
+      return [link, plainTextOf(text)].filter(Boolean).join('\n');
+    })
+    .join('\n\n');
 }

@@ -33,9 +33,8 @@ export function callErrorText(error: unknown): string {
   if (typeof error === 'string') return error;
   if (!isRecord(error)) return String(error);
   if (typeof error.message === 'string') return error.message;
-  return Array.isArray(error.content) ? error.content.map(blockText).join('\n') : JSON.stringify(error);
-}
-
-function blockText(block: unknown): string {
-  return isRecord(block) && typeof block.text === 'string' ? block.text : JSON.stringify(block);
+  if (!Array.isArray(error.content)) return JSON.stringify(error);
+  return error.content
+    .map((block) => (isRecord(block) && typeof block.text === 'string' ? block.text : JSON.stringify(block)))
+    .join('\n');
 }

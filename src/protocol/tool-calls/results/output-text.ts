@@ -3,25 +3,21 @@
 import type { ToolOutput } from '../../items.ts';
 import type { JsonObject } from '../../record.ts';
 
-/** Its texts; any other part is replaced by a description. */
+const MAX_TYPE_LENGTH = 100;
+
+/** Its texts; any other part is replaced by a description, such as `[image/png, 60 kB]`, so that its bytes are not taken for text. */
 export function toolOutputText(output: ToolOutput): string {
-  return typeof output === 'string' ? output : output.map(partText).join('\n');
-}
-
-/** Such as `[image/png, 60 kB]` for an image, so that its bytes are not taken for text. */
-function partText(part: JsonObject): string {
-  if (typeof part.text === 'string') return part.text;
-  const data = part.image_url ?? part.file_data;
-  return (typeof data === 'string' && describedData(data)) || `[${part.type}]`;
-}
-
-const LONGEST_TYPE = 100;
-
-/** For a data URL in base64; undefined for any other. */
-function describedData(url: string): string | undefined {
-  const end = url.slice(0, LONGEST_TYPE).indexOf(';base64,');
-  if (!url.startsWith('data:') || end < 0) return undefined;
-  return `[${url.slice('data:'.length, end)}, ${sizeText(Buffer.byteLength(url.slice(end + ';base64,'.length), 'base64'))}]`;
+  if (typeof output === 'string') return output;
+  const texts = output.map((part: JsonObject) => {
+    if (typeof part.text === 'string') return part.text;
+    const data = part.image_url ?? part.file_data;
+    if (typeof data !== 'string') return `[${part.type}]`;
+    const end = data.slice(0, MAX_TYPE_LENGTH).indexOf(';base64,');
+    if (!data.startsWith('data:') || end < 0) return `[${part.type}]`;
+    const bytes = Buffer.byteLength(data.slice(end + ';base64,'.length), 'base64');
+    return `[${data.slice('data:'.length, end)}, ${sizeText(bytes)}]`;
+  });
+  return texts.join('\n');
 }
 
 /** A number of bytes, such as `512 bytes` or `60 kB`. */
