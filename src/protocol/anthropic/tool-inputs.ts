@@ -15,11 +15,10 @@ export function rememberInputs(value: unknown, text: string): void {
 export function textWithInputs(value: JsonObject): string {
   const messages = Array.isArray(value.messages) ? value.messages : [value];
   const hasAny = messages.some(
-    (message) => isRecord(message) && Array.isArray(message.content) && message.content.some(holdsDigits),
+    (message) =>
+      isRecord(message) &&
+      Array.isArray(message.content) &&
+      message.content.some((block) => isRecord(block) && hasDigits(block.input)),
   );
   return hasAny ? exactTextOfAll(value) : JSON.stringify(value);
-}
-
-function holdsDigits(block: unknown): boolean {
-  return isRecord(block) && hasDigits(block.input);
 }

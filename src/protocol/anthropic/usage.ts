@@ -15,7 +15,7 @@ interface UsageReader {
 }
 
 /** Characters of a report as it is passed on; real ones have some hundred. */
-const MOST_REPORTED = 4096;
+const MAX_REPORT_LENGTH = 4096;
 
 /** The last reported value of each count is kept, because a later report may omit some. */
 export function usageReader(): UsageReader {
@@ -28,8 +28,12 @@ export function usageReader(): UsageReader {
       if (!isRecord(usage)) return;
       const all = { ...reported, ...usage };
       // Without a bound, a server that names another field in each event would fill the memory.
-      if ((weightOf(all) ?? MOST_REPORTED) < MOST_REPORTED) reported = all;
-      for (const [name, value] of entriesOf(usage)) counts.set(name, value);
+      if ((weightOf(all) ?? MAX_REPORT_LENGTH) < MAX_REPORT_LENGTH) reported = all;
+      const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
+      for (const name of COUNTS) {
+        const value = name === 'thinking' ? details.thinking_tokens : usage[name];
+        if (typeof value === 'number' && Number.isInteger(value) && value >= 0) counts.set(name, value);
+      }
       if (counts.size > 0) events.push({ ...usageEvent(count), reported });
     },
     next() {
@@ -43,17 +47,7 @@ export function usageReader(): UsageReader {
   };
 }
 
-const NAMES = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'];
-
-function entriesOf(usage: JsonObject): readonly (readonly [string, number])[] {
-  const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
-  const found = [...NAMES.map((name) => [name, usage[name]] as const), ['thinking', details.thinking_tokens] as const];
-  return found.filter((entry): entry is readonly [string, number] => isCount(entry[1]));
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 0;
-}
+const COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens', 'thinking'];
 
 /** `input_tokens` excludes tokens read from and written to the cache; OpenAI's count includes them. */
 function usageEvent(count: (name: string) => number): Extract<ModelEvent, { type: 'usage' }> {

@@ -9,27 +9,27 @@ const MAX_MODELS = 1000;
 /** The catalogue. A field that is missing would make Codex refuse all of it. */
 export function codexModels(models: readonly JsonObject[]): JsonObject {
   const named = models.filter(({ id }) => plainTextOf(id) !== '').slice(0, MAX_MODELS);
-  return { models: named.map(codexModel) };
-}
-
-function codexModel(model: JsonObject, index: number): JsonObject {
-  const { contextLength, modalities, efforts = [] } = modelFacts(model);
-  const slug = plainTextOf(model.id);
-  const levels = efforts.filter((effort) => EFFORTS.has(effort));
-  const inputs = modalities?.filter((modality) => modality === 'text' || modality === 'image');
-  const usual = levels.includes('medium') ? 'medium' : levels[0];
   return {
-    slug,
-    display_name: plainTextOf(model.display_name) || slug,
-    description: null,
-    ...(usual === undefined ? {} : { default_reasoning_level: usual }),
-    supported_reasoning_levels: levels.map((effort) => ({ effort, description: `Reasoning effort: ${effort}` })),
-    ...PLAIN,
-    // The first of a list is what a server names first.
-    priority: index + 1,
-    supports_reasoning_summaries: levels.length > 0,
-    ...(contextLength === undefined ? {} : { context_window: contextLength, max_context_window: contextLength }),
-    ...(inputs ? { input_modalities: inputs } : {}),
+    models: named.map((model, index) => {
+      const { contextLength, modalities, efforts = [] } = modelFacts(model);
+      const slug = plainTextOf(model.id);
+      const levels = efforts.filter((effort) => EFFORTS.has(effort));
+      const inputs = modalities?.filter((modality) => modality === 'text' || modality === 'image');
+      const usual = levels.includes('medium') ? 'medium' : levels[0];
+      return {
+        slug,
+        display_name: plainTextOf(model.display_name) || slug,
+        description: null,
+        ...(usual === undefined ? {} : { default_reasoning_level: usual }),
+        supported_reasoning_levels: levels.map((effort) => ({ effort, description: `Reasoning effort: ${effort}` })),
+        ...PLAIN,
+        // The first of a list is what a server names first.
+        priority: index + 1,
+        supports_reasoning_summaries: levels.length > 0,
+        ...(contextLength === undefined ? {} : { context_window: contextLength, max_context_window: contextLength }),
+        ...(inputs ? { input_modalities: inputs } : {}),
+      };
+    }),
   };
 }
 

@@ -25,21 +25,18 @@ export function unkeptTerms(tool: JsonObject): readonly string[] {
   if (!kept) return [];
   const unkept = Object.keys(tool)
     .filter(isRestricting)
-    .flatMap((field) => pathsIn(tool, field, kept));
+    .flatMap((field) => {
+      const value = tool[field];
+      if (value === undefined || value === null || field === CALLERS) return [];
+      // The field, or its inner fields where those are known one by one.
+      if (!isRecord(value) || !kept.some((path) => path.startsWith(`${field}.`))) return [field];
+      const inner = Object.keys(value).filter((name) => value[name] !== undefined && value[name] !== null);
+      return inner.map((name) => `${field}.${name}`);
+    });
   return [...unkept.filter((path) => !kept.includes(path)), ...(isCalledByModels(tool) ? [] : [CALLERS])];
 }
 
 const CALLERS = 'allowed_callers';
-
-/** The field, or its inner fields where those are known one by one. */
-function pathsIn(tool: JsonObject, field: string, kept: readonly string[]): readonly string[] {
-  const { [field]: value } = tool;
-  if (value === undefined || value === null || field === CALLERS) return [];
-  if (!isRecord(value) || !kept.some((path) => path.startsWith(`${field}.`))) return [field];
-  return Object.keys(value).flatMap((name) =>
-    value[name] === undefined || value[name] === null ? [] : [`${field}.${name}`],
-  );
-}
 
 /** Whether the model itself may call the tool: some are for the model's code alone, which does not run here. */
 export function isCalledByModels({ allowed_callers: callers }: JsonObject): boolean {

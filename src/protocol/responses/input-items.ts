@@ -22,7 +22,20 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
 
 /** The request's own items, each with an id, a type and, if it is a message, a list of parts. */
 export function inputItems(input: unknown, seed: string): readonly Item[] {
-  return inputList(input).map((item, index) => wholeItem(item, seed, index));
+  return inputList(input).map((fields, index) => {
+    const type = itemType(fields);
+    const ownPrefix = Object.hasOwn(ID_PREFIX, type) ? ID_PREFIX[type] : undefined;
+    const ownId = typeof fields.id === 'string' ? fields.id : '';
+    const id = ownId || inputItemId(writtenKind({ type })?.idPrefix ?? ownPrefix ?? 'item', seed, index);
+    const status = fields.status ?? 'completed';
+    // One copy for each item: there may be 100,000.
+    if (type === 'message') return withFields(fields, { type, id, status, content: messageParts(fields) });
+    // Items of several types bring tools; a list of a server's tools was made here, and has no secrets.
+    // The cast: the rest of an item, with its type and its id, is an item.
+    if (Array.isArray(fields.tools) && type !== 'mcp_list_tools')
+      return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
+    return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
+  });
 }
 
 /** The items of an input as they were sent; a text is a message of the user. */
@@ -31,63 +44,35 @@ export function inputList(input: unknown): readonly JsonObject[] {
   return Array.isArray(input) ? input : [{ role: 'user', content: input }];
 }
 
-function wholeItem(fields: JsonObject, seed: string, index: number): Item {
-  const type = itemType(fields);
-  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(idPrefix(type), seed, index);
-  const status = fields.status ?? 'completed';
-  // One copy for each item: there may be 100,000.
-  if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
-  // The cast: the rest of an item, with its type and its id, is an item.
-  if (holdsTools(fields, type))
-    return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
-  return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
-}
-
-function idPrefix(type: string): string {
-  return writtenKind({ type })?.idPrefix ?? (Object.hasOwn(ID_PREFIX, type) ? ID_PREFIX[type] : undefined) ?? 'item';
-}
-
-/** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
-function holdsTools(fields: JsonObject, type: string): fields is JsonObject & { readonly tools: readonly unknown[] } {
-  return Array.isArray(fields.tools) && type !== 'mcp_list_tools';
-}
-
-function partsOf({ role, content }: JsonObject): unknown {
+function messageParts({ role, content }: JsonObject): unknown {
   if (typeof content !== 'string') return content ?? [];
   return role === 'assistant'
     ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
     : [{ type: 'input_text', text: content }];
 }
 
-/** The tools that agents send as items of the input; an unvalidated list may hold anything. */
+/**
+ * The tools that agents send as items of the input, or that the client's search has found; an unvalidated list may hold
+ * anything.
+ */
 export function additionalTools(items: readonly unknown[]): readonly JsonObject[] {
   const found: JsonObject[] = [];
   // Loops, here and for every request: most of thousands of items hold none.
-  for (const item of items)
-    if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(toolIn(item, tool));
+  for (const item of items) {
+    if (!isRecord(item) || !Array.isArray(item.tools)) continue;
+    const isFound = item.type === 'tool_search_output';
+    if (item.type !== 'additional_tools' && !(isFound && item.execution === 'client')) continue;
+    for (const tool of item.tools) if (isRecord(tool)) found.push(isFound ? foundTool(tool) : tool);
+  }
   return found;
-}
-
-interface ToolList extends JsonObject {
-  readonly tools: readonly unknown[];
-}
-
-/** Whether the item brings tools of the client's: agents' own, or those that its search has found. */
-function isToolList(item: unknown): item is ToolList {
-  if (!isRecord(item) || !Array.isArray(item.tools)) return false;
-  return item.type === 'additional_tools' || (item.type === 'tool_search_output' && item.execution === 'client');
 }
 
 /** Marks a tool, or a namespace of tools, that the client's search has found, within this server. */
 export const FOUND = 'found_by_search';
 
 /** A tool that was found is offered from then on. */
-function toolIn({ type }: ToolList, tool: JsonObject): JsonObject {
-  if (type !== 'tool_search_output') return tool;
-  if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return { ...withoutDeferral(tool), [FOUND]: true };
-  return { ...withoutDeferral({ ...tool, tools: tool.tools.filter(isRecord).map(withoutDeferral) }), [FOUND]: true };
-}
-
-function withoutDeferral(tool: JsonObject): JsonObject {
-  return { ...tool, defer_loading: false };
+function foundTool(tool: JsonObject): JsonObject {
+  const whole = { ...tool, defer_loading: false, [FOUND]: true };
+  if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return whole;
+  return { ...whole, tools: tool.tools.filter(isRecord).map((each) => ({ ...each, defer_loading: false })) };
 }

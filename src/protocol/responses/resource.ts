@@ -21,6 +21,10 @@ interface ResourceStart {
 
 /** The resource in `response.created`: everything except how the turn will end. */
 export function startedResource({ id, createdAt, body, tools }: ResourceStart): JsonObject {
+  const { text, prompt_cache_options: cacheOptions, prompt_cache_retention: cacheRetention } = body;
+  const { choice } = tools;
+  const choiceEcho = isRecord(choice) ? withoutSecrets(choice) : choice;
+  const isAllowedTools = isRecord(choice) && choice.type === 'allowed_tools';
   return {
     id,
     object: 'response',
@@ -43,8 +47,8 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     service_tier: body.service_tier ?? 'default',
     store: body.store ?? true,
     temperature: body.temperature ?? 1,
-    text: textEcho(body.text),
-    tool_choice: choiceEcho(tools.choice),
+    text: { format: formatEcho(text?.format), ...(text?.verbosity ? { verbosity: text.verbosity } : {}) },
+    tool_choice: isAllowedTools ? Object.assign({ mode: 'auto' }, choiceEcho) : choiceEcho,
     tools: tools.tools.map(toolEcho),
     top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? 1,
@@ -52,7 +56,9 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     frequency_penalty: body.frequency_penalty ?? 0,
     truncation: body.truncation ?? 'disabled',
     usage: null,
-    ...cacheEcho(body),
+    // Only where a request has them: clients of the older API refuse fields that they do not know.
+    ...(cacheOptions ? { prompt_cache_options: cacheOptions } : {}),
+    ...(cacheRetention ? { prompt_cache_retention: cacheRetention } : {}),
     ...(body.user ? { user: body.user } : {}),
     ...(body.prompt ? { prompt: body.prompt } : {}),
     ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
@@ -101,29 +107,10 @@ export function keptFields(started: JsonObject, end: TurnEnd): JsonObject {
   return isAsRequested ? ended : { ...ended, requested: { model, service_tier } };
 }
 
-/** Only where a request has them: clients of the older API refuse fields that they do not know. */
-function cacheEcho({ prompt_cache_options: options, prompt_cache_retention: retention }: CreateBody): JsonObject {
-  return {
-    ...(options ? { prompt_cache_options: options } : {}),
-    ...(retention ? { prompt_cache_retention: retention } : {}),
-  };
-}
-
-function textEcho(text: CreateBody['text']): JsonObject {
-  const verbosity = text?.verbosity ? { verbosity: text.verbosity } : {};
-  return { format: formatEcho(text?.format), ...verbosity };
-}
-
 function formatEcho(format: NonNullable<CreateBody['text']>['format']): JsonObject {
   if (format?.type !== 'json_schema') return { type: format?.type ?? 'text' };
   const { type, name, description = null, schema = null, strict } = format;
   return { type, name, description, schema, strict: strict ?? false };
-}
-
-function choiceEcho(choice: unknown): unknown {
-  if (!isRecord(choice)) return choice;
-  const echo = withoutSecrets(choice);
-  return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
 }
 
 /** The fields of a function that are echoed only where it has them. */

@@ -44,7 +44,7 @@ type Failure = Pick<ErrorBody, 'code' | 'message'> &
 /** The error in a response; a more specific code without a counterpart in OpenAI's types is its `reason`. */
 export function responseError(failure: Failure): Readonly<Record<string, unknown>> {
   const { message, type = 'server_error', param = null } = failure;
-  const code = codeOf(failure);
+  const code = responseErrorCode(failure);
   const reason = failure.code === null || failure.code === code ? {} : { reason: failure.code };
   return { code, message, type, param, ...reason };
 }
@@ -62,7 +62,7 @@ const STATUSES: Readonly<Record<string, number>> = { rate_limit_exceeded: 429, i
 
 const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
 
-function codeOf({ code, status, type }: Failure): string {
+function responseErrorCode({ code, status, type }: Failure): string {
   if (code !== null && (CODES.has(code) || UNLISTED_CODES.has(code))) return code;
   if (status === 429 || type === 'rate_limit_error') return 'rate_limit_exceeded';
   const isRefused = status === undefined ? type === 'invalid_request_error' : REFUSED.has(status);

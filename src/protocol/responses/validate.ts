@@ -15,44 +15,39 @@ type Path = readonly (string | number)[];
  * The body with known fields typed. `hasUploads` is whether parts may name uploaded files. Throws `ApiError` naming the
  * field at fault.
  */
-export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS, hasUploads = false): CreateBody {
-  const body = bodyFields(given, limits);
+export function validateCreate(value: unknown, limits: BringLimits = NO_LIMITS, hasUploads = false): CreateBody {
+  const body = bodyFields(value, limits);
   const result = createSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   const { previous_response_id: previousId, conversation } = result.data;
-  if (previousId && conversation) throw twoPasts();
-  if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
-  checkInput(body.input, limits, hasUploads);
-  checkTools(body.tools, limits);
+  if (previousId && conversation)
+    throw new ApiError('mutually_exclusive_parameters', TWO_PASTS, { param: 'conversation' });
+  const { input, tools } = body;
+  if (isOmitted(input) && !previousId && !conversation) throw missingField(['input']);
+  if (!isOmitted(input) && typeof input !== 'string') {
+    if (!Array.isArray(input)) throw wrongFieldType(['input'], 'a string or an array of items', input);
+    refuseLong('input', input.length, limits.inputItems);
+    checkItems(input, 'input', hasUploads);
+    refuseLong('input', toolCount(additionalTools(input)), limits.tools);
+    const trigger = input.findIndex((item) => isRecord(item) && item.type === 'compaction_trigger');
+    if (trigger >= 0 && trigger < input.length - 1) {
+      const param = `input[${trigger}]`;
+      throw new ApiError('invalid_value', `Invalid '${param}': a 'compaction_trigger' must be the last item.`, {
+        param,
+      });
+    }
+  }
+  if (!isOmitted(tools)) {
+    if (!Array.isArray(tools)) throw wrongFieldType(['tools'], 'an array of objects', tools);
+    refuseLong('tools', toolCount(tools), limits.tools);
+    checkTools(tools, ['tools']);
+  }
   return result.data;
 }
 
-function unsupported(param: string, message: string): ApiError {
-  return new ApiError('unsupported_parameter', message, { param });
-}
-
 /** OpenAI's message for it. */
-function twoPasts(): ApiError {
-  const message =
-    "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.";
-  return new ApiError('mutually_exclusive_parameters', message, { param: 'conversation' });
-}
-
-function checkInput(input: unknown, { inputItems, tools }: BringLimits, hasUploads: boolean): void {
-  if (isOmitted(input) || typeof input === 'string') return;
-  if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
-  refuseLong('input', input.length, inputItems);
-  checkItems(input, 'input', hasUploads);
-  refuseLong('input', toolCount(additionalTools(input)), tools);
-  refuseEarlyTrigger(input);
-}
-
-function refuseEarlyTrigger(input: readonly unknown[]): void {
-  const index = input.findIndex((item) => isRecord(item) && item.type === 'compaction_trigger');
-  if (index < 0 || index === input.length - 1) return;
-  const param = `input[${index}]`;
-  throw new ApiError('invalid_value', `Invalid '${param}': a 'compaction_trigger' must be the last item.`, { param });
-}
+const TWO_PASTS =
+  "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.";
 
 /**
  * Checks each item of the list in this field. `hasUploads` is whether parts may name uploaded files. Throws `ApiError`
@@ -60,51 +55,20 @@ function refuseEarlyTrigger(input: readonly unknown[]): void {
  */
 export function checkItems(items: readonly unknown[], field: string, hasUploads = false): void {
   // A loop over indices: `entries` takes as long as the checks of a small item.
-  for (let index = 0; index < items.length; index += 1) checkItem(items[index], [field, index], hasUploads);
-}
-
-function checkItem(item: unknown, path: Path, hasUploads: boolean): void {
-  if (!isRecord(item)) throw wrongType(path, 'an object', item);
-  const { type } = item;
-  if (type !== undefined && type !== null && typeof type !== 'string')
-    throw wrongType([...path, 'type'], 'a string', type);
-  const kind = itemType(item);
-  if (kind === '') throw missing([...path, 'type']);
-  checkWith(own(itemSchemas(), kind), item, path);
-  const parts = own(partFields, kind);
-  if (parts) {
-    const given = checkParts(item[parts.field], [...path, parts.field], parts.required);
-    if (!hasUploads) refuseUploads(given, [...path, parts.field]);
-  }
-  // Agents send these with items of other servers too, so a value that is not a list is kept unchanged.
-  if (kind === 'additional_tools' && Array.isArray(item.tools)) checkEach(item.tools, [...path, 'tools']);
-}
-
-/** Returns the parts; none for a text. */
-function checkParts(parts: unknown, path: Path, required: boolean): readonly JsonObject[] {
-  if (typeof parts === 'string') return [];
-  if (isOmitted(parts)) {
-    if (required) throw missing(path);
-    return [];
-  }
-  if (!Array.isArray(parts)) throw wrongType(path, 'a string or an array of content parts', parts);
-  for (let index = 0; index < parts.length; index += 1) checkPart(parts[index], path, index);
-  return parts;
-}
-
-function checkPart(part: unknown, at: Path, index: number): void {
-  const path = [...at, index];
-  if (!isRecord(part)) throw wrongType(path, 'an object', part);
-  if (part.type === undefined) throw missing([...path, 'type']);
-  const schema = typeof part.type === 'string' ? own(partSchemas(), part.type) : undefined;
-  if (!schema) throw unknownPart([...path, 'type']);
-  checkWith(schema, part, path);
-  refuseEmpty(part, path);
-}
-
-function refuseUploads(parts: readonly JsonObject[], path: Path): void {
-  for (let index = 0; index < parts.length; index += 1) {
-    if (needsFile(parts[index] ?? {})) throw unsupported(pathText([...path, index, 'file_id']), NO_FILES);
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
+    const path = [field, index];
+    if (!isRecord(item)) throw wrongFieldType(path, 'an object', item);
+    const { type } = item;
+    if (type !== undefined && type !== null && typeof type !== 'string')
+      throw wrongFieldType([...path, 'type'], 'a string', type);
+    const kind = itemType(item);
+    if (kind === '') throw missingField([...path, 'type']);
+    checkWith(ownValue(itemSchemas(), kind), item, path);
+    const place = ownValue(partFields, kind);
+    if (place) checkParts(item[place.field], [...path, place.field], place.required, hasUploads);
+    // Agents send these with items of other servers too, so a value that is not a list is kept unchanged.
+    if (kind === 'additional_tools' && Array.isArray(item.tools)) checkTools(item.tools, [...path, 'tools']);
   }
 }
 
@@ -114,43 +78,50 @@ const SOURCES: Readonly<Record<string, readonly string[]>> = {
   input_file: ['file_data', 'file_url', 'file_id'],
 };
 
-function refuseEmpty(part: JsonObject, path: Path): void {
-  const sources = own(SOURCES, String(part.type));
-  if (sources && !sources.some((field) => part[field])) throw missing([...path, sources[0] as string]);
-}
-
 const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
 
-/** A `file_id` alone refers to an upload. */
-function needsFile(part: JsonObject): boolean {
-  return typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
+function checkParts(parts: unknown, path: Path, isRequired: boolean, hasUploads: boolean): void {
+  if (typeof parts === 'string') return;
+  if (isOmitted(parts)) {
+    if (isRequired) throw missingField(path);
+    return;
+  }
+  if (!Array.isArray(parts)) throw wrongFieldType(path, 'a string or an array of content parts', parts);
+  let uploadIndex = -1;
+  for (let index = 0; index < parts.length; index += 1) {
+    const part: unknown = parts[index];
+    const partPath = [...path, index];
+    if (!isRecord(part)) throw wrongFieldType(partPath, 'an object', part);
+    if (part.type === undefined) throw missingField([...partPath, 'type']);
+    const schema = typeof part.type === 'string' ? ownValue(partSchemas(), part.type) : undefined;
+    if (!schema) {
+      const param = pathText([...partPath, 'type']);
+      const types = Object.keys(partSchemas()).map((type) => `'${type}'`);
+      const message = `Invalid value for '${param}'. Supported values are: ${types.join(', ')}.`;
+      throw new ApiError('invalid_value', message, { param });
+    }
+    checkWith(schema, part, partPath);
+    const sources = ownValue(SOURCES, String(part.type));
+    if (sources && !sources.some((field) => part[field])) throw missingField([...partPath, sources[0] as string]);
+    // A `file_id` alone refers to an upload.
+    const isUpload = typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
+    if (isUpload && uploadIndex < 0) uploadIndex = index;
+  }
+  // Parts that are wrong for any server are reported before one that is wrong for this server.
+  if (uploadIndex >= 0 && !hasUploads)
+    throw new ApiError('unsupported_parameter', NO_FILES, { param: pathText([...path, uploadIndex, 'file_id']) });
 }
 
-function unknownPart(path: Path): ApiError {
-  const known = Object.keys(partSchemas()).map((type) => `'${type}'`);
-  const message = `Invalid value for '${pathText(path)}'. Supported values are: ${known.join(', ')}.`;
-  return new ApiError('invalid_value', message, { param: pathText(path) });
-}
-
-function checkTools(tools: unknown, limits: BringLimits): void {
-  if (isOmitted(tools)) return;
-  if (!Array.isArray(tools)) throw wrongType(['tools'], 'an array of objects', tools);
-  refuseLong('tools', toolCount(tools), limits.tools);
-  checkEach(tools, ['tools']);
-}
-
-function checkEach(tools: readonly unknown[], path: Path): void {
-  for (const [index, tool] of tools.entries()) checkTool(tool, [...path, index]);
-}
-
-function checkTool(tool: unknown, path: Path): void {
-  if (!isRecord(tool)) throw wrongType(path, 'an object', tool);
-  if (tool.type === undefined) throw missing([...path, 'type']);
-  if (typeof tool.type !== 'string') throw wrongType([...path, 'type'], 'a string', tool.type);
-  checkWith(own(toolSchemas(), tool.type), tool, path);
-  if (tool.type !== 'namespace') return;
-  // The cast: the schema has validated it.
-  checkEach(tool.tools as readonly unknown[], [...path, 'tools']);
+function checkTools(tools: readonly unknown[], path: Path): void {
+  for (const [index, tool] of tools.entries()) {
+    const toolPath = [...path, index];
+    if (!isRecord(tool)) throw wrongFieldType(toolPath, 'an object', tool);
+    if (tool.type === undefined) throw missingField([...toolPath, 'type']);
+    if (typeof tool.type !== 'string') throw wrongFieldType([...toolPath, 'type'], 'a string', tool.type);
+    checkWith(ownValue(toolSchemas(), tool.type), tool, toolPath);
+    // The cast: the schema has validated it.
+    if (tool.type === 'namespace') checkTools(tool.tools as readonly unknown[], [...toolPath, 'tools']);
+  }
 }
 
 function checkWith(schema: ReturnType<typeof itemSchemas>[string] | undefined, value: JsonObject, path: Path): void {
@@ -158,7 +129,7 @@ function checkWith(schema: ReturnType<typeof itemSchemas>[string] | undefined, v
   if (result && !result.success) throw invalid(result.error.issues, value, path);
 }
 
-function own<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
+function ownValue<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
@@ -166,12 +137,12 @@ function isOmitted(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function missing(path: Path): ApiError {
+function missingField(path: Path): ApiError {
   const param = pathText(path);
   return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param });
 }
 
-function wrongType(path: Path, expected: string, value: unknown): ApiError {
+function wrongFieldType(path: Path, expected: string, value: unknown): ApiError {
   const param = pathText(path);
   return new ApiError('invalid_type', expectedInstead(param, expected, value), { param });
 }

@@ -12,7 +12,14 @@ export function literalMask(literals: ReadonlySet<string>): (text: string) => st
   let finder: LiteralFinder | undefined;
   return (text) => {
     finder ??= new LiteralFinder([...literals]);
-    return masked(text, finder.spans(text));
+    const pieces: string[] = [];
+    let from = 0;
+    for (const { start, end } of finder.spans(text)) {
+      pieces.push(text.slice(from, start), MASK);
+      from = end;
+    }
+    pieces.push(text.slice(from));
+    return pieces.join('');
   };
 }
 
@@ -20,17 +27,6 @@ export function literalMask(literals: ReadonlySet<string>): (text: string) => st
 interface Span {
   start: number;
   readonly end: number;
-}
-
-function masked(text: string, spans: readonly Span[]): string {
-  const pieces: string[] = [];
-  let from = 0;
-  for (const { start, end } of spans) {
-    pieces.push(text.slice(from, start), MASK);
-    from = end;
-  }
-  pieces.push(text.slice(from));
-  return pieces.join('');
 }
 
 const ROOT = 0;
@@ -55,7 +51,7 @@ class LiteralFinder {
     this.firstChild = new Int32Array(size + 1);
     this.suffix = new Int32Array(size);
     this.matched = new Int32Array(size);
-    this.grow(literals.toSorted(byUnits));
+    this.grow(literals.toSorted((one, other) => (one < other ? -1 : 1)));
   }
 
   /** The occurrences in order; overlapping ones are merged. */
@@ -66,7 +62,15 @@ class LiteralFinder {
       node = this.next(node, text.charCodeAt(index));
       // The cast: every node has an entry.
       const length = this.matched[node] as number;
-      if (length > 0) addSpan(spans, { start: index + 1 - length, end: index + 1 });
+      if (length > 0) {
+        // Spans are found in the order of their ends.
+        const span = { start: index + 1 - length, end: index + 1 };
+        for (let last = spans.at(-1); last && last.end > span.start; last = spans.at(-1)) {
+          span.start = Math.min(span.start, last.start);
+          spans.pop();
+        }
+        spans.push(span);
+      }
     }
     return spans;
   }
@@ -121,10 +125,6 @@ class LiteralFinder {
   }
 }
 
-function byUnits(one: string, other: string): number {
-  return one < other ? -1 : 1;
-}
-
 /** The literals of a range that are longer than this, by their character at this position. */
 function rangesAt(sorted: readonly string[], from: number, to: number, depth: number) {
   const ranges: { from: number; to: number }[] = [];
@@ -139,13 +139,4 @@ function rangesAt(sorted: readonly string[], from: number, to: number, depth: nu
     last = unit;
   }
   return ranges;
-}
-
-/** Spans are found in the order of their ends. */
-function addSpan(spans: Span[], span: Span): void {
-  for (let last = spans.at(-1); last && last.end > span.start; last = spans.at(-1)) {
-    span.start = Math.min(span.start, last.start);
-    spans.pop();
-  }
-  spans.push(span);
 }

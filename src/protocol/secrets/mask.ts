@@ -8,15 +8,18 @@ export const SECRET_NAME = /key|token|secret|pass|pwd|credential|auth|cookie|pri
 
 /** A function that masks the secrets of at least `shortest` characters; shorter values are words such as `1` or `on`. */
 export function masker(secrets: readonly string[], shortest: number): (text: string) => string {
-  return literalMask(new Set(secrets.flatMap(spellings).filter((form) => form.length >= shortest)));
+  return literalMask(new Set(secrets.flatMap(secretEncodings).filter((form) => form.length >= shortest)));
 }
 
 /** The encodings in which a peer may repeat a secret: unchanged, line by line, inside JSON, inside a URL, in base64. */
-function spellings(secret: string): readonly string[] {
+function secretEncodings(secret: string): readonly string[] {
   const trimmed = secret.trim();
   const bytes = Buffer.from(trimmed);
   const inJSON = JSON.stringify(trimmed).slice(1, -1);
-  const inURL = urlSpellings(trimmed);
+  // As JavaScript and RFC 3986 have it; also in a form, and in a path.
+  const plain = encodeURIComponent(wellFormed(trimmed));
+  const strict = plain.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+  const inURL = [plain, strict].flatMap((text) => [text, text.replaceAll('%20', '+'), text.replaceAll('%2F', '/')]);
   return [
     trimmed,
     ...trimmed.split(/\r?\n/),
@@ -28,13 +31,6 @@ function spellings(secret: string): readonly string[] {
     bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ];
-}
-
-/** As JavaScript and RFC 3986 have it; also in a form, and in a path. */
-function urlSpellings(secret: string): readonly string[] {
-  const plain = encodeURIComponent(wellFormed(secret));
-  const strict = plain.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
-  return [plain, strict].flatMap((text) => [text, text.replaceAll('%20', '+'), text.replaceAll('%2F', '/')]);
 }
 
 /** A header's value; for `Bearer x`, the `x`; for `Basic x`, the pair and the password in it. */
@@ -49,18 +45,13 @@ export function secretsOfHeader(value: string): readonly string[] {
 export function secretsOfURL(text: string): readonly string[] {
   if (!URL.canParse(text)) return [];
   const { username, password, search, searchParams } = new URL(text);
-  const raw = search.slice(1).split('&');
-  return [username, password, search.slice(1), ...raw.map(afterEquals), ...searchParams.values()].flatMap(decoded);
-}
-
-function afterEquals(pair: string): string {
-  return pair.slice(pair.indexOf('=') + 1);
-}
-
-function decoded(text: string): readonly string[] {
-  try {
-    return [text, decodeURIComponent(text)];
-  } catch {
-    return [text];
-  }
+  const query = search.slice(1);
+  const values = query.split('&').map((pair) => pair.slice(pair.indexOf('=') + 1));
+  return [username, password, query, ...values, ...searchParams.values()].flatMap((encoded) => {
+    try {
+      return [encoded, decodeURIComponent(encoded)];
+    } catch {
+      return [encoded];
+    }
+  });
 }

@@ -13,17 +13,17 @@ export function withoutKeys(text: string): string {
 }
 
 /** A shorter configured key is a placeholder, such as `EMPTY`, and may be any word of a message. */
-const SHORTEST_KEY = 8;
+const MIN_KEY_LENGTH = 8;
 /** The minimum length of a secret in a query or in a header whose name marks it as secret. */
-const SHORTEST_SECRET = 4;
-/** Maximum characters of a server's message that are shown. */
-const SHOWN_CHARACTERS = 4096;
+const MIN_SECRET_LENGTH = 4;
+/** Maximum characters of a server's message that are scrubbedError. */
+const MAX_SHOWN_LENGTH = 4096;
 /** Maximum characters that are searched: a server may answer megabytes. */
-const READ_CHARACTERS = 65_536;
+const MAX_READ_LENGTH = 65_536;
 /** How many times longer a secret may be when it is encoded for a URL. */
-const LONGEST_SPELLING = 3;
+const MAX_ENCODING_FACTOR = 3;
 /** Maximum depth of errors within errors. */
-const DEEPEST_CAUSE = 8;
+const MAX_CAUSE_DEPTH = 8;
 /** Headers that this package itself sends, which are not secret. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'accept', 'accept-encoding', 'anthropic-version']);
 
@@ -52,22 +52,23 @@ export interface Scrubber {
 /** Builds nothing until there is an error to show. */
 export function scrubber(settings: ScrubSettings): Scrubber {
   return {
-    of: (sent) => (error) => (error instanceof ApiError ? shown(error, cleaner(settings, sent), settings) : error),
+    of: (sent) => (error) =>
+      error instanceof ApiError ? scrubbedError(error, newCleaner(settings, sent), settings) : error,
     textOf(sent) {
       let clean: Cleaner | undefined;
       return (text) => {
-        clean ??= cleaner(settings, sent);
+        clean ??= newCleaner(settings, sent);
         return clean.forClient(text);
       };
     },
   };
 }
 
-/** The same for an error without a server or configured secrets: it is only cut to the length that is shown. */
+/** The same for an error without a server or configured secrets: it is only cut to the length that is scrubbedError. */
 export function shortened(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.message.length <= SHOWN_CHARACTERS) return error;
+  if (!(error instanceof ApiError) || error.message.length <= MAX_SHOWN_LENGTH) return error;
   const { message, code, status, type, param, headers, cause, advice } = error;
-  return new ApiError(code, message.slice(0, SHOWN_CHARACTERS), { status, type, param, headers, cause, advice });
+  return new ApiError(code, message.slice(0, MAX_SHOWN_LENGTH), { status, type, param, headers, cause, advice });
 }
 
 /** Reports notes without secrets: they may repeat the server's text. */
@@ -75,7 +76,7 @@ export function cleanNote(notify: (note: Note) => void, clean: (text: string) =>
   return (note) => notify({ ...note, message: clean(note.message) });
 }
 
-function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: ScrubSettings): ApiError {
+function scrubbedError(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: ScrubSettings): ApiError {
   const { message, code, status, type, param, headers, cause, advice } = error;
   const cleanHeaders = Object.entries(headers).map(([name, value]) => [name, forClient(value)]);
   return new ApiError(forClient(code), forClient(message), {
@@ -85,60 +86,57 @@ function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: Sc
     headers: Object.fromEntries(cleanHeaders),
     server: baseURL.host,
     advice,
-    ...(cause === undefined ? {} : { cause: cleanCause(cause, forHost, DEEPEST_CAUSE) }),
+    ...(cause === undefined ? {} : { cause: cleanCause(cause, forHost, MAX_CAUSE_DEPTH) }),
   });
 }
 
 /** Text without secrets. */
 interface Cleaner {
   /**
-   * Without the server's address, and cut to the length that is shown. It is cut last: half a secret would not be
+   * Without the server's address, and cut to the length that is scrubbedError. It is cut last: half a secret would not be
    * found.
    */
   forClient(text: string): string;
   forHost(text: string): string;
 }
 
-function cleaner(settings: ScrubSettings, sent: Sent): Cleaner {
-  const { baseURL, apiKey = '' } = settings;
-  const { certain, likely } = secretsIn(settings, sent);
+function newCleaner(settings: ScrubSettings, sent: Sent): Cleaner {
+  const { baseURL, apiKey = '', forwardHeaders } = settings;
+  // The values of headers whose names mark them as secret, and of the host's other headers: an organisation, a user.
+  const forwarded = new Set(forwardHeaders.map((name) => name.toLowerCase()));
+  const certain: string[] = [];
+  const likely: string[] = [];
+  for (const [name, value] of Object.entries(sent)) {
+    if (apiKey !== '' && value.endsWith(apiKey)) likely.push(value);
+    else if (SECRET_NAME.test(name)) certain.push(...secretsOfHeader(value));
+    else if (!forwarded.has(name) && !OWN_HEADERS.has(name)) likely.push(...secretsOfHeader(value));
+  }
   const query = secretsOfURL(baseURL.href);
   const places = [baseURL.href, baseURL.origin, baseURL.host];
-  const short = masker([...certain, ...query], SHORTEST_SECRET);
-  const long = masker([apiKey, ...likely], SHORTEST_KEY);
+  const short = masker([...certain, ...query], MIN_SECRET_LENGTH);
+  const long = masker([apiKey, ...likely], MIN_KEY_LENGTH);
   const secrets = [apiKey, ...certain, ...likely, ...query];
   const longest = secrets.reduce((most, { length }) => Math.max(most, length), 0);
   const forHost = (text: string) => withoutKeys(long(short(text)));
   return {
     forHost,
     forClient(text) {
-      const read = text.slice(0, READ_CHARACTERS);
+      const read = text.slice(0, MAX_READ_LENGTH);
       // The whole address first: its query is masked by itself, too.
       const masked = forHost(places.reduce((rest, place) => rest.replaceAll(place, '***'), read));
-      const cut = read.length < text.length ? LONGEST_SPELLING * longest : 0;
-      return masked.slice(0, Math.max(masked.length - cut, 0)).slice(0, SHOWN_CHARACTERS);
+      const cut = read.length < text.length ? MAX_ENCODING_FACTOR * longest : 0;
+      return masked.slice(0, Math.max(masked.length - cut, 0)).slice(0, MAX_SHOWN_LENGTH);
     },
   };
-}
-
-/** The values of headers whose names mark them as secret, and of the host's other headers: an organisation, a user. */
-function secretsIn({ apiKey, forwardHeaders }: ScrubSettings, sent: Sent) {
-  const forwarded = new Set(forwardHeaders.map((name) => name.toLowerCase()));
-  const certain: string[] = [];
-  const likely: string[] = [];
-  for (const [name, value] of Object.entries(sent)) {
-    const isKey = apiKey !== undefined && apiKey !== '' && value.endsWith(apiKey);
-    if (isKey) likely.push(value);
-    else if (SECRET_NAME.test(name)) certain.push(...secretsOfHeader(value));
-    else if (!forwarded.has(name) && !OWN_HEADERS.has(name)) likely.push(...secretsOfHeader(value));
-  }
-  return { certain, likely };
 }
 
 /** The same error if it holds no secret: hosts check its class and its code. */
 function cleanCause(cause: unknown, clean: (text: string) => string, depth: number): unknown {
   if (typeof cause === 'string') return clean(cause);
-  if (Array.isArray(cause)) return cleanList(cause, clean, depth);
+  if (Array.isArray(cause)) {
+    const cleaned = cause.map((each) => cleanCause(each, clean, depth));
+    return cleaned.some((each, index) => each !== cause[index]) ? cleaned : cause;
+  }
   if (!isError(cause)) return cause;
   if (depth === 0) return undefined;
   const fields: PropertyDescriptorMap = {};
@@ -152,9 +150,4 @@ function cleanCause(cause: unknown, clean: (text: string) => string, depth: numb
   }
   // The cast: a copy has the class and the fields of its original.
   return isChanged ? (Object.create(Object.getPrototypeOf(cause), fields) as Error) : cause;
-}
-
-function cleanList(list: readonly unknown[], clean: (text: string) => string, depth: number): readonly unknown[] {
-  const cleaned = list.map((each) => cleanCause(each, clean, depth));
-  return cleaned.some((each, index) => each !== list[index]) ? cleaned : list;
 }

@@ -14,9 +14,13 @@ export function schemaAt(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith('#/')) return undefined;
   let place: unknown = root;
   for (const part of reference.slice(2).split('/')) {
-    const name = unescaped(part);
-    if (name === undefined || typeof place !== 'object' || place === null || !Object.hasOwn(place, name))
+    let name: string;
+    try {
+      name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+    } catch {
       return undefined;
+    }
+    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return undefined;
     // The cast: an object or a list has the property, as was checked.
     place = (place as JsonObject)[name];
   }
@@ -34,7 +38,8 @@ export function resolved(root: JsonObject, schema: JsonObject): JsonObject {
   for (let hop = 0; typeof reference === 'string'; hop += 1) {
     const target = hop < MAX_HOPS ? schemaAt(root, reference) : undefined;
     const { $ref: next, ...more }: JsonObject = isRecord(target) ? target : {};
-    fields = beside(target === root ? withoutDefinitions(more) : more, fields);
+    const { $defs: _, definitions: __, ...own } = more;
+    fields = beside(target === root ? own : more, fields);
     reference = next;
   }
   return fields;
@@ -63,16 +68,4 @@ export function beside(target: JsonObject, keywords: JsonObject): JsonObject {
   const properties =
     isRecord(described) && isRecord(own.properties) ? { properties: { ...described, ...own.properties } } : {};
   return { ...Object.fromEntries(rest), ...own, ...properties };
-}
-
-function withoutDefinitions({ $defs: _, definitions: __, ...schema }: JsonObject): JsonObject {
-  return schema;
-}
-
-function unescaped(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return undefined;
-  }
 }

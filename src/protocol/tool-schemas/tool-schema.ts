@@ -27,22 +27,12 @@ export function looseSchema(original: unknown, dialect: SchemaDialect): LooseSch
   const { $schema: _, ...whole } = resolved(root, root);
   const flat = rules.rootUnions ? whole : withoutUnions(root, whole);
   if (!rules.rootUnions && (whole.anyOf || whole.oneOf || whole.allOf)) walk.lost.add('anyOf');
-  const loose = walk.schema({ ...withDefinitions(flat, root), type: 'object' }, 0);
-  const schema = { ...asRecord(loose), type: 'object', properties: asRecord(asRecord(loose).properties) };
+  // The definitions of the root stay there, whatever the root has become.
+  const { $defs = flat.$defs, definitions = flat.definitions } = root;
+  const loose = walk.schema({ ...flat, $defs, definitions, type: 'object' }, 0);
+  const fields = isRecord(loose) ? loose : {};
+  const schema = { ...fields, type: 'object', properties: isRecord(fields.properties) ? fields.properties : {} };
   return { schema, lost: [...walk.lost].toSorted() };
-}
-
-/** The definitions of the root stay there, whatever the root has become. */
-function withDefinitions(schema: JsonObject, { $defs, definitions }: JsonObject): JsonObject {
-  return {
-    ...schema,
-    ...($defs === undefined ? {} : { $defs }),
-    ...(definitions === undefined ? {} : { definitions }),
-  };
-}
-
-function asRecord(value: unknown): JsonObject {
-  return isRecord(value) ? value : {};
 }
 
 /** Keywords that refuse no value. */
@@ -120,7 +110,9 @@ class Walk {
     if (!isRecord(schema)) return this.anything('type');
     if (depth > MAX_DEPTH) return this.anything('depth');
     if (typeof schema.$ref === 'string') return this.reference(schema, schema.$ref, depth);
-    return this.lacks('allOf') && Array.isArray(schema.allOf) ? this.joined(schema, depth) : this.object(schema, depth);
+    return this.lacks('allOf') && Array.isArray(schema.allOf)
+      ? this.mergedAllOf(schema, depth)
+      : this.object(schema, depth);
   }
 
   private lacks(name: string): boolean {
@@ -162,7 +154,15 @@ class Walk {
   /** Not within its own copy, nor beyond the limit. */
   private mayCopy(references: readonly string[], value: unknown): boolean {
     if (references.some((reference) => this.copying.has(reference))) return false;
-    this.copied += sizeOf(value, MAX_COPIED - this.copied + 1);
+    // The number of values in it, counted no further than the limit.
+    let size = 0;
+    const waiting: unknown[] = [value];
+    while (waiting.length > 0 && size < MAX_COPIED - this.copied + 1) {
+      const next = waiting.pop();
+      size += 1;
+      if (typeof next === 'object' && next !== null) for (const each of Object.values(next)) waiting.push(each);
+    }
+    this.copied += size;
     return this.copied <= MAX_COPIED;
   }
 
@@ -174,11 +174,12 @@ class Walk {
   }
 
   /** `allOf`, for a server that lacks it. */
-  private joined(schema: JsonObject, depth: number): unknown {
+  private mergedAllOf(schema: JsonObject, depth: number): unknown {
     this.leaveOut('allOf');
     const { anyOf, oneOf, enum: values, const: value, allOf, ...rest } = schema;
     const merged = withoutUnions(this.root, { ...rest, allOf });
-    const whole = { ...merged, ...present({ anyOf, oneOf, enum: values, const: value }) };
+    const own = Object.entries({ anyOf, oneOf, enum: values, const: value }).filter(([, each]) => each !== undefined);
+    const whole = { ...merged, ...Object.fromEntries(own) };
     const branches = Array.isArray(allOf) ? allOf.filter(isRecord) : [];
     const references = branches.flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     return this.mayCopy(references, whole) ? this.copy(references, whole, depth) : this.anything('allOf');
@@ -191,7 +192,7 @@ class Walk {
       if (value === undefined) continue;
       if (!this.take(loose, name, value, depth)) this.leaveOut(name);
     }
-    this.settle(loose, schema);
+    this.adjustRelated(loose, schema);
     // What is left out may have evaluated them.
     for (const name of ['unevaluatedProperties', 'unevaluatedItems'])
       if (this.changes > before && loose[name] !== undefined) {
@@ -206,9 +207,9 @@ class Walk {
     if (name === 'oneOf' && Array.isArray(value) && value.length > 0) return this.takeOneOf(loose, value, depth);
     // What it may be instead is decided with the rest of the schema.
     if (this.lacks(name) && !(name === 'const' && this.rules.simpleTypes)) return false;
-    const taken = this.taken(name, value, depth);
+    const taken = this.looseValue(name, value, depth);
     if (taken === undefined) return false;
-    put(loose, name, taken);
+    setProperty(loose, name, taken);
     return true;
   }
 
@@ -216,30 +217,33 @@ class Walk {
   private takeOneOf(loose: Record<string, unknown>, value: readonly unknown[], depth: number): boolean {
     const before = this.changes;
     const branches = value.map((each) => this.schema(each, depth + 1));
-    if (this.changes === before && !this.lacks('oneOf')) put(loose, 'oneOf', branches);
+    if (this.changes === before && !this.lacks('oneOf')) setProperty(loose, 'oneOf', branches);
     else if (loose.anyOf === undefined) {
-      put(loose, 'anyOf', branches);
+      setProperty(loose, 'anyOf', branches);
       this.leaveOut('oneOf');
     } else return false;
     return true;
   }
 
   /** The value that is sent; undefined if there is none. */
-  private taken(name: string, value: unknown, depth: number): unknown {
+  private looseValue(name: string, value: unknown, depth: number): unknown {
     const { maxCount = Number.POSITIVE_INFINITY } = this.rules;
     if (name === '$defs' || name === 'definitions')
-      return depth === 0 && isRecord(value) ? this.map(name, value, depth) : undefined;
-    if (MAPS.has(name)) return isRecord(value) ? this.map(name, value, depth) : undefined;
+      return depth === 0 && isRecord(value) ? this.looseMap(name, value, depth) : undefined;
+    if (MAPS.has(name)) return isRecord(value) ? this.looseMap(name, value, depth) : undefined;
     if (LISTS.has(name))
       return Array.isArray(value) && value.length > 0 ? value.map((each) => this.schema(each, depth + 1)) : undefined;
     if (name === 'additionalProperties' && typeof value === 'boolean') return value;
     if (SINGLE.has(name))
       return typeof value === 'boolean' || isRecord(value) ? this.schema(value, depth + 1) : undefined;
-    if (NEGATIVE.has(name)) return this.negative(value, depth);
+    if (NEGATIVE.has(name)) return this.unchangedValue(value, depth);
     if (COUNTS.has(name))
       return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxCount ? value : undefined;
     if (NUMBERS.has(name)) return typeof value === 'number' ? value : undefined;
-    if (name === 'type') return isType(value) ? value : undefined;
+    if (name === 'type') {
+      const types = [value].flat();
+      return types.length > 0 && types.every((type) => TYPES.has(type)) ? value : undefined;
+    }
     if (name === 'enum') return Array.isArray(value) && value.length > 0 ? value : undefined;
     if (name === 'required')
       return Array.isArray(value) && value.every((each) => typeof each === 'string') ? value : undefined;
@@ -247,7 +251,7 @@ class Walk {
     return PLACES.has(name) ? undefined : value;
   }
 
-  private negative(value: unknown, depth: number): unknown {
+  private unchangedValue(value: unknown, depth: number): unknown {
     const before = this.changes;
     const lost = new Set(this.lost);
     const same = this.schema(value, depth + 1);
@@ -257,18 +261,18 @@ class Walk {
     return undefined;
   }
 
-  private map(name: string, schemas: JsonObject, depth: number): JsonObject {
+  private looseMap(name: string, schemas: JsonObject, depth: number): JsonObject {
     const { propertyName } = this.rules;
     const loose: Record<string, unknown> = {};
     for (const [key, schema] of Object.entries(schemas)) {
       if (name !== 'properties' || !propertyName || propertyName.test(key))
-        put(loose, key, this.schema(schema, depth + 1));
+        setProperty(loose, key, this.schema(schema, depth + 1));
     }
     return loose;
   }
 
   /** What one keyword means for another. */
-  private settle(loose: Record<string, unknown>, schema: JsonObject): void {
+  private adjustRelated(loose: Record<string, unknown>, schema: JsonObject): void {
     const { itemsRequired, simpleTypes, propertyName } = this.rules;
     const drop = (name: string) => {
       if (!Object.hasOwn(loose, name)) return;
@@ -332,28 +336,7 @@ const PLACES: ReadonlySet<string> = new Set([
   '$recursiveAnchor',
 ]);
 
-function isType(value: unknown): boolean {
-  const types = [value].flat();
-  return types.length > 0 && types.every((type) => TYPES.has(type));
-}
-
 /** Assignment to `__proto__` would be lost. */
-function put(target: Record<string, unknown>, name: string, value: unknown): void {
+function setProperty(target: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
-}
-
-function present(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-/** The number of values in it, counted up to `limit`. */
-function sizeOf(value: unknown, limit: number): number {
-  let size = 0;
-  const waiting: unknown[] = [value];
-  while (waiting.length > 0 && size < limit) {
-    const next = waiting.pop();
-    size += 1;
-    if (typeof next === 'object' && next !== null) for (const each of Object.values(next)) waiting.push(each);
-  }
-  return size;
 }
