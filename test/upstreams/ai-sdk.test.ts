@@ -304,6 +304,24 @@ describe('[E-06] over a model of any kind', () => {
     expect(notes.map(({ message }) => message)).toEqual([expect.stringContaining('top_logprobs')]);
   });
 
+  it('[E-06] gives the model what it wrote as arguments, whether it is JSON or not, and with all digits', async () => {
+    const seen: JsonObject[] = [];
+    const digits = '12345678901234567890';
+    const items = ['{"at": "se', `{"at":${digits}}`, ' '].flatMap((text, index): readonly Item[] => [
+      { type: 'function_call', call_id: `c${index}`, name: 'look', arguments: text },
+      { type: 'function_call_output', call_id: `c${index}`, output: 'Blue.' },
+    ]);
+    const { notes } = await eventsOf(aiSdkUpstream(mock([FINISH], 'v3', seen)), { ...QUESTION, items });
+    // The cast: the prompt is the upstream's own.
+    const messages = seen[0]?.prompt as readonly { readonly content: readonly JsonObject[] }[];
+    const inputs = messages.flatMap(({ content }) => content.flatMap(({ input }) => (input ? [input] : [])));
+    const sent = JSON.stringify(inputs).replace(`"${digits}"`, digits);
+    expect([sent, notes.map(({ code }) => code)]).toEqual([
+      `[{"invalid_json":"{\\"at\\": \\"se"},{"at":${digits}},{}]`,
+      ['arguments_wrapped'],
+    ]);
+  });
+
   it.each(['v2', 'v3'])('speaks the version %s', async (version) => {
     const seen: JsonObject[] = [];
     const finish =

@@ -70,6 +70,24 @@ export function markedValue<Value>(value: Value): Value {
   return hasDigits(value) ? (markedIn(texts.get(value) ?? '') as Value) : value;
 }
 
+/** Since Node 22: a value that `JSON.stringify` writes as this text. */
+const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };
+
+/**
+ * The object for code of others that writes it as JSON and knows no marks: with each number that JavaScript rounds as one that
+ * is written with all its digits or, on Node 20, as a text of them.
+ */
+export function withExactNumbers(value: JsonObject): JsonObject {
+  const text = texts.get(value);
+  if (text === undefined) return value;
+  const exact: unknown = JSON.parse(JSON.stringify(markedIn(text)), (_, each: unknown) => {
+    if (typeof each !== 'string' || !each.startsWith(MARK)) return each;
+    const digits = each.slice(MARK.length);
+    return rawJSON ? rawJSON(digits) : digits;
+  });
+  return isRecord(exact) ? exact : value;
+}
+
 /** The JSON text with numbers in place of the marks. */
 export function unmarked(json: string): string {
   const [first = '', ...others] = json.split(`"${MARK}`);

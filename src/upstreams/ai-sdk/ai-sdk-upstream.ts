@@ -233,7 +233,12 @@ class ModelCall {
       responseFormat:
         format === undefined || format.type === 'text'
           ? undefined
-          : present({ type: 'json', ...(format.type === 'json_schema' ? schemaOf(format) : {}) }),
+          : present({
+              type: 'json',
+              ...(format.type === 'json_schema'
+                ? { schema: format.schema, name: format.name, description: format.description }
+                : {}),
+            }),
       reasoning: specification === 'v4' && effort !== undefined && EFFORTS.has(effort) ? effort : undefined,
       providerOptions: given,
     });
@@ -267,10 +272,6 @@ function takeAll(reader: AnswerReader, parts: readonly unknown[], events: ModelE
     return error;
   }
   return undefined;
-}
-
-function schemaOf({ schema, name, description }: Extract<ModelRequest['textFormat'], { type: 'json_schema' }>) {
-  return { schema, name, description };
 }
 
 function present(fields: JsonObject): JsonObject {

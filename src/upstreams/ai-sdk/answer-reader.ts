@@ -1,11 +1,12 @@
 /** Reads the parts of a language model's stream as events. Every version of the interface is read by the same rules. */
+import { citationAtEnd } from '../../protocol/annotations.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent, Usage } from '../../protocol/events.ts';
 import { formatOf } from '../../protocol/images.ts';
 import type { UrlSource } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';
 
@@ -76,8 +77,11 @@ export class AnswerReader {
         return part.providerExecuted === true ? this.beginExecuted(part, events) : this.takeCall(part, options, events);
       case 'tool-result':
         return this.endExecuted(part, events);
-      case 'source':
-        return takeSource(part, events);
+      case 'source': {
+        const { sourceType, url, title } = part;
+        if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainTextOf(title) || url));
+        return;
+      }
       case 'file':
         return this.takeFile(part, events);
       case 'finish':
@@ -147,7 +151,7 @@ export class AnswerReader {
     const { toolCallId, toolName, input, providerMetadata } = part;
     const id = plainTextOf(toolCallId);
     const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
-    const given = typeof input === 'string' ? (objectIn(input) ?? {}) : input;
+    const given = typeof input === 'string' ? argumentsObject(input) : input;
     this.executed.set(id, {
       ...{ type: 'tool-call', toolCallId: id, toolName, input: given, providerExecuted: true },
       ...options,
@@ -171,7 +175,10 @@ export class AnswerReader {
     const output = { type: isError === true ? 'error-json' : 'json', value: result };
     const kept = { type: 'tool-result', toolCallId: id, toolName, output, ...options };
     const state = { call, result: kept };
-    events.push({ type: 'search-end', search: id, failed: isError === true, sources: sourcesIn(result), state });
+    const list = isRecord(result) ? (result.sources ?? result.results) : result;
+    const pages = Array.isArray(list) ? list.filter(isRecord) : [];
+    const sources = pages.flatMap(({ url }): UrlSource[] => (typeof url === 'string' ? [{ type: 'url', url }] : []));
+    events.push({ type: 'search-end', search: id, failed: isError === true, sources, state });
   }
 
   private takeFile(part: JsonObject, events: ModelEvent[]): void {
@@ -232,22 +239,4 @@ function usageOf({ inputTokens: input, outputTokens: output, cachedInputTokens, 
 
 function count(value: unknown): number {
   return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0;
-}
-
-function takeSource({ sourceType, url, title }: JsonObject, events: ModelEvent[]): void {
-  if (sourceType !== 'url' || typeof url !== 'string') return;
-  const annotation = {
-    type: 'url_citation',
-    url,
-    title: plainTextOf(title) || url,
-    start_index: 0,
-    end_index: 0,
-  } as const;
-  events.push({ type: 'annotation', annotation, atEnd: true });
-}
-
-function sourcesIn(result: unknown): readonly UrlSource[] {
-  const list = isRecord(result) ? (result.sources ?? result.results) : result;
-  const found = Array.isArray(list) ? list.filter(isRecord) : [];
-  return found.flatMap(({ url }) => (typeof url === 'string' ? [{ type: 'url' as const, url }] : []));
 }

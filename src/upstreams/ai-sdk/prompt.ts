@@ -4,9 +4,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import { dataInURL } from '../../protocol/file-data.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
+import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
@@ -42,8 +43,10 @@ export function promptOf(
   for (const item of items) {
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredToolCall(item, outputs);
-    if (call) draft.addCall(item, call);
-    else if (answers.has(item)) draft.isAnswered = true;
+    if (call) {
+      if (isUnreadable(call.arguments)) skipped(item);
+      draft.addCall(item, call);
+    } else if (answers.has(item)) draft.isAnswered = true;
     else if (!draft.addItem(item)) skipped(item);
   }
   return draft.finished();
@@ -79,7 +82,7 @@ class Draft {
   addCall(item: Item, call: AnsweredToolCall): void {
     this.beginAnswer(item);
     const named = { toolCallId: this.ids(String(call.id ?? item.id)), toolName: String(call.name) };
-    const part: Part = { type: 'tool-call', ...named, input: objectIn(plainTextOf(call.arguments)) ?? {} };
+    const part: Part = { type: 'tool-call', ...named, input: withExactNumbers(argumentsObject(call.arguments)) };
     this.calls.push(part);
     this.add('assistant', [part]);
     this.results.push({ type: 'tool-result', ...named, output: outputOf(call, this.specification) });
