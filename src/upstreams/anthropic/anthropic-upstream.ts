@@ -70,18 +70,33 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
   function messages(body: JsonObject, call: UpstreamCall): AsyncIterable<ChatBatch> {
-    const headers = { ...betaOf(call), ...headersFor(call) };
+    // Fields of a request may need what the client names here.
+    const beta = call.headers.get('anthropic-beta');
+    const headers = { ...(beta === null ? {} : { 'anthropic-beta': beta }), ...headersFor(call) };
     const scrubError = scrub.of(headers);
     scrubs.set(call, scrubError);
-    const request = { path: '/messages', headers, body: textWithInputs(withServerTools(body, settings)), isLast };
-    return exchange(client, { ...request, scrubError }, call);
+    // The host's tools are part of every request; the client's own of the same name win.
+    const clientTools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+    const hostTools = settings.serverTools.filter(({ name }) => !clientTools.some((tool) => tool.name === name));
+    const text = textWithInputs(hostTools.length > 0 ? { ...body, tools: [...clientTools, ...hostTools] } : body);
+    return exchange(client, { path: '/messages', headers, body: text, isLast, scrubError }, call);
   }
 
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
     const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path, headers }, call));
+      const body = await fetchJson(client, { path, headers }, call);
+      const models = isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+      return models.map((model) => ({
+        id: model.id,
+        object: 'model',
+        created: Math.floor((Date.parse(String(model.created_at)) || 0) / 1000),
+        owned_by: 'anthropic',
+        ...Object.fromEntries(
+          SHOWN_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]]),
+        ),
+      }));
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -122,19 +137,6 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 /** The fields that are input; the API refuses any other where it only counts. */
 const COUNTED = ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config'];
 
-/** Fields of a request may need what the client names here. */
-function betaOf({ headers }: UpstreamCall): Headers {
-  const beta = headers.get('anthropic-beta');
-  return beta === null ? {} : { 'anthropic-beta': beta };
-}
-
-/** The host's tools are part of every request; the client's own of the same name win. */
-function withServerTools(body: JsonObject, { serverTools }: AnthropicSettings): JsonObject {
-  const given = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
-  const own = serverTools.filter(({ name }) => !given.some((tool) => tool.name === name));
-  return own.length > 0 ? { ...body, tools: [...given, ...own] } : body;
-}
-
 interface Server {
   readonly settings: AnthropicSettings;
   readonly client: HttpClient;
@@ -160,9 +162,13 @@ class Turn {
     const fields = toMessagesBody(request, settings, (note) => noteOnce(this.call, note));
     const { maxOutputTokens: limit } = request;
     const first = this.answer(fields, limit);
-    if (!holdsThoughts(fields)) return first;
+    // The cast: this server wrote the body itself.
+    const messages = fields.messages as readonly Message[];
+    if (!messages.some(({ content }) => content.some(isThought))) return first;
     return secondTry(first, (error) => {
-      if (!isStateRejected(error)) return undefined;
+      // The API has no error code for this; other servers report it in the same words.
+      const isRefused = error instanceof ApiError && error.status === 400 && REFUSED_THOUGHT.test(error.message);
+      if (!isRefused) return undefined;
       this.call.note(STATE_REJECTED);
       return this.answer(this.thoughtlessBody(request), limit);
     });
@@ -202,28 +208,19 @@ class Turn {
       if (failure) throw failure;
       if (decoder.done) return;
     }
-    yield ending(decoder);
+    const last: ModelEvent[] = [];
+    // A server that sent its stop reason has finished, even without the last event.
+    if (!decoder.end(last)) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+    yield last;
   }
-}
-
-function holdsThoughts({ messages }: JsonObject): boolean {
-  // The cast: this server wrote the body itself.
-  return (messages as readonly Message[]).some(({ content }) => content.some(isThought));
-}
-
-/** The API has no error code for this; other servers report it in the same words. */
-function isStateRejected(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 400 && REFUSED_THOUGHT.test(error.message);
 }
 
 const REFUSED_THOUGHT = /Invalid `?(signature|data)`? in `?(redacted_)?thinking`?\s{1,16}block/;
 
 /** Only a short event can be the last one, so long ones are not parsed twice. */
 function isLast(data: string): boolean {
-  return data.length < 256 && data.includes('message_stop') && isEnd(parseJson(data));
-}
-
-function isEnd(event: unknown): boolean {
+  if (data.length >= 256 || !data.includes('message_stop')) return false;
+  const event = parseJson(data);
   return isRecord(event) && event.type === 'message_stop';
 }
 
@@ -241,25 +238,5 @@ function decodeBatch(batch: readonly string[], decoder: MessagesDecoder, events:
   return undefined;
 }
 
-/** A server that sent its stop reason has finished, even without the last event. */
-function ending(decoder: MessagesDecoder): readonly ModelEvent[] {
-  const events: ModelEvent[] = [];
-  if (decoder.end(events)) return events;
-  throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
-}
-
-function modelList(body: unknown): readonly JsonObject[] {
-  const list = isRecord(body) && Array.isArray(body.data) ? body.data : [];
-  return list.filter(isRecord).map((model) => ({
-    id: model.id,
-    object: 'model',
-    created: Math.floor((Date.parse(String(model.created_at)) || 0) / 1000),
-    owned_by: 'anthropic',
-    ...Object.fromEntries(
-      KEPT_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]]),
-    ),
-  }));
-}
-
 /** Anthropic's clients are shown them again. */
-const KEPT_FIELDS = ['display_name', 'max_input_tokens', 'max_tokens'] as const;
+const SHOWN_FIELDS = ['display_name', 'max_input_tokens', 'max_tokens'] as const;

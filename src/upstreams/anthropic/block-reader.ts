@@ -6,7 +6,7 @@ import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -40,7 +40,7 @@ interface Seen {
 }
 
 /** Types of citations already noted. */
-const MOST_NOTED = 100;
+const MAX_NOTED = 100;
 
 /** Creates the blocks of one message. `note` receives each omitted type once. */
 export function blockReader(note: (note: Note) => void): BlockReader {
@@ -51,7 +51,7 @@ export function blockReader(note: (note: Note) => void): BlockReader {
 
   function leftOut(citation: unknown): void {
     const type = isRecord(citation) ? printable(String(citation.type)) : 'none';
-    if (noted.has(type) || noted.size === MOST_NOTED) return;
+    if (noted.has(type) || noted.size === MAX_NOTED) return;
     noted.add(type);
     const message = `Citations of type '${type}' name neither a page nor a file, and have no annotation here.`;
     note({ code: 'upstream_fields_ignored', message });
@@ -86,22 +86,97 @@ export function blockReader(note: (note: Note) => void): BlockReader {
 function openBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
   switch (block.type) {
     case 'text':
-      return textBlock(block, seen, events);
-    case 'thinking':
-      return thinkingBlock(block, seen, events);
-    case 'redacted_thinking':
-      return redactedBlock(block, seen);
-    case 'tool_use':
-      return callBlock(block, seen, events);
-    case 'server_tool_use':
-      return useBlock(block, seen);
-    default:
-      return answerBlock(block, seen, events);
+      return openText(block, seen, events);
+    case 'thinking': {
+      // A thought without a signature, for example one that was cut off, cannot be sent back.
+      seen.text = 0;
+      const thinking = { text: '', tail: '' };
+      let signature = '';
+      const add = (more: JsonObject, into: ModelEvent[]) => {
+        if (typeof more.signature === 'string') {
+          seen.hold(more.signature.length);
+          signature += more.signature;
+        }
+        if (typeof more.thinking !== 'string' || more.thinking === '') return;
+        grow(thinking, more.thinking);
+        into.push({ type: 'reasoning-delta', text: more.thinking });
+      };
+      add(block, events);
+      return {
+        add,
+        stop(into) {
+          if (!signature) return;
+          const state = { type: 'thinking', thinking: wholeText(thinking), signature };
+          into.push({ type: 'reasoning-end', state });
+        },
+      };
+    }
+    case 'redacted_thinking': {
+      const { data } = block;
+      seen.text = 0;
+      if (typeof data === 'string') seen.hold(data.length);
+      return {
+        add() {},
+        stop(into) {
+          if (typeof data !== 'string') return;
+          into.push({ type: 'reasoning-end', state: { type: 'redacted_thinking', data } });
+        },
+      };
+    }
+    case 'tool_use': {
+      // The input arrives in deltas, or complete in the block itself. A call without a name can be neither run nor answered.
+      const { id, name, input } = block;
+      if (typeof name !== 'string' || name === '') return undefined;
+      const call = seen.calls++;
+      seen.text = 0;
+      let streamed = false;
+      const known = typeof id === 'string' && id !== '' ? { id } : {};
+      events.push({ type: 'tool-call-delta', call, ...known, name, arguments: '' });
+      return {
+        add({ partial_json: text }, into) {
+          if (typeof text !== 'string' || text === '') return;
+          streamed = true;
+          into.push({ type: 'tool-call-delta', call, arguments: text });
+        },
+        stop(into) {
+          if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
+          into.push({ type: 'tool-call-delta', call, arguments: exactText(input) });
+        },
+      };
+    }
+    case 'server_tool_use': {
+      // A tool that the API runs itself: emitted when its input is complete, because model events have no deltas for it.
+      if (!webUse(block)) return undefined;
+      seen.hold(JSON.stringify(block).length);
+      let json = '';
+      return {
+        add({ partial_json: text }) {
+          if (typeof text !== 'string') return;
+          seen.hold(text.length);
+          json += text;
+        },
+        stop(into) {
+          const use = webUse(block, json);
+          if (!use) return;
+          seen.text = 0;
+          seen.uses.set(use.id, use);
+          for (const event of searchStart(use)) into.push(event);
+        },
+      };
+    }
+    default: {
+      // The result of such a tool, which arrives in one event.
+      const use = seen.uses.get(block.tool_use_id);
+      if (!use || !answersUse(block, use)) return undefined;
+      seen.uses.delete(use.id);
+      events.push(searchEnd(use, block));
+      return { add() {}, stop() {} };
+    }
   }
 }
 
 /** Citations arrive before or within the text they belong to, so they are emitted when the text is complete. */
-function textBlock({ text, citations }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
+function openText({ text, citations }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
   const start = seen.text;
   const cited: unknown[] = Array.isArray(citations) ? [...citations] : [];
   const add = (more: unknown, into: ModelEvent[]) => {
@@ -120,7 +195,7 @@ function textBlock({ text, citations }: JsonObject, seen: Seen, events: ModelEve
     stop(into) {
       const place = { start_index: start, end_index: seen.text };
       for (const citation of cited) {
-        const annotation = citationOf(citation, place);
+        const annotation = toAnnotation(citation, place);
         if (annotation) into.push({ type: 'annotation', annotation });
         else seen.leftOut(citation);
       }
@@ -131,104 +206,12 @@ function textBlock({ text, citations }: JsonObject, seen: Seen, events: ModelEve
 type Place = Pick<UrlCitation, 'start_index' | 'end_index'>;
 
 /** A web page has a URL and a file has an id; documents from the request itself have neither. */
-function citationOf(citation: unknown, place: Place): Annotation | undefined {
+function toAnnotation(citation: unknown, place: Place): Annotation | undefined {
   if (!isRecord(citation)) return undefined;
   const { file_id: id, title, document_title: filename } = citation;
   if (typeof id === 'string' && id !== '')
-    return { type: 'file_citation', file_id: id, filename: textOf(filename), index: place.end_index };
+    return { type: 'file_citation', file_id: id, filename: plainTextOf(filename), index: place.end_index };
   const url = citation.url ?? citation.source;
   if (typeof url !== 'string' || !/^https?:/.test(url)) return undefined;
-  return { type: 'url_citation', url, title: textOf(title), ...place };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** A thought without a signature, for example one that was cut off, cannot be sent back. */
-function thinkingBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
-  seen.text = 0;
-  const thinking = { text: '', tail: '' };
-  let signature = '';
-  const add = (more: JsonObject, into: ModelEvent[]) => {
-    if (typeof more.signature === 'string') {
-      seen.hold(more.signature.length);
-      signature += more.signature;
-    }
-    if (typeof more.thinking !== 'string' || more.thinking === '') return;
-    grow(thinking, more.thinking);
-    into.push({ type: 'reasoning-delta', text: more.thinking });
-  };
-  add(block, events);
-  return {
-    add,
-    stop(into) {
-      if (!signature) return;
-      const state = { type: 'thinking', thinking: wholeText(thinking), signature };
-      into.push({ type: 'reasoning-end', state });
-    },
-  };
-}
-
-function redactedBlock({ data }: JsonObject, seen: Seen): OpenBlock {
-  seen.text = 0;
-  if (typeof data === 'string') seen.hold(data.length);
-  return {
-    add() {},
-    stop(into) {
-      if (typeof data !== 'string') return;
-      into.push({ type: 'reasoning-end', state: { type: 'redacted_thinking', data } });
-    },
-  };
-}
-
-/** The input arrives in deltas, or complete in the block itself. A call without a name can be neither run nor answered. */
-function callBlock({ id, name, input }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
-  if (typeof name !== 'string' || name === '') return undefined;
-  const call = seen.calls++;
-  seen.text = 0;
-  let streamed = false;
-  const known = typeof id === 'string' && id !== '' ? { id } : {};
-  events.push({ type: 'tool-call-delta', call, ...known, name, arguments: '' });
-  return {
-    add({ partial_json: text }, into) {
-      if (typeof text !== 'string' || text === '') return;
-      streamed = true;
-      into.push({ type: 'tool-call-delta', call, arguments: text });
-    },
-    stop(into) {
-      if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
-      into.push({ type: 'tool-call-delta', call, arguments: exactText(input) });
-    },
-  };
-}
-
-/** A tool that the API runs itself: emitted when its input is complete, because model events have no deltas for it. */
-function useBlock(block: JsonObject, seen: Seen): OpenBlock | undefined {
-  if (!webUse(block)) return undefined;
-  seen.hold(JSON.stringify(block).length);
-  let json = '';
-  return {
-    add({ partial_json: text }) {
-      if (typeof text !== 'string') return;
-      seen.hold(text.length);
-      json += text;
-    },
-    stop(into) {
-      const use = webUse(block, json);
-      if (!use) return;
-      seen.text = 0;
-      seen.uses.set(use.id, use);
-      for (const event of searchStart(use)) into.push(event);
-    },
-  };
-}
-
-/** The result of such a tool, which arrives in one event. */
-function answerBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
-  const use = seen.uses.get(block.tool_use_id);
-  if (!use || !answersUse(block, use)) return undefined;
-  seen.uses.delete(use.id);
-  events.push(searchEnd(use, block));
-  return { add() {}, stop() {} };
+  return { type: 'url_citation', url, title: plainTextOf(title), ...place };
 }

@@ -16,44 +16,20 @@ type BodySettings = Pick<
   'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools' | 'lastMessage'
 >;
 
+const CONTINUE: Message = { role: 'user', content: [{ type: 'text', text: 'Continue.' }] };
+
 /** Writes the body and always requests a stream. Notes the settings that the API does not support. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): JsonObject {
-  const drop = (setting: string) => note(dropped(setting));
+  const drop = (setting: string) =>
+    note({ code: 'setting_dropped', message: `The Messages API has no field for ${setting}; it is left out.` });
   const written = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
   // The API refuses a conversation without messages, such as one of instructions alone.
   const needsUser = settings.lastMessage(request.model) === 'user' || written.messages.length === 0;
-  const conversation = needsUser ? endingWithUser(written) : written;
-  noteUnknown(request, drop);
-  const tools = [...serverTools(request, settings, drop), ...request.tools.map((tool) => messagesTool(tool, note))];
-  const plan = thinkingPlan(request, settings, drop);
-  const thinking = thinkingField(plan, request, conversation, settings, drop);
-  return present({
-    model: request.model,
-    max_tokens: plan.maxTokens,
-    stream: true,
-    ...prompt(conversation, tools.length > 0 ? tools : toolsCalled(conversation), settings.promptCache),
-    tool_choice: toolChoice(request, tools.length > 0, conversation),
-    thinking,
-    output_config: outputConfig(request, plan, drop),
-    ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
-    stop_sequences: request.stopSequences,
-    metadata: metadata(request),
-  });
-}
-
-/** Newer models refuse to go on with a message of the assistant's, and all of them need one. */
-function endingWithUser(conversation: Conversation): Conversation {
-  const { messages } = conversation;
-  if (messages.at(-1)?.role === 'user') return conversation;
-  return { ...conversation, messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'Continue.' }] }] };
-}
-
-function dropped(setting: string): Note {
-  return { code: 'setting_dropped', message: `The Messages API has no field for ${setting}; it is left out.` };
-}
-
-/** Settings without a counterpart, if they differ from the default. */
-function noteUnknown(request: ModelRequest, drop: (setting: string) => void): void {
+  // Newer models refuse to go on with a message of the assistant's.
+  const hasUser = !needsUser || written.messages.at(-1)?.role === 'user';
+  const messages = hasUser ? written.messages : [...written.messages, CONTINUE];
+  const conversation = { ...written, messages };
+  // Settings without a counterpart, if they differ from the default.
   if (request.presencePenalty) drop('presence_penalty');
   if (request.frequencyPenalty) drop('frequency_penalty');
   if (request.topLogprobs !== undefined) drop('top_logprobs');
@@ -62,6 +38,26 @@ function noteUnknown(request: ModelRequest, drop: (setting: string) => void): vo
   if (request.promptCacheRetention !== undefined) drop('prompt_cache_retention');
   if (request.moderation) drop('moderation');
   if (request.tools.some(({ outputSchema }) => outputSchema)) drop("the 'output_schema' of tools");
+  const tools = [...serverTools(request, settings, drop), ...request.tools.map((tool) => messagesTool(tool, note))];
+  const plan = thinkingPlan(request, settings, drop);
+  const thinking = thinkingField(plan, request, conversation, settings, drop);
+  const { textFormat, safetyIdentifier, user } = request;
+  const userId = safetyIdentifier ?? user;
+  const schema = textFormat?.type === 'json_schema' ? textFormat.schema : undefined;
+  if (textFormat && textFormat.type !== 'text' && !schema) drop(`text.format '${textFormat.type}' without a schema`);
+  const config = definedFields({ effort: plan.effort, format: schema && { type: 'json_schema', schema } });
+  return definedFields({
+    model: request.model,
+    max_tokens: plan.maxTokens,
+    stream: true,
+    ...prompt(conversation, tools.length > 0 ? tools : toolsCalled(conversation), settings.promptCache),
+    tool_choice: toolChoice(request, tools.length > 0, conversation),
+    thinking,
+    output_config: Object.keys(config).length > 0 ? config : undefined,
+    ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
+    stop_sequences: request.stopSequences,
+    metadata: userId === undefined ? undefined : { user_id: userId },
+  });
 }
 
 function thinkingPlan(
@@ -103,21 +99,12 @@ function thinkingField(
 
 /** With a thinking budget the API refuses results of tool calls that follow no thought, such as another server's. */
 function answersThoughtless(messages: readonly Message[]): boolean {
-  if (!messages.at(-1)?.content.some(isResult)) return false;
-  const question = messages.findLastIndex(({ role, content }) => role === 'user' && !content.some(isResult));
+  const hasResult = ({ content }: Message) => content.some(({ type }) => type === 'tool_result');
+  const newest = messages.at(-1);
+  if (!newest || !hasResult(newest)) return false;
+  const question = messages.findLastIndex((message) => message.role === 'user' && !hasResult(message));
   const first = messages[question + 1]?.content[0];
   return first !== undefined && !isThought(first);
-}
-
-function outputConfig(
-  { textFormat }: ModelRequest,
-  { effort }: ThinkingPlan,
-  drop: (setting: string) => void,
-): JsonObject | undefined {
-  const schema = textFormat?.type === 'json_schema' ? textFormat.schema : undefined;
-  if (textFormat && textFormat.type !== 'text' && !schema) drop(`text.format '${textFormat.type}' without a schema`);
-  const config = present({ effort, format: schema && { type: 'json_schema', schema } });
-  return Object.keys(config).length > 0 ? config : undefined;
 }
 
 /** Both default to 1; newer models accept only one of them, and neither together with thinking. */
@@ -132,16 +119,11 @@ function sampling(
   if (thinks && topK !== undefined) drop('top_k beside thinking');
   if (thinks) return {};
   if (temperature > 1) drop('a temperature over 1');
-  return present({
+  return definedFields({
     temperature: temperature < 1 ? temperature : undefined,
     top_p: topP !== 1 && !both ? topP : undefined,
     top_k: topK,
   });
-}
-
-function metadata({ safetyIdentifier, user }: ModelRequest): JsonObject | undefined {
-  const id = safetyIdentifier ?? user;
-  return id === undefined ? undefined : { user_id: id };
 }
 
 /**
@@ -173,10 +155,6 @@ function isCall({ type }: Block): boolean {
   return type === 'tool_use';
 }
 
-function isResult({ type }: Block): boolean {
-  return type === 'tool_result';
-}
-
 /** Without `strict`: OpenAI's strict schemas may contain keywords that this API refuses. */
 function messagesTool({ name, description, parameters }: ToolDefinition, note: (note: Note) => void): JsonObject {
   const { schema, lost } = looseSchema(parameters, 'anthropic');
@@ -185,7 +163,7 @@ function messagesTool({ name, description, parameters }: ToolDefinition, note: (
       code: 'setting_dropped',
       message: `The Messages API does not take all of the schema of the tool '${name}'; it is sent without ${lost.join(', ')}.`,
     });
-  return present({ name, description, input_schema: schema });
+  return definedFields({ name, description, input_schema: schema });
 }
 
 function toolChoice(
@@ -205,21 +183,18 @@ function toolChoice(
 
 /** The prompt has three layers, in the order in which the API caches them; the end of each is marked. */
 function prompt({ system, messages }: Conversation, tools: readonly JsonObject[], cached: boolean): JsonObject {
-  const marked = cached ? markLast : <Value>(list: readonly Value[]) => list;
+  const withMark = (list: readonly JsonObject[]) => {
+    const end = list.at(-1);
+    return cached && end ? [...list.slice(0, -1), { ...end, cache_control: { type: 'ephemeral' } }] : list;
+  };
   const last = messages.at(-1);
   return {
-    tools: tools.length > 0 ? marked(tools) : undefined,
-    system: system.length > 0 ? marked(system) : undefined,
-    messages: last ? [...messages.slice(0, -1), { ...last, content: marked(last.content) }] : messages,
+    tools: tools.length > 0 ? withMark(tools) : undefined,
+    system: system.length > 0 ? withMark(system) : undefined,
+    messages: last ? [...messages.slice(0, -1), { ...last, content: withMark(last.content) }] : messages,
   };
 }
 
-function markLast(list: readonly JsonObject[]): readonly JsonObject[] {
-  return list.map((entry, index) =>
-    index === list.length - 1 ? { ...entry, cache_control: { type: 'ephemeral' } } : entry,
-  );
-}
-
-function present(fields: JsonObject): JsonObject {
+function definedFields(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -11,7 +11,9 @@ export function continuedBody(
   limit: number | undefined,
 ): JsonObject | undefined {
   const left = limit === undefined ? undefined : limit - outputTokens;
-  if (!content || (left !== undefined && left <= budgetOf(fields))) return undefined;
+  // The API refuses a limit that leaves no room besides thinking.
+  const thinkingBudget = isRecord(fields.thinking) ? Number(fields.thinking.budget_tokens ?? 0) : 0;
+  if (!content || (left !== undefined && left <= thinkingBudget)) return undefined;
   return {
     ...fields,
     ...(left === undefined ? {} : { max_tokens: left }),
@@ -19,11 +21,6 @@ export function continuedBody(
     // The cast: this server wrote the body itself.
     messages: withContent(fields.messages as readonly Message[], content),
   };
-}
-
-/** The API refuses a limit that leaves no room besides thinking. */
-function budgetOf({ thinking }: JsonObject): number {
-  return isRecord(thinking) ? Number(thinking.budget_tokens ?? 0) : 0;
 }
 
 /** Merges adjacent messages of one role. */

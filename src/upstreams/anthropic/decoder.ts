@@ -54,7 +54,7 @@ class Decoder implements MessagesDecoder {
 
   constructor(note: (note: Note) => void, kept: number) {
     this.keptContent = new KeptContent(kept);
-    this.blocks = keptBlocks(blockReader(note), this.keptContent);
+    this.blocks = recordBlocks(blockReader(note), this.keptContent);
   }
 
   get pause(): Pause | undefined {
@@ -84,8 +84,11 @@ class Decoder implements MessagesDecoder {
       case 'message':
         this.takeMessage(event, events);
         return void this.end(events);
-      default:
-        throwError(event);
+      default: {
+        // Pings and events of later versions are skipped.
+        const error = errorInBody(event);
+        if (error) throw error;
+      }
     }
   }
 
@@ -96,9 +99,9 @@ class Decoder implements MessagesDecoder {
     if (this.done && stopReason !== PAUSE)
       events.push({
         type: 'finish',
-        reason: finishReason(stopReason),
+        reason: CUT_OFF.get(stopReason) ?? 'stop',
         ...this.stopSequence,
-        ...contextFull(stopReason),
+        ...(stopReason === CONTEXT_FULL ? { isContextFull: true } : {}),
       });
     return this.done;
   }
@@ -130,7 +133,11 @@ class Decoder implements MessagesDecoder {
     if (!isRecord(message)) return;
     const info = modelInfo(message.model, undefined);
     if (info) events.push(info);
-    takeWhole(message.content, this.blocks, events);
+    // Content that comes at once: all of an answer that is not streamed, and what a resumed message begins with.
+    for (const block of Array.isArray(message.content) ? message.content : []) {
+      this.blocks.start(undefined, block, events);
+      this.blocks.stop(undefined, events);
+    }
     this.usage.take(message.usage, events);
     this.takeStop(message);
   }
@@ -146,7 +153,7 @@ class Decoder implements MessagesDecoder {
 const PAUSE = 'pause_turn';
 
 /** The reader, of whose blocks a copy is kept. */
-function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
+function recordBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
   return {
     ...blocks,
     start(index, block, events) {
@@ -165,21 +172,6 @@ function indexIn({ index }: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
 
-/** Content that comes at once: all of an answer that is not streamed, and what a resumed message begins with. */
-function takeWhole(content: unknown, blocks: BlockReader, events: ModelEvent[]): void {
-  if (!Array.isArray(content)) return;
-  for (const block of content) {
-    blocks.start(undefined, block, events);
-    blocks.stop(undefined, events);
-  }
-}
-
-/** Pings and events of later versions are skipped. */
-function throwError(event: JsonObject): void {
-  const error = errorInBody(event);
-  if (error) throw error;
-}
-
 const CONTEXT_FULL = 'model_context_window_exceeded';
 
 const CUT_OFF: ReadonlyMap<unknown, FinishReason> = new Map([
@@ -187,11 +179,3 @@ const CUT_OFF: ReadonlyMap<unknown, FinishReason> = new Map([
   [CONTEXT_FULL, 'length'],
   ['refusal', 'content_filter'],
 ]);
-
-function finishReason(reason: unknown): FinishReason {
-  return CUT_OFF.get(reason) ?? 'stop';
-}
-
-function contextFull(reason: unknown): { readonly isContextFull?: true } {
-  return reason === CONTEXT_FULL ? { isContextFull: true } : {};
-}

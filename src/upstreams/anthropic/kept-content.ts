@@ -2,7 +2,7 @@
 
 import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
 
@@ -30,8 +30,8 @@ export class KeptContent {
     if (!isRecord(block) || !this.hasRoom(JSON.stringify(block).length)) return;
     const kept: KeptBlock = {
       start: block,
-      text: { text: textOf(block.text ?? block.thinking), tail: '' },
-      signature: textOf(block.signature),
+      text: { text: plainTextOf(block.text ?? block.thinking), tail: '' },
+      signature: plainTextOf(block.signature),
       json: { text: '', tail: '' },
       citations: Array.isArray(block.citations) ? [...block.citations] : [],
     };
@@ -42,9 +42,9 @@ export class KeptContent {
   add(index: unknown, delta: unknown): void {
     const kept = this.open.get(index);
     if (!kept || !isRecord(delta)) return;
-    const text = textOf(delta.text ?? delta.thinking);
-    const signature = textOf(delta.signature);
-    const json = textOf(delta.partial_json);
+    const text = plainTextOf(delta.text ?? delta.thinking);
+    const signature = plainTextOf(delta.signature);
+    const json = plainTextOf(delta.partial_json);
     const cited = delta.citation === undefined ? 0 : JSON.stringify(delta.citation).length;
     if (!this.hasRoom(text.length + signature.length + json.length + cited)) return;
     grow(kept.text, text);
@@ -60,11 +60,24 @@ export class KeptContent {
 
   /** The content to send back; undefined if the API would refuse it or it exceeds the limit. */
   content(): readonly Block[] | undefined {
-    const blocks = this.kept.flatMap(blocksOfKept);
+    // Omits blocks that the API emits but refuses: empty texts and unsigned thoughts.
+    const blocks = this.kept.flatMap(({ start, signature, citations, ...grown }): readonly Block[] => {
+      const [text, json] = [wholeText(grown.text), wholeText(grown.json)];
+      const type = String(start.type);
+      if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
+      if (type !== 'text')
+        return [json === '' ? { ...start, type } : { ...start, type, input: exactObjectIn(json) ?? {} }];
+      if (text.trim() === '') return [];
+      return [citations.length > 0 ? { type, text, citations } : { type, text }];
+    });
     const last = blocks.at(-1);
-    if (this.size > this.limit || !last || isThought(last) || blocks.some(isCall)) return undefined;
+    // A tool call whose result only the client has.
+    if (this.size > this.limit || !last || isThought(last) || blocks.some(({ type }) => type === 'tool_use'))
+      return undefined;
     // The API refuses a last text that ends in white space.
-    return last.type === 'text' ? [...blocks.slice(0, -1), { ...last, text: textOf(last.text).trimEnd() }] : blocks;
+    return last.type === 'text'
+      ? [...blocks.slice(0, -1), { ...last, text: plainTextOf(last.text).trimEnd() }]
+      : blocks;
   }
 
   private hasRoom(more: number): boolean {
@@ -74,23 +87,4 @@ export class KeptContent {
     this.open.clear();
     return false;
   }
-}
-
-/** A tool call whose result only the client has. */
-function isCall({ type }: Block): boolean {
-  return type === 'tool_use';
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-/** Omits blocks that the API emits but refuses: empty texts and unsigned thoughts. */
-function blocksOfKept({ start, signature, citations, ...grown }: KeptBlock): readonly Block[] {
-  const [text, json] = [wholeText(grown.text), wholeText(grown.json)];
-  const type = String(start.type);
-  if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
-  if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: exactObjectIn(json) ?? {} }];
-  if (text.trim() === '') return [];
-  return [citations.length > 0 ? { type, text, citations } : { type, text }];
 }

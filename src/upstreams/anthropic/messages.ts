@@ -60,25 +60,41 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredToolCall(item, outputs);
     if (call && isUnreadable(call.arguments)) skipped(item);
-    if (call) addCall(draft, item, call);
+    if (call) addToolCall(draft, item, call);
     else if (!answers.has(item) && !addMessage(draft, item)) skipped(item);
     draft.isAnswered ||= answers.has(item);
     draft.holdsOutput ||= call !== undefined && !outputs.has(item);
   }
   giveResults(draft);
-  return { system: draft.system, messages: finished(draft.messages) };
+  // The API refuses a message that ends with a thought, and a last text that ends in white space.
+  const joined: OpenMessage[] = [];
+  for (const { role, content } of draft.messages) {
+    const lastSpoken = content.findLastIndex((block) => !isThought(block));
+    addTo(joined, role, content.slice(0, lastSpoken + 1));
+  }
+  const last = joined.at(-1);
+  const lastBlock = last?.content.at(-1);
+  if (last?.role === 'assistant' && typeof lastBlock?.text === 'string')
+    last.content[last.content.length - 1] = { ...lastBlock, text: lastBlock.text.trimEnd() };
+  return { system: draft.system, messages: joined };
 }
 
 const NO_CALLS = { modelCall: undefined, isAnswered: false, holdsOutput: false };
 
-function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
+function addToolCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
-  if (beginsAnew(draft, modelCall)) giveResults(draft);
+  if (startsNewMessage(draft, modelCall)) giveResults(draft);
   const id = draft.ids(String(call.id ?? item.id));
   const input = argumentsObject(call.arguments);
-  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
-  draft.results.push(resultBlock(id, call));
+  addTo(draft.messages, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
+  const content = blocksOf(call.output);
+  draft.results.push({
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(content.length > 0 ? { content } : {}),
+    ...(call.failed ? { is_error: true } : {}),
+  });
   draft.modelCall = modelCall;
 }
 
@@ -90,52 +106,43 @@ function addMessage(draft: Draft, item: Item): boolean {
     if (thought) addAssistants(draft, item, [thought as Block]);
     return true;
   }
-  if (item.type === 'web_search_call') return addSearch(draft, item);
+  if (item.type === 'web_search_call') {
+    // Searches of another server contain nothing that can be sent back.
+    const [use, result] = blocksOfSearch(item.providerState) ?? [];
+    if (!use || !result) return false;
+    const id = draft.ids(String(use.id));
+    addAssistants(draft, item, [
+      { ...use, id },
+      { ...result, tool_use_id: id },
+    ]);
+    return true;
+  }
   const image = imageMessage(item);
   if (image) return addMessage(draft, image);
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
-  else if (item.role === 'user') addUsers(draft, blocksOf(item.content));
-  else for (const block of blocksOf(item.content)) if (block.type === 'text') draft.system.push(block);
-  return true;
-}
-
-/** Searches of another server contain nothing that can be sent back. */
-function addSearch(draft: Draft, item: Item): boolean {
-  const [use, result] = blocksOfSearch(item.providerState) ?? [];
-  if (!use || !result) return false;
-  const id = draft.ids(String(use.id));
-  addAssistants(draft, item, [
-    { ...use, id },
-    { ...result, tool_use_id: id },
-  ]);
+  else if (item.role === 'user') {
+    giveResults(draft);
+    addTo(draft.messages, 'user', blocksOf(item.content));
+  } else for (const block of blocksOf(item.content)) if (block.type === 'text') draft.system.push(block);
   return true;
 }
 
 /** Text that follows tool calls in the same model answer stays with them; later text follows their results. */
 function addAssistants(draft: Draft, item: Item, blocks: readonly Block[]): void {
   const modelCall = modelCallOfItem(String(item.id));
-  if (beginsAnew(draft, modelCall) || (modelCall === undefined && draft.holdsOutput)) giveResults(draft);
-  add(draft, 'assistant', blocks);
+  if (startsNewMessage(draft, modelCall) || (modelCall === undefined && draft.holdsOutput)) giveResults(draft);
+  addTo(draft.messages, 'assistant', blocks);
 }
 
 /** Whether an item of this model call is not of the message that made the last tool calls. */
-function beginsAnew(draft: Draft, modelCall: string | undefined): boolean {
+function startsNewMessage(draft: Draft, modelCall: string | undefined): boolean {
   return modelCall !== draft.modelCall || (modelCall === undefined && draft.isAnswered);
 }
 
-function addUsers(draft: Draft, blocks: readonly Block[]): void {
-  giveResults(draft);
-  add(draft, 'user', blocks);
-}
-
 function giveResults(draft: Draft): void {
-  add(draft, 'user', draft.results.splice(0));
+  addTo(draft.messages, 'user', draft.results.splice(0));
   Object.assign(draft, NO_CALLS);
-}
-
-function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[]): void {
-  addTo(messages, role, blocks);
 }
 
 /** Merges adjacent messages of one role. */
@@ -144,35 +151,6 @@ function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly 
   const last = messages.at(-1);
   if (last?.role === role) for (const block of blocks) last.content.push(block);
   else messages.push({ role, content: [...blocks] });
-}
-
-function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {
-  const content = blocksOf(output);
-  return {
-    type: 'tool_result',
-    tool_use_id: id,
-    ...(content.length > 0 ? { content } : {}),
-    ...(failed ? { is_error: true } : {}),
-  };
-}
-
-/** The API refuses a message that ends with a thought, and a last text that ends in white space. */
-function finished(messages: readonly Message[]): readonly Message[] {
-  const joined: OpenMessage[] = [];
-  for (const { role, content } of messages) addTo(joined, role, withoutLooseThoughts(content));
-  const last = joined.at(-1);
-  return last?.role === 'assistant' ? [...joined.slice(0, -1), trimmed(last)] : joined;
-}
-
-function withoutLooseThoughts(content: readonly Block[]): readonly Block[] {
-  const lastSpoken = content.findLastIndex((block) => !isThought(block));
-  return content.slice(0, lastSpoken + 1);
-}
-
-function trimmed({ role, content }: Message): Message {
-  const last = content.at(-1);
-  if (typeof last?.text !== 'string') return { role, content };
-  return { role, content: [...content.slice(0, -1), { ...last, text: last.text.trimEnd() }] };
 }
 
 /** Whether the block is a thought, readable or redacted. */

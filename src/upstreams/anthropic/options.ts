@@ -76,15 +76,15 @@ const thinkingOption: OptionCheck = (value) =>
   (isRecord(value) && Object.values(value).every(isThinking)) ||
   "a function, or an object of 'off', budgets from 1024 and effort names";
 
+// A `custom` tool belongs to the client, whatever its name.
 const serverToolsOption: OptionCheck = (value) =>
-  (Array.isArray(value) && value.every(isServerTool)) || 'a list of tools, each with a type of its own and a name';
+  (Array.isArray(value) &&
+    value.every(
+      (tool) => isRecord(tool) && isFilledText(tool.type) && tool.type !== 'custom' && isFilledText(tool.name),
+    )) ||
+  'a list of tools, each with a type of its own and a name';
 
-/** A `custom` tool belongs to the client, whatever its name. */
-function isServerTool(value: unknown): boolean {
-  return isRecord(value) && isWord(value.type) && value.type !== 'custom' && isWord(value.name);
-}
-
-function isWord(value: unknown): boolean {
+function isFilledText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
@@ -101,9 +101,13 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     lastMessage: oneOf('any', 'user'),
   });
   const { thinking = ADAPTIVE_THINKING, lastMessage } = options;
+  // Anthropic's own clients use the address without `/v1`, all others use it with `/v1`.
+  const url = serverURL(NAME, options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com'));
+  const path = basePath(url);
+  url.pathname = path.endsWith('/v1') ? path : `${path}/v1`;
   return {
     ...serverSettings(options),
-    baseURL: versioned(options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com')),
+    baseURL: url,
     apiKey: options.apiKey ?? (options.baseURL === undefined ? envKey(NAME, 'ANTHROPIC_API_KEY') : undefined),
     version: options.version ?? '2023-06-01',
     maxTokens: options.maxTokens ?? 8192,
@@ -117,14 +121,6 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
 
 /** Models that go on with the assistant's last message: those before Claude 4.6. */
 const GOES_ON = /claude-(?:v?[123]\b|instant|(?:opus|sonnet|haiku)-4(?:-[0-5]\b|-20\d|[@:]|$))/;
-
-/** Anthropic's own clients use the address without `/v1`, all others use it with `/v1`. */
-function versioned(text: string): URL {
-  const url = serverURL(NAME, text);
-  const path = basePath(url);
-  url.pathname = path.endsWith('/v1') ? path : `${path}/v1`;
-  return url;
-}
 
 /** The key and the API version. */
 export function keyHeaders({ apiKey, version }: AnthropicSettings): Readonly<Record<string, string>> {

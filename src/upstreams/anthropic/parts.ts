@@ -9,7 +9,7 @@ export type Block = JsonObject & { readonly type: string };
 /** The blocks of a text or of a list of parts; omits empty texts, which the API refuses. */
 export function blocksOf(content: unknown): readonly Block[] {
   if (typeof content === 'string') return textBlocks(content);
-  if (Array.isArray(content)) return content.filter(isRecord).flatMap(blocksOfPart);
+  if (Array.isArray(content)) return content.filter(isRecord).flatMap(partBlocks);
   return content === undefined || content === null ? [] : textBlocks(JSON.stringify(content));
 }
 
@@ -18,43 +18,43 @@ function textBlocks(text: string): readonly Block[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-function blocksOfPart(part: JsonObject): readonly Block[] {
+function partBlocks(part: JsonObject): readonly Block[] {
   switch (part.type) {
     case 'input_image':
-      return [{ type: 'image', source: imageSource(plainTextOf(part.image_url)) }];
+      return [{ type: 'image', source: mediaSource(plainTextOf(part.image_url)) }];
     case 'input_file':
-      return [fileBlock(part)];
+      return [fileBlock(part.filename, part.file_data, part.file_url)];
     case 'input_audio':
     case 'input_video':
-      throw unsupported(`Parts of type '${part.type}' cannot be given to this model.`);
+      throw unsupportedPart(`Parts of type '${part.type}' cannot be given to this model.`);
     default:
       return textBlocks(plainTextOf(part.text ?? part.refusal));
   }
 }
 
-function imageSource(url: string): JsonObject {
+function mediaSource(url: string): JsonObject {
   const data = dataInURL(url);
   return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
 }
 
 /** Sends a PDF as it is and text as text; the API supports no other documents. */
-function fileBlock({ filename, file_data: data, file_url: url }: JsonObject): Block {
+function fileBlock(filename: unknown, data: unknown, url: unknown): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
-  return { type: 'document', source: data ? fileSource(plainTextOf(data)) : { type: 'url', url }, ...title };
-}
-
-function fileSource(text: string): JsonObject {
+  if (!data) return { type: 'document', source: { type: 'url', url }, ...title };
+  const text = plainTextOf(data);
   // Some clients send bare base64, which is nearly always a PDF.
   const { mediaType, base64 } = dataInURL(text) ?? { mediaType: PDF, base64: text };
-  if (mediaType === PDF) return { type: 'base64', media_type: PDF, data: base64 };
+  if (mediaType === PDF)
+    return { type: 'document', source: { type: 'base64', media_type: PDF, data: base64 }, ...title };
   if (!/^text\/|[/+](json|xml|yaml)$/.test(mediaType)) {
-    throw unsupported(`Files of type '${mediaType}' cannot be given to this model; it reads PDF and text.`);
+    throw unsupportedPart(`Files of type '${mediaType}' cannot be given to this model; it reads PDF and text.`);
   }
-  return { type: 'text', media_type: 'text/plain', data: Buffer.from(base64, 'base64').toString() };
+  const content = Buffer.from(base64, 'base64').toString();
+  return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: content }, ...title };
 }
 
 const PDF = 'application/pdf';
 
-function unsupported(message: string): ApiError {
+function unsupportedPart(message: string): ApiError {
   return new ApiError('invalid_value', message, { param: 'input' });
 }

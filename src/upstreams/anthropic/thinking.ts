@@ -68,11 +68,9 @@ export function planThinking(
 
 /** The thinking block in an item's provider state; undefined if there is none. */
 export function thoughtIn(state: unknown): JsonObject | undefined {
-  return isRecord(state) ? thinkingBlock(state) : undefined;
-}
-
-/** Copies only the fields of a thinking block. */
-function thinkingBlock({ type, thinking, signature, data }: JsonObject): JsonObject | undefined {
+  if (!isRecord(state)) return undefined;
+  // Copies only the fields of a thinking block.
+  const { type, thinking, signature, data } = state;
   if (type === 'redacted_thinking' && typeof data === 'string') return { type, data };
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined;
   return { type, thinking, signature };

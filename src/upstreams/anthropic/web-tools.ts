@@ -3,7 +3,7 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
 
 /** The action of one of the tools, and the type of its result block. */
@@ -13,17 +13,18 @@ interface WebTool {
 }
 
 const WEB_TOOLS: ReadonlyMap<unknown, WebTool> = new Map([
-  ['web_search', { result: 'web_search_tool_result', action: ({ query }) => searchFor(textOf(query)) }],
-  ['web_fetch', { result: 'web_fetch_tool_result', action: ({ url }) => ({ type: 'open_page', url: textOf(url) }) }],
+  [
+    'web_search',
+    {
+      result: 'web_search_tool_result',
+      action: ({ query }) => ({ type: 'search', query: plainTextOf(query), queries: [plainTextOf(query)] }),
+    },
+  ],
+  [
+    'web_fetch',
+    { result: 'web_fetch_tool_result', action: ({ url }) => ({ type: 'open_page', url: plainTextOf(url) }) },
+  ],
 ]);
-
-function searchFor(query: string): WebAction {
-  return { type: 'search', query, queries: [query] };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
 
 /** A `server_tool_use` block of one of the tools, with its complete input. */
 export interface WebUse {
@@ -55,19 +56,15 @@ export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] 
 /** Its end, with the result. */
 export function searchEnd(use: WebUse, { content }: JsonObject): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
-  const blocks = use.direct ? blocksOfUse(use, content) : undefined;
-  const kept = blocks ? { state: blocks } : {};
-  return { type: 'search-end', search: use.id, failed, sources: sourcesIn(content), ...kept };
-}
-
-function sourcesIn(content: unknown): readonly UrlSource[] {
-  if (!Array.isArray(content)) return [];
-  const urls = content.flatMap((found) => (isRecord(found) && typeof found.url === 'string' ? [found.url] : []));
-  return [...new Set(urls)].filter((url) => url !== '').map((url) => ({ type: 'url', url }));
+  const blocks = use.direct ? useBlocks(use, content) : undefined;
+  const pages = Array.isArray(content) ? content.filter(isRecord) : [];
+  const urls = new Set(pages.flatMap(({ url }) => (typeof url === 'string' && url !== '' ? [url] : [])));
+  const sources = [...urls].map((url): UrlSource => ({ type: 'url', url }));
+  return { type: 'search-end', search: use.id, failed, sources, ...(blocks ? { state: blocks } : {}) };
 }
 
 /** Copies only the fields of the two blocks of a use. */
-function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [Block, Block] | undefined {
+function useBlocks({ id, name, input }: WebUse, content: unknown): readonly [Block, Block] | undefined {
   const tool = WEB_TOOLS.get(name);
   const isContent = isRecord(content) || (Array.isArray(content) && content.every(isRecord));
   if (!tool || !isContent) return undefined;
@@ -82,5 +79,5 @@ export function blocksOfSearch(pair: unknown): readonly [Block, Block] | undefin
   if (!Array.isArray(pair)) return undefined;
   const [useBlock, answer] = pair;
   const use = isRecord(useBlock) ? webUse(useBlock) : undefined;
-  return use && isRecord(answer) && answersUse(answer, use) ? blocksOfUse(use, answer.content) : undefined;
+  return use && isRecord(answer) && answersUse(answer, use) ? useBlocks(use, answer.content) : undefined;
 }

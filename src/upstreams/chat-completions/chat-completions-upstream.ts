@@ -139,7 +139,9 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path: '/models', headers }, call));
+      const body = await fetchJson(client, { path: '/models', headers }, call);
+      const list = isRecord(body) ? (body.data ?? body.models) : body;
+      return Array.isArray(list) ? list.filter(isRecord) : [];
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -298,9 +300,4 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     if (this.decoder.answered) this.first = '';
     this.memo.learn(data, chunk);
   }
-}
-
-function modelList(body: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const list = isRecord(body) ? (body.data ?? body.models) : body;
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }

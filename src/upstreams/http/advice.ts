@@ -26,13 +26,9 @@ export function keyAdvice(settings: AdviceSettings): string {
   if (apiKey)
     return `Set ${option} ${where}: the one that is set is refused, and the client's own key is not forwarded.`;
   if (Object.keys(headers).some(isKeyHeader)) return `Set the key in the option headers ${where}.`;
-  if (forwardsKey(settings))
+  if (settings.forwardHeaders?.some(isKeyHeader))
     return `The refused key is the client's own, which forwardHeaders passes on; set ${option} to use one of yours.`;
   return `Set ${option} ${where}: no key is sent now, and the client's own key is not forwarded.`;
-}
-
-function forwardsKey({ forwardHeaders = [] }: AdviceSettings): boolean {
-  return forwardHeaders.some(isKeyHeader);
 }
 
 function isKeyHeader(name: string): boolean {

@@ -71,7 +71,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     this.request = request;
     this.call = call;
     this.isLast = request.isLast;
-    this.scrubError = request.scrubError ?? asItIs;
+    this.scrubError = request.scrubError ?? ((error) => error);
     this.unexpected = request.unexpected;
   }
 
@@ -90,8 +90,11 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onEnd(): void {
-    if (!this.isAnswered)
-      return this.onError(noEvents(this.contentType, this.unexpected?.(this.inbox?.head.trim() ?? '')));
+    if (!this.isAnswered) {
+      const cause = this.unexpected?.(this.inbox?.head.trim() ?? '');
+      const message = `The model server answered with no events (${this.contentType}).`;
+      return this.onError(new ApiError('upstream_error', message, cause ? { cause } : {}));
+    }
     this.close();
     this.consumer.onEnd();
   }
@@ -117,7 +120,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     const answer = await this.ask(this.request as ExchangeRequest, watch);
     this.request = undefined;
     this.contentType = String(answer.headers['content-type'] ?? '');
-    if (isJson(this.contentType)) return this.takeWhole(await readWhole(answer.body));
+    if (/[/+]json\b/i.test(this.contentType)) return this.takeWhole(await readWhole(answer.body));
     this.inbox = openInbox(answer.body, {
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
@@ -170,15 +173,6 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 }
 
-function asItIs(error: unknown): unknown {
-  return error;
-}
-
-function noEvents(contentType: string, cause: Error | undefined): ApiError {
-  const message = `The model server answered with no events (${contentType}).`;
-  return new ApiError('upstream_error', message, cause ? { cause } : {});
-}
-
 /** A small request: a `POST` with the JSON text if it has one, else a `GET`. */
 interface JsonRequest extends Pick<ExchangeRequest, 'path' | 'headers'> {
   readonly body?: string;
@@ -211,10 +205,6 @@ export function parseJson(text: string): unknown {
     const cause = new SyntaxError(String(error).replace(/".*"/s, 'the text'));
     throw new ApiError('upstream_error', 'The model server sent something that is not JSON.', { cause });
   }
-}
-
-function isJson(contentType: string): boolean {
-  return /[/+]json\b/i.test(contentType);
 }
 
 /** The actual cause: the caller left, a timeout, or a connection that broke mid-answer. */

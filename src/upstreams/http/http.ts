@@ -52,10 +52,10 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
-type Ask = (options: Dispatcher.DispatchOptions, stop: Stop) => Promise<Answered>;
+type Send = (options: Dispatcher.DispatchOptions, stop: Stop) => Promise<Answered>;
 
 /** Bun puts a package of its own in the place of undici. */
-function askerOf(pool: Pool, origin: string): Ask {
+function senderFor(pool: Pool, origin: string): Send {
   if (typeof pool.dispatch === 'function')
     return async (options, stop) => {
       const answer = await dispatch(pool, options, stop);
@@ -71,7 +71,7 @@ export function httpClient(options: HttpOptions): HttpClient {
   // `watchdog` keeps the deadlines of a call: undici's do not distinguish the first byte from later gaps.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
   const prefix = basePath(baseURL);
-  const ask = askerOf(pool, baseURL.origin);
+  const sendOnce = senderFor(pool, baseURL.origin);
 
   function attempt(request: HttpRequest): Promise<Answered> {
     const { method, headers, body = null, stop } = request;
@@ -82,7 +82,7 @@ export function httpClient(options: HttpOptions): HttpClient {
         ? `${path}${baseURL.search}`
         : `${path}&${baseURL.search.slice(1)}`;
     // The cast: undici takes any method.
-    return ask({ method: method as Dispatcher.HttpMethod, path: target, headers: { ...headers }, body }, stop);
+    return sendOnce({ method: method as Dispatcher.HttpMethod, path: target, headers: { ...headers }, body }, stop);
   }
 
   return {
@@ -94,14 +94,20 @@ export function httpClient(options: HttpOptions): HttpClient {
           const answer = await attempt(request);
           if (answer.status >= 200 && answer.status < 300) return answer;
           if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
-          throw await refusal(answer, options, request.path);
+          throw await readRefusal(answer, options, request.path);
         } catch (error) {
           throwIfStopped(request);
-          const pause = retry < Math.min(retries, request.retries ?? retries) ? pauseBefore(error, retry) : undefined;
-          const failure = unreachableAs(error, options);
+          const pause = retry < Math.min(retries, request.retries ?? retries) ? retryPause(error, retry) : undefined;
+          const failure =
+            error instanceof ApiError
+              ? error
+              : new ApiError('upstream_unavailable', 'The model server could not be reached.', {
+                  cause: error,
+                  advice: addressAdvice(options),
+                });
           if (pause === undefined) throw failure;
           facts.after = codeNameOf(failure);
-          await rest(pause, request.stop);
+          await sleep(pause, request.stop);
           throwIfStopped(request);
         }
       }
@@ -115,7 +121,7 @@ function throwIfStopped({ stop }: HttpRequest): void {
 }
 
 /** Resolves after so many milliseconds, or when the call is stopped. */
-function rest(ms: number, stop: Stop): Promise<void> {
+function sleep(ms: number, stop: Stop): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
       clearTimeout(timer);
@@ -136,24 +142,23 @@ export type Refusal = ApiError & {
   readonly final?: boolean;
 };
 
-async function refusal({ status, headers, body }: Answered, options: HttpOptions, path: string): Promise<Refusal> {
+async function readRefusal({ status, headers, body }: Answered, options: HttpOptions, path: string): Promise<Refusal> {
   const retryAfter = headers['retry-after'];
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
   const answer = jsonIn(text);
-  const hint = status === 404 ? missingVersion(answer, options.baseURL, path) : undefined;
+  // An unknown path is not answered with an error of the API, and the API may be below `/v1`: for the host only.
+  const isApiError = isRecord(answer) && isRecord(answer.error);
+  const place = `${basePath(options.baseURL)}${path.split('?', 1)[0]}`;
+  const hint =
+    status === 404 && !isApiError && !/\/v\d/.test(options.baseURL.pathname)
+      ? new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`)
+      : undefined;
   const advice = status === 401 || status === 403 ? keyAdvice(options) : undefined;
   const error = upstreamError(status, answer, passed, { cause: hint, advice });
   const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   const facts = { answered: status, retryAfterMs: retryAfterMs(headers), final };
   return Object.defineProperty(Object.assign(error, facts), 'said', { value: answer ?? text, enumerable: false });
-}
-
-/** For the host only: an unknown path is not answered with an error of the API, and the API may be below `/v1`. */
-function missingVersion(answer: unknown, baseURL: URL, path: string): Error | undefined {
-  if ((isRecord(answer) && isRecord(answer.error)) || /\/v\d/.test(baseURL.pathname)) return undefined;
-  const place = `${basePath(baseURL)}${path.split('?', 1)[0]}`;
-  return new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`);
 }
 
 /** Redirects are not followed: the key and the prompt would go to a server that the host has not named. */
@@ -169,17 +174,9 @@ function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError
 }
 
 /** How long to wait before another attempt, or undefined if there must be none. */
-function pauseBefore(error: unknown, retry: number): number | undefined {
+function retryPause(error: unknown, retry: number): number | undefined {
   const backoff = backoffMs(retry);
   if (!(error instanceof ApiError)) return backoff;
   const { answered = 0, retryAfterMs = backoff, final } = error as Refusal;
   return RETRIED.has(answered) && !final && retryAfterMs <= MAX_PAUSE_MS ? retryAfterMs : undefined;
-}
-
-function unreachableAs(error: unknown, options: HttpOptions): ApiError {
-  if (error instanceof ApiError) return error;
-  return new ApiError('upstream_unavailable', 'The model server could not be reached.', {
-    cause: error,
-    advice: addressAdvice(options),
-  });
 }

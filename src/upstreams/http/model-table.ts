@@ -150,7 +150,14 @@ export class ModelTable {
 export function modelsFault(value: unknown): string | undefined {
   const isValid =
     isRecord(value) &&
-    Object.entries(value).every(([name, facts]) => name !== '' && name.length <= MAX_NAME && isFacts(facts));
+    Object.entries(value).every(([model, facts]) => {
+      if (model === '' || model.length > MAX_NAME || !isRecord(facts)) return false;
+      // The cast: a name that is none of a fact's has no check.
+      return Object.entries(facts).every(
+        ([name, fact]) =>
+          Object.hasOwn(FACT_CHECKS, name) && (fact === undefined || FACT_CHECKS[name as keyof ModelFacts](fact)),
+      );
+    });
   return isValid ? undefined : EXPECTED;
 }
 
@@ -158,26 +165,17 @@ const EXPECTED =
   'an object of facts by the names of models: contextLength and maxOutputTokens (whole numbers from 1), modalities and efforts (lists of names), tools (true or false)';
 
 const FACT_CHECKS: Readonly<Record<keyof ModelFacts, (value: unknown) => boolean>> = {
-  contextLength: isCount,
-  maxOutputTokens: isCount,
-  modalities: isNames,
-  efforts: isNames,
+  contextLength: isTokenCount,
+  maxOutputTokens: isTokenCount,
+  modalities: isNameList,
+  efforts: isNameList,
   tools: (value) => typeof value === 'boolean',
 };
 
-function isFacts(facts: unknown): boolean {
-  if (!isRecord(facts)) return false;
-  return Object.entries(facts).every(
-    // The cast: a name that is none of a fact's has no check.
-    ([name, value]) =>
-      Object.hasOwn(FACT_CHECKS, name) && (value === undefined || FACT_CHECKS[name as keyof ModelFacts](value)),
-  );
-}
-
-function isCount(value: unknown): boolean {
+function isTokenCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) > 0;
 }
 
-function isNames(value: unknown): boolean {
+function isNameList(value: unknown): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== '');
 }

@@ -63,13 +63,12 @@ export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'ap
 /** Undefined if HTTP can carry all headers; otherwise names the invalid header and never its value. */
 function headersFault(headers: unknown): string | undefined {
   if (!isRecord(headers)) return 'an object or a function';
-  const wrong = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
+  const wrong = Object.entries(headers).find(([name, value]) => {
+    // `undefined` means omitted here too.
+    const isHeader = HEADER_NAME.test(name) && (value === undefined || isHeaderValue(value));
+    return !isHeader;
+  });
   return wrong && `headers with values ${CARRIED} (look at '${wrong[0]}')`;
-}
-
-/** `undefined` means omitted here too. */
-function isHeader(name: string, value: unknown): boolean {
-  return HEADER_NAME.test(name) && (value === undefined || isHeaderValue(value));
 }
 
 /** Fills in the defaults of options that passed their checks. */
@@ -89,8 +88,12 @@ const ENDPOINT = /\/(chat\/completions|completions|responses|messages)\/*$/;
 /** The server's address; throws a `TypeError` if it is invalid or contains a secret or an endpoint. */
 export function serverURL(owner: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new TypeError(`${owner}: baseURL must be an http(s) URL, got '${withoutSecrets(text)}'`);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    // The part before a query and after the credentials.
+    const [place = ''] = text.split(/[?#]/, 1);
+    const shown = place.slice(place.lastIndexOf('@') + 1);
+    throw new TypeError(`${owner}: baseURL must be an http(s) URL, got '${shown}'`);
+  }
   if (url.username || url.password)
     throw new TypeError(`${owner}: baseURL must hold no credentials; use apiKey or headers`);
   const [endpoint] = ENDPOINT.exec(url.pathname) ?? [];
@@ -101,12 +104,6 @@ export function serverURL(owner: string, text: string): URL {
   return url;
 }
 
-/** The part before a query and after the credentials. */
-function withoutSecrets(text: string): string {
-  const [place = ''] = text.split(/[?#]/, 1);
-  return place.slice(place.lastIndexOf('@') + 1);
-}
-
 /** The address and key of OpenAI's own clients: a key belongs to its server and must not be sent to another by omission. */
 export function openaiServer(
   owner: string,
@@ -114,7 +111,12 @@ export function openaiServer(
 ): { readonly baseURL: URL; readonly apiKey: string | undefined } {
   const configured = baseURL ?? (process.env.OPENAI_BASE_URL || undefined);
   const key = apiKey ?? (baseURL === undefined ? envKey(owner, 'OPENAI_API_KEY') : undefined);
-  if (configured === undefined) announceOpenAI(owner, key);
+  // An OpenAI key proves the intent. Any other key, or none, usually means a forgotten URL or an unset variable.
+  if (configured === undefined && !key?.startsWith('sk-')) {
+    const why = 'neither baseURL nor OPENAI_BASE_URL is set';
+    const message = `${owner}: ${why}, so prompts go to ${OPENAI}${key ? '' : ', without an API key'}. Set baseURL to your model server, or to that URL if you want OpenAI.`;
+    warnOnce('openai', message);
+  }
   return { baseURL: serverURL(owner, configured ?? OPENAI), apiKey: key };
 }
 
@@ -127,20 +129,15 @@ export function envKey(owner: string, variable: string): string | undefined {
 
 const OPENAI = 'https://api.openai.com/v1';
 
-/** An OpenAI key proves the intent. Any other key, or none, usually means a forgotten URL or an unset variable. */
-function announceOpenAI(owner: string, key: string | undefined): void {
-  if (key?.startsWith('sk-')) return;
-  const why = 'neither baseURL nor OPENAI_BASE_URL is set';
-  const message = `${owner}: ${why}, so prompts go to ${OPENAI}${key ? '' : ', without an API key'}. Set baseURL to your model server, or to that URL if you want OpenAI.`;
-  warnOnce('openai', message);
-}
-
 /** The key as a bearer token; nothing if there is none. */
 export function bearer({ apiKey }: { readonly apiKey: string | undefined }): Readonly<Record<string, string>> {
   return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
 
-/** The headers of one request: the key, the host's headers, and only the allowed ones of the client. */
+/**
+ * The headers of one request: the key, the host's headers, and only the allowed ones of the client. Throws a `TypeError` that names
+ * an invalid header of the host's function and not its value.
+ */
 export function requestHeaders(
   owner: string,
   { headers, forwardHeaders }: ServerSettings,
@@ -156,20 +153,12 @@ export function requestHeaders(
   sent.accept = 'text/event-stream, application/json';
   // Compression delays a stream; without the header a server may choose it.
   sent['accept-encoding'] = 'identity';
-  return Object.assign(
-    sent,
-    key,
-    typeof headers === 'function' ? clientHeadersFor(owner, headers, client) : lowerCased(headers),
-  );
-}
-
-/** The result of the host's function for this client. Throws a `TypeError` that names the invalid header and not its value. */
-function clientHeadersFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
-  const given = headers(client);
-  const fault = headersFault(given);
+  if (typeof headers !== 'function') return Object.assign(sent, key, lowerCaseNames(headers));
+  const hostHeaders: unknown = headers(client);
+  const fault = headersFault(hostHeaders);
   if (fault) throw new TypeError(`${owner}: headers must return ${fault}`);
   // The cast: checked just above.
-  return lowerCased(given as Readonly<Record<string, string>>);
+  return Object.assign(sent, key, lowerCaseNames(hostHeaders as Readonly<Record<string, string>>));
 }
 
 /** Headers that are the same for every request; secrets are recognised by them where no request is known. */
@@ -177,10 +166,10 @@ export function fixedHeaders(
   { headers }: ServerSettings,
   key: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  return typeof headers === 'function' ? key : { ...key, ...lowerCased(headers) };
+  return typeof headers === 'function' ? key : { ...key, ...lowerCaseNames(headers) };
 }
 
-function lowerCased(headers: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+function lowerCaseNames(headers: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
   const given = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
 }

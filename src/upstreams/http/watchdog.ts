@@ -44,7 +44,7 @@ class Watch implements Watchdog, Stop {
   constructor(caller: AbortSignal, firstByteMs: number, idleMs: number) {
     this.caller = caller;
     this.idleMs = idleMs;
-    this.timer = setTimeout(expire, firstByteMs, this);
+    this.timer = setTimeout(expireCall, firstByteMs, this);
     this.follow = () => this.abort(caller.reason);
     if (caller.aborted) this.follow();
     caller.addEventListener('abort', this.follow, { once: true });
@@ -58,7 +58,7 @@ class Watch implements Watchdog, Stop {
     if (!this.isFirst) return void this.timer.refresh();
     this.isFirst = false;
     clearTimeout(this.timer);
-    this.timer = setTimeout(expire, this.idleMs, this);
+    this.timer = setTimeout(expireCall, this.idleMs, this);
   }
 
   finish(): void {
@@ -80,6 +80,6 @@ class Watch implements Watchdog, Stop {
   }
 }
 
-function expire(watch: Watch): void {
+function expireCall(watch: Watch): void {
   watch.abort(new ApiError('upstream_timeout', 'The model server stopped sending data.'));
 }

@@ -55,7 +55,16 @@ export function toInput(
     const call = answeredCall(item, outputs);
     if (call)
       addCall(calls, item, { ...call, about: native.output(outputs.get(item)) }, native.call(item, call.name), input);
-    else addOther(calls, item, input, skipped);
+    else {
+      answerCalls(calls, input);
+      const shown = imageMessage(item) ?? item;
+      const { providerState: state } = shown;
+      if (shown.type === 'message') input.push(message(shown));
+      // The other server's own item, if it has this type: a client may have moved the state to another item.
+      else if (isRecord(state) && state.type === shown.type) input.push(state);
+      // Another server's thoughts cannot be read here; that loss is not reported.
+      else if (item.type !== 'reasoning') skipped(item);
+    }
     calls.holdsOutput ||= call !== undefined && !outputs.has(item);
   }
   answerCalls(calls, input);
@@ -74,23 +83,15 @@ function addCall(calls: Calls, item: Item, call: Calls['open'][number], named: J
 
 function answerCalls(calls: Calls, input: JsonObject[]): void {
   for (const { id, output, about } of calls.open.splice(0)) {
-    input.push({ type: 'function_call_output', call_id: id, output: outputOf(output), ...about });
+    input.push({
+      type: 'function_call_output',
+      call_id: id,
+      output: typeof output === 'string' || Array.isArray(output) ? output : JSON.stringify(output ?? ''),
+      ...about,
+    });
   }
   calls.isAnswered = false;
   calls.holdsOutput = false;
-}
-
-function outputOf(output: unknown): unknown {
-  return typeof output === 'string' || Array.isArray(output) ? output : JSON.stringify(output ?? '');
-}
-
-function addOther(calls: Calls, item: Item, input: JsonObject[], skipped: (item: Item) => void): void {
-  answerCalls(calls, input);
-  const shown = imageMessage(item) ?? item;
-  const written = shown.type === 'message' ? message(shown) : ownItem(shown);
-  if (written) input.push(written);
-  // Another server's thoughts cannot be read here; that loss is not reported.
-  else if (item.type !== 'reasoning') skipped(item);
 }
 
 function message({ role, content, phase }: Item): JsonObject {
@@ -106,9 +107,4 @@ function textOf(content: unknown): unknown {
     .filter(isRecord)
     .map(({ text, refusal }) => plainTextOf(text ?? refusal))
     .join('');
-}
-
-/** The other server's own item, if it has this type: a client may have moved the state to another item. */
-function ownItem({ type, providerState: item }: Item): JsonObject | undefined {
-  return isRecord(item) && item.type === type ? item : undefined;
 }

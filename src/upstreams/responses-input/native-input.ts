@@ -61,9 +61,10 @@ export class NativeInput {
     const by = this.isOn && isRecord(caller) ? { caller } : {};
     if (tool?.type === 'namespace') return { ...inNamespace(tool, name), ...by };
     const isFound = this.native?.found.has(name) || tool?.defer_loading === true;
-    return this.isOn && isFound && typeof namespace === 'string'
-      ? { name: plainName(namespace, name), namespace, ...by }
-      : { name, ...by };
+    if (!this.isOn || !isFound || typeof namespace !== 'string') return { name, ...by };
+    // A function that a search found in a namespace has a name that begins with it here.
+    const prefix = namespacedName(namespace, '');
+    return { name: name.startsWith(prefix) ? name.slice(prefix.length) : name, namespace, ...by };
   }
 
   /** What the output of a call has besides its content. */
@@ -84,10 +85,4 @@ export function inNamespace({ name: namespace, tools }: JsonObject, name: string
   const inner = Array.isArray(tools) ? tools.filter(isRecord) : [];
   const tool = inner.find((each) => namespacedName(String(namespace), String(each.name)) === name);
   return { name: tool?.name ?? name, namespace };
-}
-
-/** A function that a search found in a namespace has a name that begins with it here. */
-function plainName(namespace: string, name: string): string {
-  const prefix = namespacedName(namespace, '');
-  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }

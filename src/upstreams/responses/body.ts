@@ -43,7 +43,10 @@ export function toResponsesBody(
     presence_penalty: request.presencePenalty || undefined,
     frequency_penalty: request.frequencyPenalty || undefined,
     top_logprobs: request.topLogprobs || undefined,
-    text: some({ format: formatOf(request), verbosity: request.verbosity }),
+    text: some({
+      format: request.textFormat?.type === 'text' ? undefined : request.textFormat,
+      verbosity: request.verbosity,
+    }),
     reasoning: some({
       effort: request.reasoningEffort,
       summary: request.reasoningSummary ?? settings.reasoningSummary,
@@ -138,10 +141,6 @@ function serverTools({ allowedTools, externalWebAccess }: ModelRequest, { server
     if (!tool.type.startsWith('web_search')) return [tool];
     return tool.type.includes('preview') ? [] : [{ ...tool, external_web_access: false }];
   });
-}
-
-function formatOf({ textFormat }: ModelRequest): unknown {
-  return textFormat?.type === 'text' ? undefined : textFormat;
 }
 
 /** The fields, if any is given. */

@@ -3,7 +3,7 @@
 import { readAnnotation } from '../../protocol/annotations.ts';
 import { costIn, modelInfo, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { FinishReason, ModelEvent, WireEvent } from '../../protocol/events.ts';
+import type { ModelEvent, WireEvent } from '../../protocol/events.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
 import type { Item } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
@@ -15,7 +15,7 @@ import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { secondAnswer } from '../http/unexpected-answer.ts';
 import { type Hold, holding } from '../http/without-output.ts';
 import { stateOf } from '../responses-input/input.ts';
-import { hasOutput, keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, textOf } from './final-output.ts';
+import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
 
 /** Receives parsed events one by one. */
 export interface ResponsesDecoder {
@@ -76,7 +76,10 @@ class Decoder implements ResponsesDecoder {
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
     if (ENDS.has(type)) return this.endStream(event.response, events);
     const { native, closed } = this.items.get(index) ?? {};
-    if (native !== undefined && isItemsEvent(type)) return closed ? undefined : progress(native, event, events);
+    if (native !== undefined && typeof type === 'string' && type.startsWith('response.')) {
+      // Three words are an event of an item's content or emitProgress, and not of the response.
+      if (type.split('.', 4).length === 3) return closed ? undefined : emitProgress(native, event, events);
+    }
     if (String(type).endsWith('.delta')) return this.delta(event, events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
     if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
@@ -96,7 +99,7 @@ class Decoder implements ResponsesDecoder {
   private begin(index: unknown, item: unknown, events: ModelEvent[]): void {
     const known = this.items.get(index);
     if (known && this.response?.again) throw secondAnswer();
-    if (known?.closed && isRecord(item) && wordIn(keyOf(item)) !== known.key) {
+    if (known?.closed && isRecord(item) && stringOrNone(itemKey(item)) !== known.key) {
       this.items.delete(index);
       // Still compared with the final output.
       this.items.set(Symbol(), known);
@@ -110,8 +113,8 @@ class Decoder implements ResponsesDecoder {
     const isCall = isRecord(item) && this.isCall(item);
     const isNative = isRecord(item) && !isCall && typeof item.type === 'string' && !READ.has(item.type);
     const opened: OpenItem = {
-      type: isRecord(item) ? wordIn(item.type) : undefined,
-      key: isRecord(item) ? wordIn(keyOf(item)) : undefined,
+      type: isRecord(item) ? stringOrNone(item.type) : undefined,
+      key: isRecord(item) ? stringOrNone(itemKey(item)) : undefined,
       call: isCall ? this.calls++ : undefined,
       isCustom: isCall && item.type === CUSTOM,
       native: isNative ? this.natives++ : undefined,
@@ -120,43 +123,52 @@ class Decoder implements ResponsesDecoder {
       reasoning: undefined,
       closed: false,
     };
-    this.hold(lengthOf(opened.type) + lengthOf(opened.key));
+    this.hold(textLength(opened.type) + textLength(opened.key));
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
     // The casts, here and below: it has a type.
     else if (isNative)
       events.push({ type: 'native-start', native: opened.native as number, item: item as unknown as Item });
-    else if (isRecord(item) && item.type === 'message') events.push(messageStart(item));
+    else if (isRecord(item) && item.type === 'message') {
+      // Servers without phases write null; clients know these two.
+      const { phase } = item;
+      const isPhase = phase === 'commentary' || phase === 'final_answer';
+      events.push(isPhase ? { type: 'message-start', phase } : { type: 'message-start' });
+    }
     return opened;
   }
 
   /** A call without a name can be neither run nor answered; one of a tool that nobody offered is shown as it is. */
   private isCall(item: JsonObject): boolean {
     if (item.type === CUSTOM) return this.customs.has(this.modelName(item));
-    return item.type === 'function_call' && lengthOf(item.name) > 0;
+    return item.type === 'function_call' && textLength(item.name) > 0;
   }
 
   private modelName({ type, name, namespace }: JsonObject): string {
-    const own = wordIn(name) ?? '';
+    const own = stringOrNone(name) ?? '';
     const plain = type === CUSTOM ? modelSafe(own) : own;
-    const whole = lengthOf(namespace) > 0 ? namespacedName(String(namespace), own) : plain;
+    const whole = textLength(namespace) > 0 ? namespacedName(String(namespace), own) : plain;
     return this.names.has(whole) ? whole : plain;
   }
 
   private emitCall(item: OpenItem, call: JsonObject, events: ModelEvent[]): void {
-    const { call_id: id, arguments: json, input } = call;
+    const { call_id: id, arguments: json, input, name, namespace, caller } = call;
     const text = item.isCustom ? input : json;
-    const given = typeof text === 'string' ? text : '';
-    const fields = furtherFields(call);
-    item.spoke ||= given !== '';
-    grow(item.emitted, given);
+    const written = typeof text === 'string' ? text : '';
+    // Its own name and namespace, where it has one, and who called it if the model's own program did.
+    const fields = {
+      ...(typeof namespace === 'string' ? { name, namespace } : {}),
+      ...(isRecord(caller) ? { caller } : {}),
+    };
+    item.spoke ||= written !== '';
+    grow(item.emitted, written);
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: this.modelName(call),
-      arguments: item.isCustom ? BEFORE_INPUT + inJson(given) : given,
-      ...(fields ? { fields } : {}),
+      arguments: item.isCustom ? BEFORE_INPUT + escapedJson(written) : written,
+      ...(Object.keys(fields).length > 0 ? { fields } : {}),
     });
   }
 
@@ -165,7 +177,7 @@ class Decoder implements ResponsesDecoder {
     if (typeof text !== 'string' || !DELTAS.has(type)) return;
     const item = this.open(indexIn(event), undefined, events);
     if (REASONING.has(type)) return this.reason(item, String(type), text, events);
-    if (type === 'response.output_text.delta') addWords(item, text, events, textDelta(text, event.logprobs));
+    if (type === 'response.output_text.delta') addWords(item, text, events, logprobTextDelta(text, event.logprobs));
     else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
     else this.addArguments(item, text, events);
     item.spoke = true;
@@ -174,7 +186,7 @@ class Decoder implements ResponsesDecoder {
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
     grow(item.emitted, text);
-    const more = item.isCustom ? inJson(text) : text;
+    const more = item.isCustom ? escapedJson(text) : text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: more });
   }
 
@@ -196,13 +208,39 @@ class Decoder implements ResponsesDecoder {
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
-    if (opened.native !== undefined) return endNative(opened, item, events);
-    opened.type ??= wordIn(item.type);
+    if (opened.native !== undefined) return emitNativeEnd(opened, item, events);
+    opened.type ??= stringOrNone(item.type);
     opened.closed = true;
     if (opened.call !== undefined) this.closeCall(item, opened, events);
-    else if (item.type === 'message') takeMessage(item, opened, events);
-    else if (item.type === 'reasoning') takeReasoning(item, opened, events);
-    else if (item.type === 'web_search_call') takeSearch(item, events);
+    else if (item.type === 'message') {
+      if (opened.spoke) return;
+      opened.emitted = { text: comparedText(item) ?? '', tail: '' };
+      for (const { type, text, refusal, logprobs, annotations } of recordsIn(item.content)) {
+        if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
+        else if (typeof text === 'string') events.push(logprobTextDelta(text, logprobs));
+        for (const annotation of recordsIn(annotations)) takeAnnotation(annotation, events);
+      }
+    } else if (item.type === 'reasoning') {
+      const parts = recordsIn(item.content).length > 0 ? recordsIn(item.content) : recordsIn(item.summary);
+      const text = parts.map((part) => part.text).join('\n\n');
+      if (!opened.spoke && text !== '') events.push({ type: 'reasoning-delta', text });
+      if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
+        events.push({ type: 'reasoning-end', state: stateOf(item) });
+      }
+    } else if (item.type === 'web_search_call') {
+      // Emitted at its end, when the query is known.
+      const action = isRecord(item.action) ? item.action : {};
+      const search = String(item.id);
+      const url = typeof action.url === 'string' ? action.url : undefined;
+      const query = String(action.query ?? action.pattern ?? '');
+      const sources = recordsIn(action.sources).flatMap((source) =>
+        typeof source.url === 'string' ? [{ type: 'url' as const, url: source.url }] : [],
+      );
+      const looked =
+        url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
+      events.push({ type: 'search-start', search, action: looked });
+      events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
+    }
   }
 
   private closeCall({ arguments: json, input }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
@@ -226,6 +264,9 @@ class Decoder implements ResponsesDecoder {
   /** Emits the content that the stream lacked; returns whether the final output differs from it. */
   private settle(output: readonly JsonObject[], events: ModelEvent[]): boolean {
     const { pairs, rest } = pairItems(output, this.items.values());
+    // Whether clients have already received it.
+    const isShown = ({ spoke, closed, call, native }: OpenItem) =>
+      spoke || closed || call !== undefined || native !== undefined;
     const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
     let differs = rest.some(({ emitted, spoke }) => spoke || wholeText(emitted) !== '');
     for (const [index, [item, streamed]] of pairs.entries()) {
@@ -244,11 +285,11 @@ class Decoder implements ResponsesDecoder {
   private settleShown(item: JsonObject, streamed: OpenItem, events: ModelEvent[]): boolean {
     if (streamed.native !== undefined) {
       if (streamed.closed) return false;
-      endNative(streamed, item, events);
+      emitNativeEnd(streamed, item, events);
       return true;
     }
     const emitted = wholeText(streamed.emitted);
-    const text = textOf(item) ?? emitted;
+    const text = comparedText(item) ?? emitted;
     if (text === emitted) return false;
     if (streamed.call !== undefined && text.startsWith(emitted)) {
       this.addArguments(streamed, text.slice(emitted.length), events);
@@ -261,11 +302,14 @@ class Decoder implements ResponsesDecoder {
     const { usage: reported } = response;
     const usage = readUsage(reported);
     if (usage && isRecord(reported)) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
-    if (response.status === 'failed' || response.status === 'cancelled') throw failure(response);
+    if (response.status === 'failed' || response.status === 'cancelled') throw responseFailure(response);
     const info = modelInfo(response.model, response.service_tier);
     if (info) events.push(info);
     this.done = true;
-    events.push({ type: 'finish', reason: finishReason(response) });
+    const { status, incomplete_details: details } = response;
+    const isFiltered = isRecord(details) && details.reason === 'content_filter';
+    const reason = isFiltered ? 'content_filter' : 'length';
+    events.push({ type: 'finish', reason: status === 'incomplete' ? reason : 'stop' });
   }
 }
 
@@ -275,11 +319,11 @@ function indexIn({ output_index: index }: JsonObject): number | undefined {
 }
 
 /** Only a string is kept as a type or an id. */
-function wordIn(value: unknown): string | undefined {
+function stringOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function lengthOf(value: unknown): number {
+function textLength(value: unknown): number {
   return typeof value === 'string' ? value.length : 0;
 }
 
@@ -296,25 +340,14 @@ const DELTAS: ReadonlySet<unknown> = new Set([
   ),
 ]);
 
-function failure(response: JsonObject): ApiError {
+function responseFailure(response: JsonObject): ApiError {
   const { error: details } = response;
   const reason = isRecord(details) && typeof details.reason === 'string' ? { code: details.reason } : {};
   const error = isRecord(details) ? errorInBody({ ...response, error: { ...details, ...reason } }) : undefined;
   return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
 }
 
-function finishReason({ status, incomplete_details: details }: JsonObject): FinishReason {
-  if (status !== 'incomplete') return 'stop';
-  return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
-}
-
-/** Servers without phases write null; clients know these two. */
-function messageStart({ phase }: JsonObject): ModelEvent {
-  const isKnown = phase === 'commentary' || phase === 'final_answer';
-  return isKnown ? { type: 'message-start', phase } : { type: 'message-start' };
-}
-
-function textDelta(text: string, logprobs: unknown): ModelEvent {
+function logprobTextDelta(text: string, logprobs: unknown): ModelEvent {
   const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: readLogProbList(logprobs) } : {};
   return { type: 'text-delta', text, ...details };
 }
@@ -325,18 +358,8 @@ function addWords(item: OpenItem, text: string, events: ModelEvent[], event: Mod
   events.push(event);
 }
 
-/** Whether clients have already received it. */
-function isShown({ spoke, closed, call, native }: OpenItem): boolean {
-  return spoke || closed || call !== undefined || native !== undefined;
-}
-
-/** Whether the event is one of an item's content or progress, and not of the response. */
-function isItemsEvent(type: unknown): boolean {
-  return typeof type === 'string' && type.startsWith('response.') && type.split('.', 4).length === 3;
-}
-
 /** Without the item's place, which this server says, and without padding. */
-function progress(
+function emitProgress(
   native: number,
   { sequence_number: _, output_index: __, obfuscation: ___, ...event }: JsonObject,
   events: ModelEvent[],
@@ -345,7 +368,7 @@ function progress(
   events.push({ type: 'native-progress', native, event: event as WireEvent });
 }
 
-function endNative(opened: OpenItem, item: JsonObject, events: ModelEvent[]): void {
+function emitNativeEnd(opened: OpenItem, item: JsonObject, events: ModelEvent[]): void {
   if (opened.closed) return;
   opened.closed = true;
   const whole = { ...item, type: String(opened.type) } as Item;
@@ -360,54 +383,12 @@ const READ: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_cal
 const BEFORE_INPUT = '{"input":"';
 const AFTER_INPUT = '"}';
 
-function inJson(text: string): string {
+function escapedJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Its own name and namespace, where it has one, and who called it if the model's own program did; undefined for none. */
-function furtherFields({ name, namespace, caller }: JsonObject): JsonObject | undefined {
-  const isCalled = isRecord(caller);
-  if (typeof namespace !== 'string') return isCalled ? { caller } : undefined;
-  return isCalled ? { name, namespace, caller } : { name, namespace };
-}
-
-function partsOf(parts: unknown): readonly JsonObject[] {
+function recordsIn(parts: unknown): readonly JsonObject[] {
   return Array.isArray(parts) ? parts.filter(isRecord) : [];
-}
-
-function takeMessage(message: JsonObject, opened: OpenItem, events: ModelEvent[]): void {
-  if (opened.spoke) return;
-  const { content } = message;
-  opened.emitted = { text: textOf(message) ?? '', tail: '' };
-  for (const { type, text, refusal, logprobs, annotations } of partsOf(content)) {
-    if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
-    else if (typeof text === 'string') events.push(textDelta(text, logprobs));
-    for (const annotation of partsOf(annotations)) takeAnnotation(annotation, events);
-  }
-}
-
-function takeReasoning(item: JsonObject, { spoke }: OpenItem, events: ModelEvent[]): void {
-  const parts = partsOf(item.content).length > 0 ? partsOf(item.content) : partsOf(item.summary);
-  const text = parts.map((part) => part.text).join('\n\n');
-  if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
-  if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
-    events.push({ type: 'reasoning-end', state: stateOf(item) });
-  }
-}
-
-/** Emitted at its end, when the query is known. */
-function takeSearch(item: JsonObject, events: ModelEvent[]): void {
-  const action = isRecord(item.action) ? item.action : {};
-  const search = String(item.id);
-  const url = typeof action.url === 'string' ? action.url : undefined;
-  const query = String(action.query ?? action.pattern ?? '');
-  const sources = partsOf(action.sources).flatMap((source) =>
-    typeof source.url === 'string' ? [{ type: 'url' as const, url: source.url }] : [],
-  );
-  const looked =
-    url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
-  events.push({ type: 'search-start', search, action: looked });
-  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
 }
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {

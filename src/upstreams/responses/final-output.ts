@@ -36,50 +36,42 @@ export function pairItems<Streamed extends StreamedItem>(
   streamed: Iterable<Streamed>,
 ): Pairs<Streamed> {
   const all = [...streamed];
-  const byKey = new Map(all.map((each) => [nameOf(each.type, each.key), each]));
+  const byKey = new Map(all.map((each) => [`${each.type} ${each.key}`, each]));
   const known = new Map<JsonObject, Streamed>();
   for (const item of output) {
-    const name = nameOf(item.type, keyOf(item));
+    const name = `${item.type} ${itemKey(item)}`;
     const found = byKey.get(name);
     if (found) known.set(item, found);
     byKey.delete(name);
   }
   const paired = new Set(known.values());
   // Takes from the end, because taking from the front of a long list moves all of it.
-  const rest = byType(all.filter((each) => !paired.has(each)).reverse());
-  const pairs = output.map((item) => [item, known.get(item) ?? rest.get(item.type)?.pop()] as const);
-  return { pairs, rest: [...rest.values()].flat() };
-}
-
-function byType<Streamed extends StreamedItem>(streamed: readonly Streamed[]): ReadonlyMap<unknown, Streamed[]> {
   const queues = new Map<unknown, Streamed[]>();
-  for (const each of streamed) {
+  for (const each of all.reverse()) {
+    if (paired.has(each)) continue;
     const queue = queues.get(each.type);
     if (queue) queue.push(each);
     else queues.set(each.type, [each]);
   }
-  return queues;
-}
-
-function nameOf(type: unknown, key: unknown): string {
-  return `${type} ${key}`;
+  const pairs = output.map((item) => [item, known.get(item) ?? queues.get(item.type)?.pop()] as const);
+  return { pairs, rest: [...queues.values()].flat() };
 }
 
 /** The `call_id` of a call; the `id` of any other item. */
-export function keyOf({ id, call_id: callId }: JsonObject): unknown {
+export function itemKey({ id, call_id: callId }: JsonObject): unknown {
   return callId ?? id;
 }
 
 /** Whether the item contains anything that can be shown. */
 export function hasOutput(item: JsonObject): boolean {
-  if (item.type === 'message') return textOf(item) !== '';
+  if (item.type === 'message') return comparedText(item) !== '';
   if (item.type !== 'reasoning') return true;
   const texts = [item.summary, item.content].flatMap((parts) => (Array.isArray(parts) ? parts : []));
   return texts.length > 0 || (typeof item.encrypted_content === 'string' && item.encrypted_content !== '');
 }
 
 /** The text of a message or the arguments of a call; undefined for items that are not compared. */
-export function textOf({ type, content, arguments: json, input }: JsonObject): string | undefined {
+export function comparedText({ type, content, arguments: json, input }: JsonObject): string | undefined {
   if (type === 'function_call') return typeof json === 'string' ? json : '';
   if (type === 'custom_tool_call') return typeof input === 'string' ? input : '';
   if (type !== 'message') return undefined;

@@ -55,16 +55,16 @@ const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'];
 const OTHERS: readonly unknown[] = ['function', 'custom', 'namespace'];
 
 const toolsOption: OptionCheck = (value) =>
-  (Array.isArray(value) && value.every(isHosted)) || 'a list of tools of a type that the model server runs';
+  (Array.isArray(value) &&
+    value.every(
+      (tool) => isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !OTHERS.includes(tool.type),
+    )) ||
+  'a list of tools of a type that the model server runs';
 
 const nativeOption: OptionCheck = (value) =>
   typeof value === 'boolean' ||
   (Array.isArray(value) && value.every((type) => typeof type === 'string' && type !== '')) ||
   'true, false or a list of types of tools';
-
-function isHosted(tool: unknown): boolean {
-  return isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !OTHERS.includes(tool.type);
-}
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function responsesSettings(options: ResponsesOptions): ResponsesSettings {

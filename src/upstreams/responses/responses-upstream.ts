@@ -66,8 +66,11 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
-    if (request.topK !== undefined) noteOnce(call, notSent('top_k'));
-    if (request.stopSequences) noteOnce(call, notSent('stop_sequences'));
+    const unsent = { top_k: request.topK, stop_sequences: request.stopSequences };
+    for (const [setting, value] of Object.entries(unsent)) {
+      const message = `The Responses API has no '${setting}'; it is left out.`;
+      if (value !== undefined) noteOnce(call, { code: 'setting_dropped', message });
+    }
     for (const { tool } of request.native?.tools ?? [])
       if (mayReachWeb(tool, settings)) noteOnce(call, mayNotObey(tool));
     const { maxOutputTokens } = table.now(request.model);
@@ -77,14 +80,17 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     const fields = toResponsesBody(fitting, settings, skipped, isNative);
     const first = answer(fields, isNative ? fitting : asFunctions(fitting), call);
     const mayRefuseTypes = isNative && fitting.native !== undefined && fitting.native.tools.length > 0;
-    if (!holdsThoughts(fields) && !mayRefuseTypes) return first;
+    const input: readonly unknown[] = Array.isArray(fields.input) ? fields.input : [];
+    const hasThoughts = input.some((item) => isRecord(item) && item.type === 'reasoning');
+    if (!hasThoughts && !mayRefuseTypes) return first;
     return secondTry(first, (error) => {
       if (mayRefuseTypes && refusesTypes(error) && fitting.native?.choice.length === 0) {
         if (functionModels.size < MAX_MODELS) functionModels.add(request.model);
         call.note(FUNCTIONS_ONLY);
         return answer(toResponsesBody(fitting, settings, skipped, false), asFunctions(fitting), call);
       }
-      if (!isStateRejected(error)) return undefined;
+      const isStateRejected = error instanceof ApiError && error.code === 'invalid_encrypted_content';
+      if (!isStateRejected) return undefined;
       call.note(STATE_REJECTED);
       const body = toResponsesBody(withoutThoughts(fitting), settings, () => {}, isNative);
       return answer(body, fitting, call);
@@ -122,10 +128,6 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   };
 }
 
-function notSent(setting: string): Note {
-  return { code: 'setting_dropped', message: `The Responses API has no '${setting}'; it is left out.` };
-}
-
 /** The most models that are remembered. */
 const MAX_MODELS = 1000;
 
@@ -149,14 +151,6 @@ function refusesTypes(error: unknown): boolean {
   if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) return false;
   const text = error.message.toLowerCase();
   return /\btools?\b/.test(`${text} ${error.body.param ?? ''}`) && /\btype\b/.test(text) && /\bfunction\b/.test(text);
-}
-
-function holdsThoughts({ input }: JsonObject): boolean {
-  return Array.isArray(input) && input.some((item) => isRecord(item) && item.type === 'reasoning');
-}
-
-function isStateRejected(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'invalid_encrypted_content';
 }
 
 /** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */

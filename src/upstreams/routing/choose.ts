@@ -20,19 +20,25 @@ export function lasting(): Choose {
 
 /** The strategies of `balanced`, by name. */
 export const STRATEGIES = {
-  'round-robin': roundRobin,
+  'round-robin': (): Choose => {
+    let turn = -1;
+    return (ready) => {
+      turn += 1;
+      return at(ready, turn);
+    };
+  },
   weighted,
-  'least-busy': leastBusy,
+  // The fewest calls for its weight; servers that are equally busy take turns.
+  'least-busy': (): Choose => {
+    let turn = -1;
+    return (ready) => {
+      turn += 1;
+      const start = turn % ready.length;
+      return best([...ready.slice(start), ...ready.slice(0, start)], ({ inFlight, weight }) => -inFlight / weight);
+    };
+  },
   sticky: () => sticky,
 } as const satisfies Readonly<Record<string, () => Choose>>;
-
-function roundRobin(): Choose {
-  let turn = -1;
-  return (ready) => {
-    turn += 1;
-    return at(ready, turn);
-  };
-}
 
 /** Smooth weighted round robin, as nginx has it: weights 5, 1, 1 give `aabacaa` and not `aaaaabc`. */
 function weighted(): Choose {
@@ -53,20 +59,11 @@ function weighted(): Choose {
   }
 }
 
-/** The fewest calls for its weight; servers that are equally busy take turns. */
-function leastBusy(): Choose {
-  let turn = -1;
-  return (ready) => {
-    turn += 1;
-    const start = turn % ready.length;
-    return best([...ready.slice(start), ...ready.slice(0, start)], ({ inFlight, weight }) => -inFlight / weight);
-  };
-}
-
 /** Rendezvous hashing: a server that comes or goes moves only the keys that are its own. */
 const sticky: Choose = (ready, stickyKey) => {
   const key = hash(stickyKey());
-  return best(ready, ({ name, weight }) => weight / -Math.log(share(mixed(key ^ hash(name)))));
+  // Between 0 and 1, neither of which it is.
+  return best(ready, ({ name, weight }) => weight / -Math.log((mixed(key ^ hash(name)) + 0.5) / 2 ** 32));
 };
 
 function best(ready: readonly Server[], scoreOf: (server: Server) => number): Server {
@@ -99,11 +96,6 @@ function mixed(value: number): number {
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
   return (bits ^ (bits >>> 16)) >>> 0;
-}
-
-/** Between 0 and 1, neither of which it is. */
-function share(bits: number): number {
-  return (bits + 0.5) / 2 ** 32;
 }
 
 /** Characters of the beginning that count, and messages that are looked at for them. */

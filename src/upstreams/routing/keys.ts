@@ -29,7 +29,10 @@ const MOST_TRIED = 5;
  * ```
  */
 export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly string[]): RoutingUpstream {
-  checkKeys(keys);
+  const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => typeof key === 'string' && key !== '');
+  if (!isList) throw new TypeError('withKeys: keys must be a list of at least one key, none of them empty');
+  if (new Set(keys).size < keys.length) throw new TypeError('withKeys: a key is in the list twice');
+  checkCount('withKeys', keys.length);
   if (isFunction(makeUpstream) !== true)
     throw new TypeError(`withKeys: makeUpstream must be a function, got ${inspect(makeUpstream, { depth: 0 })}`);
   const policies = { owner: 'withKeys', breaker: undefined, calls: undefined };
@@ -49,11 +52,4 @@ export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly
     sharesState: true,
     models: async (call) => merged(await modelLists(servers, call)),
   });
-}
-
-function checkKeys(keys: unknown): void {
-  const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => typeof key === 'string' && key !== '');
-  if (!isList) throw new TypeError('withKeys: keys must be a list of at least one key, none of them empty');
-  if (new Set(keys).size < keys.length) throw new TypeError('withKeys: a key is in the list twice');
-  checkCount('withKeys', keys.length);
 }

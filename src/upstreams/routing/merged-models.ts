@@ -37,14 +37,11 @@ export function merged(lists: readonly ServerModels[]): readonly JsonObject[] {
   for (const { server, models = [] } of lists) {
     for (const model of models) {
       if (found.size === MOST_MODELS) return [...found.values()];
-      if (typeof model.id === 'string' && !found.has(model.id)) found.set(model.id, owned(model, server));
+      if (typeof model.id === 'string' && !found.has(model.id))
+        found.set(model.id, typeof model.owned_by === 'string' ? model : { ...model, owned_by: server.upstream.name });
     }
   }
   return [...found.values()];
-}
-
-function owned(model: JsonObject, { upstream }: Server): JsonObject {
-  return typeof model.owned_by === 'string' ? model : { ...model, owned_by: upstream.name };
 }
 
 async function listOf({ upstream }: Server, call: UpstreamCall): Promise<readonly JsonObject[]> {

@@ -74,7 +74,21 @@ class RouteTable {
   private readonly shown: readonly string[];
 
   constructor({ routes, aliases = {} }: RoutedOptions) {
-    this.servers = serversOf(routes);
+    const entries = isRecord(routes) ? Object.entries(routes) : [];
+    if (entries.length === 0) throw new TypeError('routedUpstream: routes must hold at least one route');
+    checkCount('routedUpstream', entries.length);
+    const policies = { owner: 'routedUpstream', breaker: undefined, calls: undefined };
+    this.servers = entries.map(([pattern, target]) => {
+      if (!isPatternName(pattern))
+        throw new TypeError(
+          `routedUpstream: routes: a name must have 1 to ${LONGEST_PATTERN} characters, got '${pattern}'`,
+        );
+      const owner = `routedUpstream: routes: '${pattern}'`;
+      const server = checkedServer(owner, target);
+      if (server.name !== undefined || server.weight !== undefined)
+        throw new TypeError(`${owner}: a route is named by its pattern and has no weight; leave name and weight out`);
+      return new Server({ ...server, weight: 1, name: pattern }, policies);
+    });
     const wild = this.servers.filter(({ name }) => name.includes('*'));
     if (wild.length > MOST_PATTERNS)
       throw new TypeError(`routedUpstream: routes may hold at most ${MOST_PATTERNS} patterns, got ${wild.length}`);
@@ -82,7 +96,7 @@ class RouteTable {
       this.servers.filter((server) => !wild.includes(server)).map((server) => [server.name, server]),
     );
     this.patterns = wild
-      .toSorted((one, other) => literalsIn(other.name) - literalsIn(one.name))
+      .toSorted((one, other) => other.name.replaceAll('*', '').length - one.name.replaceAll('*', '').length)
       .map((server) => ({ server, test: wildcardTest(server.name) }));
     this.aliases = this.resolved(aliases);
     this.shown = [...this.servers.map(({ name }) => name), ...this.aliases.keys()];
@@ -159,28 +173,6 @@ class RouteTable {
 /** Characters of a name from a request that are shown. */
 const LONGEST_SHOWN = 100;
 
-function serversOf(routes: unknown): readonly Server[] {
-  const entries = isRecord(routes) ? Object.entries(routes) : [];
-  if (entries.length === 0) throw new TypeError('routedUpstream: routes must hold at least one route');
-  checkCount('routedUpstream', entries.length);
-  const policies = { owner: 'routedUpstream', breaker: undefined, calls: undefined };
-  return entries.map(([pattern, target]) => {
-    if (!isPatternName(pattern))
-      throw new TypeError(
-        `routedUpstream: routes: a name must have 1 to ${LONGEST_PATTERN} characters, got '${pattern}'`,
-      );
-    const owner = `routedUpstream: routes: '${pattern}'`;
-    const server = checkedServer(owner, target);
-    if (server.name !== undefined || server.weight !== undefined)
-      throw new TypeError(`${owner}: a route is named by its pattern and has no weight; leave name and weight out`);
-    return new Server({ ...server, weight: 1, name: pattern }, policies);
-  });
-}
-
 function isPatternName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && name.length <= LONGEST_PATTERN;
-}
-
-function literalsIn(pattern: string): number {
-  return pattern.replaceAll('*', '').length;
 }
