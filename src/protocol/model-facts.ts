@@ -113,7 +113,7 @@ export function withFacts(entry: JsonObject, facts: ModelFacts): JsonObject {
 }
 
 /** Both; the first one counts where both say something. */
-export function joinedFacts(first: ModelFacts, second: ModelFacts): ModelFacts {
+export function mergeFacts(first: ModelFacts, second: ModelFacts): ModelFacts {
   return { ...second, ...definedFacts(first) };
 }
 
@@ -123,7 +123,7 @@ export function sharedFacts(all: readonly ModelFacts[]): ModelFacts {
     const counts = all.flatMap((facts) => facts[name] ?? []);
     return counts.length === 0 ? undefined : Math.min(...counts);
   };
-  const joined = all.reduce<ModelFacts>(joinedFacts, {});
+  const joined = all.reduce<ModelFacts>(mergeFacts, {});
   return definedFacts({ ...joined, contextLength: least('contextLength'), maxOutputTokens: least('maxOutputTokens') });
 }
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { chatCompletionsUpstream } from '../../src/index.ts';
 import { chatSettings } from '../../src/upstreams/chat-completions/chat-options.ts';
 import {
+  findProvider,
   PROVIDERS,
   type Provider,
   type ProviderSettings,
-  providerOf,
   USUAL,
 } from '../../src/upstreams/chat-completions/providers.ts';
 import { SeenFields } from '../../src/upstreams/chat-completions/seen-fields.ts';
@@ -102,7 +102,7 @@ const SHARED: ReadonlySet<string> = new Set([
 ]);
 
 describe('the provider', () => {
-  const of = (baseURL: string) => providerOf('auto', new URL(baseURL));
+  const of = (baseURL: string) => findProvider('auto', new URL(baseURL));
 
   it('[V-02] is found by the host, and by nothing that only looks like it', () => {
     const { groq, azure, ollama, snowflake } = PROVIDERS;
@@ -158,9 +158,9 @@ describe('the provider', () => {
 
   it('[V-02] [F-12] is remembered for so many models, whatever clients call them', () => {
     const seen = new SeenFields();
-    seen.saw('x'.repeat(10_000), 'reasoning');
-    for (let model = 0; model < 300; model += 1) seen.saw(String(model), 'reasoning');
-    seen.saw('299', 'thinking');
+    seen.remember('x'.repeat(10_000), 'reasoning');
+    for (let model = 0; model < 300; model += 1) seen.remember(String(model), 'reasoning');
+    seen.remember('299', 'thinking');
     expect(['x'.repeat(10_000), '0', '43', '44', '299'].map((model) => seen.get(model))).toEqual([
       undefined,
       undefined,

@@ -1,5 +1,6 @@
 /** Reads the usage and the written text of an answer from the bytes of any of the APIs, without parsing every event. */
 import { usageReader } from '../../protocol/anthropic/usage.ts';
+import { REASONING_TEXT_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { costIn, readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
 import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
@@ -11,7 +12,16 @@ const HAS_USAGE = /"usage": ?\{/;
 /** Marks events of the Responses API: only their deltas are counted, since other events repeat the text. */
 const IS_RESPONSES = /"type": ?"response\./;
 const DELTA = /"delta": ?"/g;
-const WRITTEN = /"(?:content|reasoning_content|reasoning|refusal|arguments|text|thinking|partial_json)": ?"/g;
+const WRITTEN_FIELDS = [
+  'content',
+  ...REASONING_TEXT_FIELDS,
+  'refusal',
+  'arguments',
+  'text',
+  'thinking',
+  'partial_json',
+];
+const WRITTEN = new RegExp(`"(?:${WRITTEN_FIELDS.join('|')})": ?"`, 'g');
 /** Nothing but usage follows it. */
 const FINISHED = /"finish_reason": ?"|"type": ?"(?:response\.(?:completed|incomplete)|message_stop)"|^\[DONE\]/;
 

@@ -2,6 +2,7 @@
 
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
+import { readReasoning } from '../../protocol/chat-completions/reasoning-fields.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
@@ -31,9 +32,10 @@ export function tokenCounter(
 /** All texts joined into one: one call of the counter, whose rounding then counts once. */
 function inputText({ tools, textFormat }: ModelRequest, messages: readonly JsonObject[]): string {
   const messageTexts = messages.map((message) => {
-    const { content, reasoning_content: thought, tool_calls: calls } = message;
+    const { content, tool_calls: calls } = message;
+    const thought = readReasoning(message);
     const texts = typeof content === 'string' ? [content] : contentParts(message).map(({ text }) => text);
-    return [thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
+    return [thought === '' ? undefined : thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
       .filter((text) => typeof text === 'string')
       .join('\n');
   });

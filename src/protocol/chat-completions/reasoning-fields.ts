@@ -69,6 +69,9 @@ export const REASONING_TEXT_FIELDS = REASONING_FIELDS.filter((field) => REASONIN
 /** Those that are a field of the message. */
 export const REASONING_MESSAGE_FIELDS: readonly ReasoningField[] = [...REASONING_TEXT_FIELDS, 'reasoning_details'];
 
+/** The members that are lists of reasoning, whose texts are within them. */
+export const REASONING_LISTS = ['reasoning_details', 'thinking'] as const satisfies readonly ReasoningField[];
+
 /** The first of these fields that the message or delta fills. */
 export function reasoningFieldIn(message: JsonObject): ReasoningField | undefined {
   // A loop, since this is done for every chunk.

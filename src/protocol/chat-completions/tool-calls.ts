@@ -123,7 +123,7 @@ class CallReader implements ToolCalls {
   private settleOpen(events: ModelEvent[], except?: Call): void {
     for (const call of this.open) {
       if (call === except) continue;
-      emit(call, '', events);
+      emitCall(call, '', events);
       this.open.delete(call);
     }
   }
@@ -186,7 +186,7 @@ function hasWholeObject(call: Call): boolean {
 function addArguments(call: Call, more: string, events: ModelEvent[]): void {
   grow(call.text, more);
   grow(call.unread, more);
-  if (more !== '') emit(call, more, events);
+  if (more !== '') emitCall(call, more, events);
 }
 
 /**
@@ -233,7 +233,7 @@ function isSameObject(call: Call, text: string): boolean {
   return isRecord(value) && isDeepStrictEqual(markedIn(wholeText(call.text)), value);
 }
 
-function emit(call: Call, text: string, events: ModelEvent[]): void {
+function emitCall(call: Call, text: string, events: ModelEvent[]): void {
   if (call.emitted) {
     events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
     return;

@@ -1,6 +1,6 @@
 /** The terms that a request sets for a tool that a server runs: which fields are known here, and which of the others forbid something. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { keptTerms } from '../tool-calls/kinds.ts';
+import { supportedTerms } from '../tool-calls/kinds.ts';
 
 /** Words of a field's name that say that it restricts. */
 const RESTRICTING: ReadonlySet<string> = new Set([
@@ -21,7 +21,7 @@ export function isRestricting(field: string): boolean {
  * tool must not run. Empty for a tool of a type that no server runs.
  */
 export function unkeptTerms(tool: JsonObject): readonly string[] {
-  const kept = keptTerms(tool.type);
+  const kept = supportedTerms(tool.type);
   if (!kept) return [];
   const unkept = Object.keys(tool)
     .filter(isRestricting)

@@ -1,6 +1,6 @@
 /** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
 import { plainTextOf } from '../record.ts';
-import { clientsHead, clientsTool } from './function-call.ts';
+import { calledClientTool, clientCallFields } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
 import { modelSafe } from './names/tool-names.ts';
 
@@ -12,8 +12,13 @@ export const customToolCall: WrittenToolCallKind = {
   field: 'input',
   argumentsEvent: 'custom_tool_call_input',
   states: {},
-  item: (call, status) => ({ id: call.id, type: 'custom_tool_call', ...clientsHead(call, status), input: call.input }),
-  calledTool: clientsTool,
+  item: (call, status) => ({
+    id: call.id,
+    type: 'custom_tool_call',
+    ...clientCallFields(call, status),
+    input: call.input,
+  }),
+  calledTool: calledClientTool,
   answered: ({ call_id: id, name, input }, output) => ({
     id,
     name,

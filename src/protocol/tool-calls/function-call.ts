@@ -15,7 +15,7 @@ export const functionCall: WrittenToolCallKind = {
   item: (call, status) => ({
     id: call.id,
     type: 'function_call',
-    ...clientsHead(call, status),
+    ...clientCallFields(call, status),
     arguments: call.arguments,
   }),
   outputItem: {
@@ -29,7 +29,7 @@ export const functionCall: WrittenToolCallKind = {
     }),
   },
   answeredBy: { type: 'function_call_output', missing: (output) => ({ output }) },
-  calledTool: clientsTool,
+  calledTool: calledClientTool,
   answered: ({ call_id: id, name, arguments: text }: Item, output) => ({
     id,
     name,
@@ -40,11 +40,11 @@ export const functionCall: WrittenToolCallKind = {
 };
 
 /** The tool that such an item names, with its namespace. */
-export function clientsTool({ name, namespace }: Item): CalledTool {
+export function calledClientTool({ name, namespace }: Item): CalledTool {
   return { server: typeof namespace === 'string' ? namespace : undefined, name: plainTextOf(name) };
 }
 
 /** The common fields of items of calls that the client runs, after their id and type. */
-export function clientsHead<Status>({ callId, clientTool, fields }: ShownCall, status: Status) {
+export function clientCallFields<Status>({ callId, clientTool, fields }: ShownCall, status: Status) {
   return { status, call_id: callId, ...clientTool, ...fields };
 }

@@ -81,7 +81,7 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
 }
 
 /** The restricting fields of a request's tool of this type that are kept to here; undefined if no server runs such tools. */
-export function keptTerms(type: unknown): readonly string[] | undefined {
+export function supportedTerms(type: unknown): readonly string[] | undefined {
   return type === 'mcp' ? mcpCall.keptTerms : kindServing(String(requestedType(type)))?.keptTerms;
 }
 

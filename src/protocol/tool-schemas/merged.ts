@@ -1,6 +1,6 @@
 /** Writes a union of JSON Schemas for objects as one schema that accepts everything which the union accepts. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { resolved } from './references.ts';
+import { resolveReferences } from './references.ts';
 
 /** Unions within unions are read to this depth and up to so many branches, and count as any object beyond. */
 const MAX_DEPTH = 8;
@@ -29,7 +29,7 @@ const ROOT_ONLY: ReadonlySet<string> = new Set([
 
 /** The schema without a union: of `allOf` the parts of all branches, of the others what each branch has. */
 export function withoutUnions(root: JsonObject, schema: JsonObject, depth = 0, read = { branches: 0 }): JsonObject {
-  const whole = resolved(root, schema);
+  const whole = resolveReferences(root, schema);
   const [any = [], one = [], all = []] = UNIONS.map((name) => {
     const branches = whole[name];
     return Array.isArray(branches) ? branches.filter(isRecord) : [];

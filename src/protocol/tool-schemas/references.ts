@@ -28,18 +28,18 @@ export function schemaAt(root: JsonObject, reference: string): unknown {
 }
 
 /** Whether the reference may be kept, since the definitions are kept. */
-export function isLasting(root: JsonObject, reference: string): boolean {
+export function isLastingReference(root: JsonObject, reference: string): boolean {
   return LASTING.test(reference) && schemaAt(root, reference) !== undefined;
 }
 
 /** The schema, or at the end of its references the one that it stands for; fields beside a reference are added. */
-export function resolved(root: JsonObject, schema: JsonObject): JsonObject {
+export function resolveReferences(root: JsonObject, schema: JsonObject): JsonObject {
   let { $ref: reference, ...fields } = schema;
   for (let hop = 0; typeof reference === 'string'; hop += 1) {
     const target = hop < MAX_HOPS ? schemaAt(root, reference) : undefined;
     const { $ref: next, ...more }: JsonObject = isRecord(target) ? target : {};
     const { $defs: _, definitions: __, ...own } = more;
-    fields = beside(target === root ? own : more, fields);
+    fields = besideReference(target === root ? own : more, fields);
     reference = next;
   }
   return fields;
@@ -59,7 +59,7 @@ const GROUPS: readonly ReadonlySet<string>[] = [
  * A schema with the keywords beside its reference, which replace its own: keeping one of two constraints is looser. What the
  * keywords say of values that nothing else describes is left out, since the schema describes some.
  */
-export function beside(target: JsonObject, keywords: JsonObject): JsonObject {
+export function besideReference(target: JsonObject, keywords: JsonObject): JsonObject {
   const { unevaluatedProperties: _, unevaluatedItems: __, ...own } = keywords;
   const names = Object.keys(own);
   const replaced = GROUPS.filter((group) => names.some((name) => group.has(name)));

@@ -2,7 +2,7 @@
 import { isRecord, type JsonObject } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
 import { withoutUnions } from './merged.ts';
-import { beside, isLasting, resolved, schemaAt } from './references.ts';
+import { besideReference, isLastingReference, resolveReferences, schemaAt } from './references.ts';
 
 /** A schema as a server accepts it. */
 export interface LooseSchema {
@@ -24,7 +24,7 @@ export function looseSchema(original: unknown, dialect: SchemaDialect): LooseSch
   const rules = DIALECT_RULES[dialect];
   const root = isRecord(original) ? original : {};
   const walk = new Walk(rules, root);
-  const { $schema: _, ...whole } = resolved(root, root);
+  const { $schema: _, ...whole } = resolveReferences(root, root);
   const flat = rules.rootUnions ? whole : withoutUnions(root, whole);
   if (!rules.rootUnions && (whole.anyOf || whole.oneOf || whole.allOf)) walk.lost.add('anyOf');
   // The definitions of the root stay there, whatever the root has become.
@@ -138,7 +138,7 @@ class Walk {
 
   private reference({ $ref: _, ...keywords }: JsonObject, reference: string, depth: number): unknown {
     this.changes += 1;
-    if (this.rules.references && isLasting(this.root, reference))
+    if (this.rules.references && isLastingReference(this.root, reference))
       return { ...this.object(keywords, depth), $ref: reference };
     const target = schemaAt(this.root, reference);
     if (target === undefined || !this.mayCopy([reference], target)) {
@@ -148,7 +148,7 @@ class Walk {
     if (typeof target === 'boolean') return this.schema(target, depth);
     // The cast: what is neither a boolean nor undefined is an object.
     const { $defs: __, definitions: ___, ...whole } = target as JsonObject;
-    return this.copy([reference], beside(whole, keywords), depth);
+    return this.copy([reference], besideReference(whole, keywords), depth);
   }
 
   /** Not within its own copy, nor beyond the limit. */

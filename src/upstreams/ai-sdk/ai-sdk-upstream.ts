@@ -12,7 +12,7 @@ import { noteOncePerCall } from '../http/note-once.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { watchdog } from '../http/watchdog.ts';
 import { AnswerReader } from './answer-reader.ts';
-import { promptOf, type Specification } from './prompt.ts';
+import { type Specification, toPrompt } from './prompt.ts';
 import { pauseAfter, requestError, streamError } from './provider-error.ts';
 
 /** A language model of the AI SDK, of the interface's version `v2`, `v3` or `v4`. */
@@ -218,8 +218,8 @@ class ModelCall {
       ...(strict === undefined || specification === 'v2' ? {} : { strict }),
     }));
     const choice = typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.name } : { type: toolChoice };
-    return present({
-      prompt: promptOf(request, specification, (item) => this.note(skippedItem(item, 'a prompt of the AI SDK'))),
+    return givenFields({
+      prompt: toPrompt(request, specification, (item) => this.note(skippedItem(item, 'a prompt of the AI SDK'))),
       abortSignal: this.stopped.signal,
       maxOutputTokens: request.maxOutputTokens,
       temperature: request.temperature,
@@ -233,7 +233,7 @@ class ModelCall {
       responseFormat:
         format === undefined || format.type === 'text'
           ? undefined
-          : present({
+          : givenFields({
               type: 'json',
               ...(format.type === 'json_schema'
                 ? { schema: format.schema, name: format.name, description: format.description }
@@ -274,6 +274,6 @@ function takeAll(reader: AnswerReader, parts: readonly unknown[], events: ModelE
   return undefined;
 }
 
-function present(fields: JsonObject): JsonObject {
+function givenFields(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -211,32 +211,35 @@ export class AnswerReader {
     }
     if (isRecord(usage)) {
       const reported = isRecord(usage.raw) ? { reported: usage.raw } : {};
-      events.push({ type: 'usage', usage: usageOf(usage), ...reported });
+      events.push({ type: 'usage', usage: toUsage(usage), ...reported });
     }
-    events.push({ type: 'finish', reason: reasonOf(unified) });
+    events.push({ type: 'finish', reason: toFinishReason(unified) });
     this.isDone = true;
   }
 }
 
-function reasonOf(unified: unknown): FinishReason {
+function toFinishReason(unified: unknown): FinishReason {
   if (unified === 'length') return 'length';
   return unified === 'content-filter' ? 'content_filter' : 'stop';
 }
 
 /** Both forms: numbers of their own in the second version, objects in later ones. */
-function usageOf({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens }: JsonObject): Usage {
+function toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens }: JsonObject): Usage {
   const read = isRecord(input) ? input : { total: input, cacheRead: cachedInputTokens };
   const written = isRecord(output) ? output : { total: output, reasoning: reasoningTokens };
-  const [inputTokens, outputTokens] = [count(read.total), count(written.total)];
+  const [inputTokens, outputTokens] = [tokenCount(read.total), tokenCount(written.total)];
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: count(read.cacheRead), cache_write_tokens: count(read.cacheWrite) },
+    input_tokens_details: {
+      cached_tokens: tokenCount(read.cacheRead),
+      cache_write_tokens: tokenCount(read.cacheWrite),
+    },
     output_tokens: outputTokens,
-    output_tokens_details: { reasoning_tokens: count(written.reasoning) },
+    output_tokens_details: { reasoning_tokens: tokenCount(written.reasoning) },
     total_tokens: inputTokens + outputTokens,
   };
 }
 
-function count(value: unknown): number {
+function tokenCount(value: unknown): number {
   return typeof value === 'number' && value > 0 ? Math.trunc(value) : 0;
 }

@@ -32,7 +32,7 @@ export interface AnswerState {
  * The prompt. System and developer messages move to the front, since many providers take them nowhere else. `skipped` receives the
  * items that have no place. Throws `ApiError` if calls and outputs do not match, and for parts that the interface does not have.
  */
-export function promptOf(
+export function toPrompt(
   request: ModelRequest,
   specification: Specification,
   skipped: (item: Item) => void,
@@ -85,7 +85,7 @@ class Draft {
     const part: Part = { type: 'tool-call', ...named, input: withExactNumbers(argumentsObject(call.arguments)) };
     this.calls.push(part);
     this.add('assistant', [part]);
-    this.results.push({ type: 'tool-result', ...named, output: outputOf(call, this.specification) });
+    this.results.push({ type: 'tool-result', ...named, output: resultOutput(call, this.specification) });
   }
 
   /** Returns whether the item has a place. */
@@ -98,13 +98,13 @@ class Draft {
     else if (type !== 'message') return false;
     else if (role === 'user') {
       this.giveResults();
-      this.add('user', partsOf(content, this.specification));
+      this.add('user', promptParts(content, this.specification));
     } else if (role === 'assistant') {
       this.beginAnswer(item);
-      const parts = partsOf(content, this.specification);
+      const parts = promptParts(content, this.specification);
       this.add('assistant', parts);
       this.text = parts.findLast((part) => part.type === 'text');
-    } else this.system.push(textOf(content));
+    } else this.system.push(contentText(content));
     return true;
   }
 
@@ -150,17 +150,17 @@ class Draft {
   }
 }
 
-function textOf(content: unknown): string {
+function contentText(content: unknown): string {
   if (!Array.isArray(content)) return plainTextOf(content);
   return content.map((part) => (isRecord(part) ? plainTextOf(part.text ?? part.refusal) : '')).join('');
 }
 
-function partsOf(content: unknown, specification: Specification): readonly Part[] {
+function promptParts(content: unknown, specification: Specification): readonly Part[] {
   const parts = Array.isArray(content) ? content.filter(isRecord) : [{ text: content }];
-  return parts.map((part) => partOf(part, specification)).filter((part) => part.text !== '');
+  return parts.map((part) => promptPart(part, specification)).filter((part) => part.text !== '');
 }
 
-function partOf(part: JsonObject, specification: Specification): Part {
+function promptPart(part: JsonObject, specification: Specification): Part {
   const { file_data: data, file_url: url, filename } = part;
   switch (part.type) {
     case 'input_image':
@@ -198,13 +198,13 @@ function filePart(source: unknown, usualType: string, specification: Specificati
 }
 
 /** What a tool answered. */
-function outputOf({ output, failed }: AnsweredToolCall, specification: Specification): JsonObject {
+function resultOutput({ output, failed }: AnsweredToolCall, specification: Specification): JsonObject {
   const parts = Array.isArray(output) ? output.filter(isRecord) : [];
   if (!parts.some(({ type }) => type === 'input_image' || type === 'input_file')) {
     const isText = Array.isArray(output) || typeof output === 'string';
-    return { type: failed ? 'error-text' : 'text', value: isText ? textOf(output) : JSON.stringify(output ?? '') };
+    return { type: failed ? 'error-text' : 'text', value: isText ? contentText(output) : JSON.stringify(output ?? '') };
   }
-  return { type: 'content', value: parts.map((part) => resultPart(partOf(part, specification), specification)) };
+  return { type: 'content', value: parts.map((part) => resultPart(promptPart(part, specification), specification)) };
 }
 
 /** The three versions name a file in a result in three ways. */

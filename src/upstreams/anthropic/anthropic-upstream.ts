@@ -9,7 +9,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
-import { ownerOf } from '../http/base-path.ts';
+import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { type HttpClient, httpClient } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
@@ -119,7 +119,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const usual = scrub.of(fixedHeaders(settings, keyHeaders(settings)));
   return {
     name: 'anthropic',
-    stateOwner: ownerOf('anthropic', settings.baseURL),
+    stateOwner: stateOwnerFor('anthropic', settings.baseURL),
     origin: settings.baseURL.origin,
     stream,
     messages,

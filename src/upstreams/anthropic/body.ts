@@ -38,7 +38,10 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
   if (request.promptCacheRetention !== undefined) drop('prompt_cache_retention');
   if (request.moderation) drop('moderation');
   if (request.tools.some(({ outputSchema }) => outputSchema)) drop("the 'output_schema' of tools");
-  const tools = [...serverTools(request, settings, drop), ...request.tools.map((tool) => messagesTool(tool, note))];
+  const tools = [
+    ...allowedServerTools(request, settings, drop),
+    ...request.tools.map((tool) => messagesTool(tool, note)),
+  ];
   const plan = thinkingPlan(request, settings, drop);
   const thinking = thinkingField(plan, request, conversation, settings, drop);
   const { textFormat, safetyIdentifier, user } = request;
@@ -130,7 +133,7 @@ function sampling(
  * The API accepts each name once; the request's own tools win, because the client knows them. Without those that the request
  * does not allow.
  */
-function serverTools(
+function allowedServerTools(
   { tools, allowedTools, externalWebAccess }: ModelRequest,
   { serverTools: own }: BodySettings,
   drop: (setting: string) => void,
@@ -147,11 +150,11 @@ function serverTools(
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */
 function toolsCalled({ messages }: Conversation): readonly JsonObject[] {
-  const called = new Set(messages.flatMap(({ content }) => content.filter(isCall).map(({ name }) => String(name))));
+  const called = new Set(messages.flatMap(({ content }) => content.filter(isToolUse).map(({ name }) => String(name))));
   return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
 }
 
-function isCall({ type }: Block): boolean {
+function isToolUse({ type }: Block): boolean {
   return type === 'tool_use';
 }
 
@@ -172,7 +175,7 @@ function toolChoice(
   { messages }: Conversation,
 ) {
   if (!hasTools) {
-    return messages.some(({ content }) => content.some(isCall)) ? { type: 'none' } : undefined;
+    return messages.some(({ content }) => content.some(isToolUse)) ? { type: 'none' } : undefined;
   }
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   if (choice === 'none') return { type: 'none' };

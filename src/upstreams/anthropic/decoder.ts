@@ -7,7 +7,7 @@ import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
-import { secondAnswer } from '../http/unexpected-answer.ts';
+import { secondAnswerError } from '../http/unexpected-answer.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
@@ -119,13 +119,13 @@ class Decoder implements MessagesDecoder {
     const id = isRecord(message) ? message.id : undefined;
     const { message: known } = this;
     const hasBlocks = known !== undefined && known.highest >= 0;
-    if (hasBlocks && known.id !== id) throw secondAnswer();
+    if (hasBlocks && known.id !== id) throw secondAnswerError();
     this.message = { id, again: hasBlocks, highest: known?.highest ?? -1 };
   }
 
   private beginBlock(index: number): void {
     this.message ??= { id: undefined, again: false, highest: -1 };
-    if (this.message.again && index <= this.message.highest) throw secondAnswer();
+    if (this.message.again && index <= this.message.highest) throw secondAnswerError();
     this.message.highest = Math.max(this.message.highest, index);
   }
 

@@ -10,9 +10,9 @@ import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
-import { type Block, blocksOf } from './parts.ts';
+import { type Block, toBlocks } from './parts.ts';
 import { thoughtIn } from './thinking.ts';
-import { blocksOfSearch } from './web-tools.ts';
+import { searchBlocks } from './web-tools.ts';
 
 /** A message of the API: user and assistant alternate. */
 export interface Message {
@@ -54,7 +54,7 @@ interface Draft {
 export function toConversation(request: ModelRequest, skipped: (item: Item) => void): Conversation {
   const { items, outputs } = pairCalls(request.items);
   const answers = new Set(outputs.values());
-  const system = [...blocksOf(request.instructions)];
+  const system = [...toBlocks(request.instructions)];
   const draft: Draft = { system, messages: [], results: [], ...NO_CALLS, ids: callIds('word') };
   for (const item of items) {
     if (SILENT_TYPES.has(item.type)) continue;
@@ -88,7 +88,7 @@ function addToolCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const id = draft.ids(String(call.id ?? item.id));
   const input = argumentsObject(call.arguments);
   addTo(draft.messages, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
-  const content = blocksOf(call.output);
+  const content = toBlocks(call.output);
   draft.results.push({
     type: 'tool_result',
     tool_use_id: id,
@@ -108,7 +108,7 @@ function addMessage(draft: Draft, item: Item): boolean {
   }
   if (item.type === 'web_search_call') {
     // Searches of another server contain nothing that can be sent back.
-    const [use, result] = blocksOfSearch(item.providerState) ?? [];
+    const [use, result] = searchBlocks(item.providerState) ?? [];
     if (!use || !result) return false;
     const id = draft.ids(String(use.id));
     addAssistants(draft, item, [
@@ -120,11 +120,11 @@ function addMessage(draft: Draft, item: Item): boolean {
   const image = imageMessage(item);
   if (image) return addMessage(draft, image);
   if (item.type !== 'message') return false;
-  if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
+  if (item.role === 'assistant') addAssistants(draft, item, toBlocks(item.content));
   else if (item.role === 'user') {
     giveResults(draft);
-    addTo(draft.messages, 'user', blocksOf(item.content));
-  } else for (const block of blocksOf(item.content)) if (block.type === 'text') draft.system.push(block);
+    addTo(draft.messages, 'user', toBlocks(item.content));
+  } else for (const block of toBlocks(item.content)) if (block.type === 'text') draft.system.push(block);
   return true;
 }
 

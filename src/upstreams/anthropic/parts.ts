@@ -7,7 +7,7 @@ import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts
 export type Block = JsonObject & { readonly type: string };
 
 /** The blocks of a text or of a list of parts; omits empty texts, which the API refuses. */
-export function blocksOf(content: unknown): readonly Block[] {
+export function toBlocks(content: unknown): readonly Block[] {
   if (typeof content === 'string') return textBlocks(content);
   if (Array.isArray(content)) return content.filter(isRecord).flatMap(partBlocks);
   return content === undefined || content === null ? [] : textBlocks(JSON.stringify(content));

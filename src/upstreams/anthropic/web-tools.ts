@@ -75,7 +75,7 @@ function useBlocks({ id, name, input }: WebUse, content: unknown): readonly [Blo
 }
 
 /** The two blocks in the provider state of an item; undefined if there are none. */
-export function blocksOfSearch(pair: unknown): readonly [Block, Block] | undefined {
+export function searchBlocks(pair: unknown): readonly [Block, Block] | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [useBlock, answer] = pair;
   const use = isRecord(useBlock) ? webUse(useBlock) : undefined;

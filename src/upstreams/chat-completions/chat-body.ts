@@ -4,15 +4,15 @@ import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, TextFormat } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { passedOn } from '../http/passed-on.ts';
+import { sharedFields } from '../http/passed-on.ts';
 import {
+  adaptMessages,
   answerLimit,
-  finishedMessages,
   type LeftOut,
   nearestEffort,
   refuseFileUrls,
   toolFields,
-  withDetails,
+  withImageDetails,
 } from './provider-rules.ts';
 import type { ProviderSettings, ToolChoiceForms } from './providers.ts';
 
@@ -28,16 +28,16 @@ interface BodyReports {
  */
 export function toChatBody(request: ModelRequest, settings: ProviderSettings, reports: BodyReports): JsonObject {
   const { skipped, leftOut } = reports;
-  const messages = withDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
+  const messages = withImageDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
   if (!settings.fileUrls) refuseFileUrls(messages);
   const format = responseFormat(request.textFormat);
   const isStreamed = format === undefined || !settings.unstreamedFormats.some((type) => type === format.type);
   const body: Record<string, unknown> = {
     model: request.model,
-    messages: finishedMessages(messages, settings),
+    messages: adaptMessages(messages, settings),
     stream: isStreamed,
     stream_options: isStreamed ? { include_usage: true } : undefined,
-    ...inKnownForm(toolFields(request, settings, leftOut), settings.toolChoice),
+    ...withKnownToolChoice(toolFields(request, settings, leftOut), settings.toolChoice),
     [settings.maxTokensField]: answerLimit(request, settings, leftOut),
     temperature: request.temperature,
     top_p: request.topP,
@@ -51,7 +51,7 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
     response_format: format,
     verbosity: request.verbosity,
     reasoning_effort: nearestEffort(request.reasoningEffort, settings.efforts, leftOut),
-    ...passedOn(request),
+    ...sharedFields(request),
   };
   for (const field of settings.refusedFields) {
     if (body[field] === undefined) continue;
@@ -62,7 +62,7 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
 }
 
 /** The body of a chat request, with its choice of tools in a form that the server obeys. */
-export function inKnownForm(body: JsonObject, forms: ToolChoiceForms): JsonObject {
+export function withKnownToolChoice(body: JsonObject, forms: ToolChoiceForms): JsonObject {
   const { tool_choice: choice, tools } = body;
   if (forms === 'all' || !isRecord(choice)) return body;
   if (choice.type === 'allowed_tools') {

@@ -14,7 +14,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
-import { ownerOf } from '../http/base-path.ts';
+import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson, type SecondRequest } from '../http/exchange.ts';
 import { httpClient, type Refusal } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
@@ -24,11 +24,11 @@ import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts'
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import { toCountBody } from '../responses-input/count-body.ts';
-import { inKnownForm, toChatBody } from './chat-body.ts';
+import { toChatBody, withKnownToolChoice } from './chat-body.ts';
 import { type ChatCompletionsOptions, chatSettings } from './chat-options.ts';
 import { TokenCounts } from './count-tokens.ts';
 import { LearnedSettings } from './learned-settings.ts';
-import { isSameRefusal, lessonOf, withLesson } from './lessons.ts';
+import { isSameRefusal, readLesson, withLesson } from './lessons.ts';
 import { shortenedNames, withModelFacts } from './provider-rules.ts';
 import type { ProviderSettings } from './providers.ts';
 import { SeenFields } from './seen-fields.ts';
@@ -81,7 +81,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   }
 
   function chat(body: JsonObject, call: UpstreamCall): PullStream<ChatBatch> {
-    return open(inKnownForm(body, settings.toolChoice), call).batches;
+    return open(withKnownToolChoice(body, settings.toolChoice), call).batches;
   }
 
   function reportsTo(call: UpstreamCall) {
@@ -101,7 +101,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     const sent: SentNames = { names: shortenedNames(request, known.maxToolName) };
     // Created elsewhere: in here, what lives as long as the answer would hold the request with its whole history.
     const { batches, ...answer } = open(body, call, secondTry(request, body, known, sent, call));
-    const saw = (field: ReasoningField) => seen.saw(model, field);
+    const saw = (field: ReasoningField) => seen.remember(model, field);
     return mapped(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => sent.names }));
   }
 
@@ -114,7 +114,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     call: UpstreamCall,
   ): (refusal: Refusal) => SecondRequest | undefined {
     return ({ answered = 0, said }) => {
-      const lesson = lessonOf(answered, said, body, known);
+      const lesson = readLesson(answered, said, body, known);
       if (!lesson) return undefined;
       const reports = reportsTo(call);
       reports.leftOut(`The model server refused the request; it is asked again ${lesson.change}.`);
@@ -175,7 +175,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     return ((call && scrubs.get(call)) ?? usual)(error);
   }
 
-  const stateOwner = ownerOf('chat-completions', settings.baseURL);
+  const stateOwner = stateOwnerFor('chat-completions', settings.baseURL);
   const { origin } = settings.baseURL;
   async function close(): Promise<void> {
     table.close();
@@ -215,7 +215,7 @@ interface Answer {
 }
 
 /** Number of characters of the first data that are kept. */
-const LONGEST_FIRST = 8192;
+const MAX_FIRST_LENGTH = 8192;
 
 /** Decodes batch by batch, with the `finish` at the end. */
 class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
@@ -292,7 +292,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   }
 
   private takeChunk(data: string, events: ModelEvent[]): void {
-    if (!this.decoder.answered) this.first ||= data.slice(0, LONGEST_FIRST);
+    if (!this.decoder.answered) this.first ||= data.slice(0, MAX_FIRST_LENGTH);
     const chunk = parseJson(data);
     rememberArguments(chunk, data);
     this.decoder.take(chunk, events);

@@ -16,12 +16,12 @@ import {
 import {
   EFFORTS,
   type Effort,
+  findProvider,
   type ImageDetail,
   isProviderName,
   PROVIDERS,
   type ProviderName,
   type ProviderSettings,
-  providerOf,
   REFUSABLE_FIELDS,
   type RefusableField,
   type ToolChoiceForms,
@@ -113,23 +113,23 @@ interface ChatSettings extends ProviderSettings, ServerSettings {
 
 const NAME = 'chatCompletionsUpstream';
 
-function someOf(...values: readonly string[]): OptionCheck {
+function listFrom(...values: readonly string[]): OptionCheck {
   // The cast: a value that is no text is not among them.
   const isList = (value: unknown) => Array.isArray(value) && value.every((each) => values.includes(each as string));
   return (value) => isList(value) || `a list of ${values.map((value) => `'${value}'`).join(', ')}`;
 }
 
-function isCount(least: number, value: unknown): boolean {
+function isWholeFrom(least: number, value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= least;
 }
 
-function atLeast(least: number): OptionCheck {
-  return (value) => isCount(least, value) || `a whole number from ${least}`;
+function wholeNumberFrom(least: number): OptionCheck {
+  return (value) => isWholeFrom(least, value) || `a whole number from ${least}`;
 }
 
 const CAPS: OptionCheck = (value) =>
-  isCount(1, value) ||
-  (isRecord(value) && Object.values(value).every((cap) => isCount(1, cap))) ||
+  isWholeFrom(1, value) ||
+  (isRecord(value) && Object.values(value).every((cap) => isWholeFrom(1, cap))) ||
   'a whole number from 1, or an object of them by the names of models';
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
@@ -146,21 +146,21 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
     toolChoice: oneOf('all', 'names', 'words'),
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
     maxOutputTokens: CAPS,
-    refusedFields: someOf(...REFUSABLE_FIELDS),
-    efforts: someOf(...EFFORTS),
-    imageDetails: someOf('auto', 'low', 'high', 'original'),
+    refusedFields: listFrom(...REFUSABLE_FIELDS),
+    efforts: listFrom(...EFFORTS),
+    imageDetails: listFrom('auto', 'low', 'high', 'original'),
     callIds: oneOf(...CALL_ID_FORMS),
     // A shortened name ends in a digest.
-    maxToolName: atLeast(16),
-    maxToolDescription: atLeast(1),
-    unstreamedFormats: someOf('json_object', 'json_schema'),
+    maxToolName: wholeNumberFrom(16),
+    maxToolDescription: wholeNumberFrom(1),
+    unstreamedFormats: listFrom('json_object', 'json_schema'),
     toolSchemas: oneOf(...SCHEMA_DIALECTS),
     lastMessage: oneOf('any', 'user', 'prefix'),
     blankText: oneOf('keep', 'omit'),
     fileUrls: boolean,
   });
   const server = openaiServer(NAME, options);
-  const usual = providerOf(options.provider ?? 'auto', server.baseURL);
+  const usual = findProvider(options.provider ?? 'auto', server.baseURL);
   const { reasoningReplay = 'auto', maxOutputTokens: caps } = options;
   nameTest(`${NAME}: maxOutputTokens`, Object.keys(isRecord(caps) ? caps : {}));
   const given = Object.fromEntries(

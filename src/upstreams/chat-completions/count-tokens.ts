@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { fetchJson } from '../http/exchange.ts';
 import type { HttpClient } from '../http/http.ts';
-import { kindIn, type ServerKind } from './server-kind.ts';
+import { detectServerKind, type ServerKind } from './server-kind.ts';
 
 /** A request as both of its APIs write it; each is made only where it is sent. */
 interface CountedRequest {
@@ -44,14 +44,14 @@ export class TokenCounts {
       const answer = await fetchJson(this.client, { path, headers, body: JSON.stringify(body), isBeside }, call);
       return isRecord(answer) ? answer : {};
     };
-    if (kind === 'vllm') return countOf((await post('/tokenize', templated(request.chatBody()), true)).count);
-    return kind === 'llama.cpp' ? countByLlama(request, post) : undefined;
+    if (kind === 'vllm') return positiveCount((await post('/tokenize', templateBody(request.chatBody()), true)).count);
+    return kind === 'llama.cpp' ? countAtLlama(request, post) : undefined;
   }
 
   /** A server that does not answer now, or not this client, is asked again. */
   private kindOf(call: UpstreamCall): Promise<Kind> {
     if (!this.kind || this.kind.until < Date.now()) {
-      const found = this.models(call).then(kindIn, (): Kind => {
+      const found = this.models(call).then(detectServerKind, (): Kind => {
         this.kind = undefined;
         return 'none';
       });
@@ -62,24 +62,24 @@ export class TokenCounts {
 }
 
 /** By the whole request, or, at servers that lack that path, by the text that the template makes of it. */
-async function countByLlama(request: CountedRequest, post: Post): Promise<number | undefined> {
+async function countAtLlama(request: CountedRequest, post: Post): Promise<number | undefined> {
   try {
     const { input_tokens: tokens } = await post('/responses/input_tokens', request.responsesBody(), false);
-    if (countOf(tokens) !== undefined) return countOf(tokens);
+    if (positiveCount(tokens) !== undefined) return positiveCount(tokens);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   }
-  const { prompt } = await post('/apply-template', templated(request.chatBody()), true);
+  const { prompt } = await post('/apply-template', templateBody(request.chatBody()), true);
   if (typeof prompt !== 'string') return undefined;
   const { tokens } = await post('/tokenize', { content: prompt, add_special: true, parse_special: true }, true);
   return Array.isArray(tokens) && tokens.length > 0 ? tokens.length : undefined;
 }
 
 /** What the template reads of a request. */
-function templated({ model, messages, tools }: JsonObject): JsonObject {
+function templateBody({ model, messages, tools }: JsonObject): JsonObject {
   return { model, messages, tools, add_generation_prompt: true };
 }
 
-function countOf(value: unknown): number | undefined {
+function positiveCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined;
 }

@@ -23,17 +23,17 @@ const QUOTES: ReadonlySet<string> = new Set(['input', 'ctx', 'url', 'failed_gene
  * The lesson of a refusal with this status and answer, of a request with this body. Undefined where nothing may be left
  * out: what a request means, its messages, its tools, its choice of a tool and its format, is never changed.
  */
-export function lessonOf(
+export function readLesson(
   status: number,
   said: unknown,
   body: JsonObject,
   settings: ProviderSettings,
 ): Lesson | undefined {
   const pieces: string[] = [];
-  collect(said, pieces, 0);
+  collectTexts(said, pieces, 0);
   const text = pieces.join('\n').slice(0, MAX_READ);
-  const refusal = { text, words: new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plain)), body, settings };
-  if (status !== 400 && status !== 422) return status === 500 ? ofSchemas(refusal) : undefined;
+  const refusal = { text, words: new Set(text.match(/[A-Za-z][A-Za-z0-9_]*/g)?.map(plainWord)), body, settings };
+  if (status !== 400 && status !== 422) return status === 500 ? schemaLesson(refusal) : undefined;
   for (const read of READERS) {
     const lesson = read(refusal);
     if (lesson) return lesson;
@@ -50,29 +50,29 @@ interface Refusal {
 }
 
 /** Servers write `prompt_cache_key` and `promptCacheKey`. */
-function plain(name: string): string {
+function plainWord(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
 }
 
-function collect(value: unknown, pieces: string[], depth: number): void {
+function collectTexts(value: unknown, pieces: string[], depth: number): void {
   if (typeof value === 'string') pieces.push(value.slice(0, MAX_READ));
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH || pieces.length > 1000) return;
-  for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collect(each, pieces, depth + 1);
+  for (const [name, each] of Object.entries(value)) if (!QUOTES.has(name)) collectTexts(each, pieces, depth + 1);
 }
 
 const READERS: readonly ((refusal: Refusal) => Lesson | undefined)[] = [
-  ofSchemas,
-  ofCallIds,
-  ofLengths,
-  ofDetails,
-  ofFormats,
-  ofLimitField,
-  ofEfforts,
-  ofLimit,
-  ofFields,
+  schemaLesson,
+  callIdLesson,
+  nameLengthLesson,
+  imageDetailLesson,
+  formatLesson,
+  limitFieldLesson,
+  effortLesson,
+  answerLimitLesson,
+  refusedFieldLesson,
 ];
 
-function ofSchemas({ text, body, settings }: Refusal): Lesson | undefined {
+function schemaLesson({ text, body, settings }: Refusal): Lesson | undefined {
   if (!Array.isArray(body.tools)) return undefined;
   const lower = text.toLowerCase();
   const isGrammar = lower.includes('grammar');
@@ -94,9 +94,9 @@ const SCHEMA_WORDS = [
   'unrecognized schema',
 ] as const;
 
-function ofCallIds({ text, settings }: Refusal): Lesson | undefined {
+function callIdLesson({ text, settings }: Refusal): Lesson | undefined {
   if (!/tool[_ ]?call[_ ]?id|tool_calls(?:\[|\.)\d+\]?\.id\b/i.test(text)) return undefined;
-  const lengths = numbersIn(text).filter((each) => each === 9 || each === 40 || each === 64);
+  const lengths = readNumbers(text).filter((each) => each === 9 || each === 40 || each === 64);
   const callIds = lengths.includes(9)
     ? 'mistral'
     : lengths.includes(40)
@@ -109,7 +109,7 @@ function ofCallIds({ text, settings }: Refusal): Lesson | undefined {
 }
 
 /** Limits of a tool's name and description. */
-function ofLengths({ text, words }: Refusal): Lesson | undefined {
+function nameLengthLesson({ text, words }: Refusal): Lesson | undefined {
   const isTools = words.has('tools') || words.has('function') || words.has('tool');
   const max = Number(
     /(?:max(?:imum)? length(?: of)?|at most|no longer than|up to|less than or equal to)\D{0,16}(\d{2,6})/i.exec(
@@ -131,13 +131,13 @@ function ofLengths({ text, words }: Refusal): Lesson | undefined {
   };
 }
 
-function ofDetails({ words, body }: Refusal): Lesson | undefined {
+function imageDetailLesson({ words, body }: Refusal): Lesson | undefined {
   const isDetail = words.has('imagedetail') || (words.has('detail') && (words.has('image') || words.has('imageurl')));
   if (!isDetail || !JSON.stringify(body.messages).includes('"detail":')) return undefined;
   return { settings: { imageDetails: [] }, isLasting: true, change: "without the 'detail' of its images" };
 }
 
-function ofFormats({ words, body }: Refusal): Lesson | undefined {
+function formatLesson({ words, body }: Refusal): Lesson | undefined {
   const isFormat =
     words.has('responseformat') || words.has('structured') || words.has('jsonschema') || words.has('json');
   const isStream = words.has('stream') || words.has('streaming') || words.has('streamed');
@@ -149,15 +149,15 @@ function ofFormats({ words, body }: Refusal): Lesson | undefined {
   };
 }
 
-function ofLimitField({ text, words, body }: Refusal): Lesson | undefined {
+function limitFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
   const sent = body.max_tokens === undefined ? 'max_completion_tokens' : 'max_tokens';
   const other = sent === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-  if (body[sent] === undefined || !words.has(plain(sent)) || !isRefused(text)) return undefined;
-  const isOther = words.has(plain(other)) ? /\binstead\b/i.test(text) : sent === 'max_completion_tokens';
+  if (body[sent] === undefined || !words.has(plainWord(sent)) || !isRefused(text)) return undefined;
+  const isOther = words.has(plainWord(other)) ? /\binstead\b/i.test(text) : sent === 'max_completion_tokens';
   return isOther ? { settings: { maxTokensField: other }, isLasting: true, change: `with '${other}'` } : undefined;
 }
 
-function ofEfforts({ text, words, body }: Refusal): Lesson | undefined {
+function effortLesson({ text, words, body }: Refusal): Lesson | undefined {
   const { reasoning_effort: sent } = body;
   if (sent === undefined || !(words.has('reasoningeffort') || words.has('effort'))) return undefined;
   const listed = text.slice(
@@ -175,14 +175,14 @@ const LIMITS = ['maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewto
 /** Less room than this for an answer counts as none: the conversation is what is too long. */
 const LEAST_ROOM = 1024;
 
-function ofLimit({ text, words, body }: Refusal): Lesson | undefined {
+function answerLimitLesson({ text, words, body }: Refusal): Lesson | undefined {
   const sent = body.max_tokens ?? body.max_completion_tokens;
   if (typeof sent !== 'number') return undefined;
   const isNamed =
     LIMITS.some((name) => words.has(name)) || (words.has('tokens') && (words.has('completion') || words.has('output')));
   if (!isNamed && !text.includes(String(sent))) return undefined;
-  const numbers = numbersIn(text);
-  if (words.has('context')) return ofContext(numbers, sent);
+  const numbers = readNumbers(text);
+  if (words.has('context')) return contextLesson(numbers, sent);
   const max = numbers.filter((each) => each < sent).reduce((most, each) => Math.max(most, each), 0);
   if (!isNamed || max < 1 || !/max|most|less|<=|exceed|large|range|up to|limit|supports|greater/i.test(text))
     return undefined;
@@ -190,7 +190,7 @@ function ofLimit({ text, words, body }: Refusal): Lesson | undefined {
 }
 
 /** The limit is right for the model, and too high after so long a conversation. */
-function ofContext(numbers: readonly number[], sent: number): Lesson | undefined {
+function contextLesson(numbers: readonly number[], sent: number): Lesson | undefined {
   const totals = new Set(numbers.map((each) => each + sent));
   const [context = 0, prompt = 0] = [...new Set(numbers)]
     .filter((each) => each !== sent && !totals.has(each))
@@ -200,7 +200,7 @@ function ofContext(numbers: readonly number[], sent: number): Lesson | undefined
   return { settings: { maxOutputTokens: { '*': room } }, isLasting: false, change: `for at most ${room} tokens` };
 }
 
-function numbersIn(text: string): readonly number[] {
+function readNumbers(text: string): readonly number[] {
   return [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replace(/[,_]/g, '')));
 }
 
@@ -214,10 +214,10 @@ const VALUED: ReadonlySet<RefusableField> = new Set([
 /** Words of any text. */
 const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']);
 
-function ofFields({ text, words, body }: Refusal): Lesson | undefined {
+function refusedFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
   if (!isRefused(text)) return undefined;
   const named = REFUSABLE_FIELDS.filter(
-    (field) => mayDrop(field, body) && words.has(plain(field)) && (!COMMON.has(field) || isQuoted(text, field)),
+    (field) => mayDrop(field, body) && words.has(plainWord(field)) && (!COMMON.has(field) || isQuoted(text, field)),
   );
   if (named.length === 0) return undefined;
   const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);

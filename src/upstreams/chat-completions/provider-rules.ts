@@ -7,7 +7,7 @@ import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import { type LooseSchema, looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
-import { loweredLimit } from '../http/answer-limit.ts';
+import { loweredLimitMessage } from '../http/answer-limit.ts';
 import { EFFORTS, type Effort, type ImageDetail, type ProviderSettings } from './providers.ts';
 
 /** Receives what of a request the server does not take, as a sentence. */
@@ -110,7 +110,7 @@ export function answerLimit(request: ModelRequest, settings: ProviderSettings, l
   const { model, maxOutputTokens: limit } = request;
   const [, most = limit] = Object.entries(settings.maxOutputTokens).find(([name]) => nameTest('', [name])(model)) ?? [];
   if (limit === undefined || most === undefined || limit <= most) return limit;
-  leftOut(loweredLimit(limit, most));
+  leftOut(loweredLimitMessage(limit, most));
   return most;
 }
 
@@ -134,7 +134,10 @@ export function nearestEffort(
 }
 
 /** The details of images as the server knows them. */
-export function withDetails(messages: readonly ChatMessage[], details: readonly ImageDetail[]): readonly ChatMessage[] {
+export function withImageDetails(
+  messages: readonly ChatMessage[],
+  details: readonly ImageDetail[],
+): readonly ChatMessage[] {
   const isKnown = (part: unknown) =>
     !isRecord(part) || !isRecord(part.image_url) || isDetail(part.image_url.detail, details);
   if (messages.every(({ content }) => !Array.isArray(content) || content.every(isKnown))) return messages;
@@ -170,7 +173,7 @@ export function refuseFileUrls(messages: readonly ChatMessage[]): void {
 const CONTINUE = 'Continue.';
 
 /** The messages with the names of tools that the server takes, and with the end that it takes. */
-export function finishedMessages(messages: readonly ChatMessage[], settings: ProviderSettings): readonly ChatMessage[] {
+export function adaptMessages(messages: readonly ChatMessage[], settings: ProviderSettings): readonly ChatMessage[] {
   const { lastMessage, maxToolName } = settings;
   const named = Number.isFinite(maxToolName)
     ? messages.map((message) => withShortNames(message, maxToolName))

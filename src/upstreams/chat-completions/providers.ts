@@ -233,7 +233,7 @@ export function isProviderName(name: unknown): name is ProviderName {
 }
 
 /** Returns the provider of this name, or with `auto` the one that owns the address. */
-export function providerOf(name: ProviderName | 'auto', baseURL: URL): Provider {
+export function findProvider(name: ProviderName | 'auto', baseURL: URL): Provider {
   if (name !== 'auto') return PROVIDERS[name];
   return Object.values<Provider>(PROVIDERS).find(({ hosts }) => hosts.some((host) => isAt(host, baseURL))) ?? USUAL;
 }

@@ -2,8 +2,8 @@
 import type { ReasoningField } from '../../protocol/chat-completions/reasoning-fields.ts';
 
 /** Limits the models per server, because clients choose the names. */
-const MOST_MODELS = 256;
-const LONGEST_NAME = 256;
+const MAX_MODELS = 256;
+const MAX_NAME_LENGTH = 256;
 
 /** Keeps the fields of one server for the life of the process. */
 export class SeenFields {
@@ -14,11 +14,11 @@ export class SeenFields {
     return this.fields.get(model);
   }
 
-  saw(model: string, field: ReasoningField): void {
-    if (model.length > LONGEST_NAME) return;
+  remember(model: string, field: ReasoningField): void {
+    if (model.length > MAX_NAME_LENGTH) return;
     this.fields.delete(model);
     this.fields.set(model, field);
     const [oldest] = this.fields.keys();
-    if (this.fields.size > MOST_MODELS && oldest !== undefined) this.fields.delete(oldest);
+    if (this.fields.size > MAX_MODELS && oldest !== undefined) this.fields.delete(oldest);
   }
 }

@@ -17,7 +17,7 @@ const OWNERS: ReadonlyMap<unknown, Exclude<ServerKind, 'auto'>> = new Map([
 ]);
 
 /** The kind of the server that has these models. */
-export function kindIn(models: readonly JsonObject[]): Exclude<ServerKind, 'auto'> {
+export function detectServerKind(models: readonly JsonObject[]): Exclude<ServerKind, 'auto'> {
   return models.map(({ owned_by: owner }) => OWNERS.get(owner)).find((kind) => kind) ?? 'none';
 }
 
@@ -46,7 +46,7 @@ export class ServerFacts {
   }
 
   private kindFor(entries: readonly JsonObject[]) {
-    return this.kind === 'auto' ? kindIn(entries) : this.kind;
+    return this.kind === 'auto' ? detectServerKind(entries) : this.kind;
   }
 
   /** The length is that of one slot, which is what a request has. A server of several models loads none for this. */

@@ -15,11 +15,11 @@ export function withAnswerLimit(request: ModelRequest, most: number | undefined)
   if (limit === undefined || most === undefined || limit <= most) return { request };
   return {
     request: { ...request, maxOutputTokens: most },
-    note: { code: 'setting_dropped', message: loweredLimit(limit, most) },
+    note: { code: 'setting_dropped', message: loweredLimitMessage(limit, most) },
   };
 }
 
 /** What is said of it. */
-export function loweredLimit(limit: number, most: number): string {
+export function loweredLimitMessage(limit: number, most: number): string {
   return `The model server takes a limit of at most ${most} tokens for an answer; ${limit} is lowered to it.`;
 }

@@ -1,7 +1,7 @@
 /** Reads the path that prefixes all paths of a model server. */
 
 /** The server and its path, without credentials and query: identifies the owner of an answer's provider state. */
-export function ownerOf(name: string, url: URL): string {
+export function stateOwnerFor(name: string, url: URL): string {
   return `${name} ${url.origin}${basePath(url)}`;
 }
 

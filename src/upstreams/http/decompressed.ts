@@ -28,11 +28,11 @@ export function decompressed(answer: Answered): Answered {
     throw new ApiError('upstream_error', 'The model server compressed its answer.', { cause });
   }
   const { status, headers, body } = answer;
-  return { status, headers, body: decoded(body, create()) };
+  return { status, headers, body: decodedBytes(body, create()) };
 }
 
 /** Reads only as fast as the text is read: a little of it may be much text. */
-function decoded(body: Bytes, decoder: zlib.Gunzip | zlib.BrotliDecompress): Bytes {
+function decodedBytes(body: Bytes, decoder: zlib.Gunzip | zlib.BrotliDecompress): Bytes {
   const text = bytesOf(decoder);
   decoder.on('drain', () => body.resume());
   return {

@@ -102,7 +102,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   onError(error: unknown): void {
     // The caller has gone away, which is why the connection broke.
     if (this.over) return;
-    const failure = this.scrubError(this.watch ? broken(error, this.watch) : error);
+    const failure = this.scrubError(this.watch ? brokenCallError(error, this.watch) : error);
     this.close();
     this.consumer.onError(failure);
   }
@@ -190,7 +190,7 @@ export async function fetchJson(client: HttpClient, request: JsonRequest, call: 
     const answer = await client.send({ method, ...request, stop: watch.call, retries: call.retries });
     return parseJson(await readWhole(answer.body));
   } catch (error) {
-    throw broken(error, watch);
+    throw brokenCallError(error, watch);
   } finally {
     watch.stop();
   }
@@ -208,7 +208,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** The actual cause: the caller left, a timeout, or a connection that broke mid-answer. */
-function broken(error: unknown, watch: Watchdog): unknown {
+function brokenCallError(error: unknown, watch: Watchdog): unknown {
   if (watch.call.aborted) return watch.call.reason;
   if (error instanceof ApiError) return error;
   return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });

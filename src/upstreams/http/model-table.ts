@@ -1,7 +1,7 @@
 /** What is known about the models of one server: from the host, from the server's list, and from what the server says of one model. */
 
 import type { UpstreamCall } from '../../ports/upstream.ts';
-import { joinedFacts, type ModelFacts, modelFacts, withFacts } from '../../protocol/model-facts.ts';
+import { type ModelFacts, mergeFacts, modelFacts, withFacts } from '../../protocol/model-facts.ts';
 import { wildcardTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
@@ -61,7 +61,7 @@ export class ModelTable {
 
   /** What is known now; nobody is asked. */
   now(model: string): ModelFacts {
-    return joinedFacts(this.given(model), this.known.get(model) ?? this.known.get(`${model}:latest`) ?? this.ofAll);
+    return mergeFacts(this.given(model), this.known.get(model) ?? this.known.get(`${model}:latest`) ?? this.ofAll);
   }
 
   /** The server's list with all that is known, and the models that only the host names. Throws if there is neither. */
@@ -85,7 +85,7 @@ export class ModelTable {
 
   private withKnown(entry: JsonObject): JsonObject {
     const { id } = entry;
-    return typeof id === 'string' ? withFacts(entry, joinedFacts(this.given(id), this.known.get(id) ?? {})) : entry;
+    return typeof id === 'string' ? withFacts(entry, mergeFacts(this.given(id), this.known.get(id) ?? {})) : entry;
   }
 
   private given(model: string): ModelFacts {
@@ -138,7 +138,7 @@ export class ModelTable {
         if (signal.aborted) return;
         const { id } = entry;
         const more = await look(entry, entries, own).catch((): ModelFacts => ({}));
-        if (typeof id === 'string') known.set(id, joinedFacts(more, known.get(id) ?? {}));
+        if (typeof id === 'string') known.set(id, mergeFacts(more, known.get(id) ?? {}));
       }
     };
     await Promise.all(Array.from({ length: LOOKS_AT_A_TIME }, work));

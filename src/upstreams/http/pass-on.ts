@@ -26,7 +26,7 @@ export async function passOn(
   const { method, path, body } = request;
   const isHeld = body === undefined || body instanceof Uint8Array;
   const sent = isHeld ? body : Readable.from(body, { objectMode: false });
-  const shown = (error: unknown) => scrubError(watch.call.aborted ? watch.call.reason : broken(error));
+  const shown = (error: unknown) => scrubError(watch.call.aborted ? watch.call.reason : connectionError(error));
   // A stream has been read when it fails: it cannot be sent again.
   const retries = isHeld ? call.retries : 0;
   try {
@@ -52,7 +52,7 @@ export async function passOn(
   }
 }
 
-function broken(error: unknown): unknown {
+function connectionError(error: unknown): unknown {
   if (error instanceof ApiError) return error;
   return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
 }

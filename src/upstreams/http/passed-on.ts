@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 
 /** The fields as the client sent them; undefined without a value. */
-export function passedOn(request: ModelRequest): JsonObject {
+export function sharedFields(request: ModelRequest): JsonObject {
   return {
     metadata: request.metadata,
     service_tier: request.serviceTier,

@@ -21,6 +21,6 @@ export function unexpectedAnswer(text: string, clean: (text: string) => string, 
 }
 
 /** The error of a stream in which a second answer begins within the first: which parts belong to which is not known. */
-export function secondAnswer(): ApiError {
+export function secondAnswerError(): ApiError {
   return new ApiError('upstream_error', 'The model server began a second answer within the first one.');
 }

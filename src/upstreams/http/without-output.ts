@@ -3,11 +3,11 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { Note } from '../../protocol/note.ts';
 
 /** Characters per answer: signatures, sealed thoughts, citations and search inputs need far fewer. */
-const MOST_HELD = 16 * 1024 * 1024;
+const MAX_HELD = 16 * 1024 * 1024;
 /** The extra count of each block, item or citation. */
 const HELD_PIECE = 256;
 /** Maximum number of kinds, noted once each, and of characters shown of each. */
-const MOST_KINDS = 100;
+const MAX_KINDS = 100;
 const SHOWN_KIND = 64;
 
 /** Adds so many characters; throws `output_too_large` above the limit. */
@@ -18,7 +18,7 @@ export function holding(): Hold {
   let held = 0;
   return (characters = 0) => {
     held += characters + HELD_PIECE;
-    if (held > MOST_HELD)
+    if (held > MAX_HELD)
       throw new ApiError('output_too_large', 'The model server sent too much data without any output.');
   };
 }
@@ -28,7 +28,7 @@ export function skippedOnce(note: (note: Note) => void, message: (kind: string) 
   const noted = new Set<string>();
   return (kind) => {
     const shown = String(kind).slice(0, SHOWN_KIND);
-    if (noted.has(shown) || noted.size === MOST_KINDS) return;
+    if (noted.has(shown) || noted.size === MAX_KINDS) return;
     noted.add(shown);
     note({ code: 'item_skipped', message: message(shown) });
   };

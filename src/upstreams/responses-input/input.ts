@@ -11,7 +11,7 @@ import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { NativeInput } from './native-input.ts';
 
 /** An item in the form the other server needs: complete, except for fields that only report progress. */
-export function stateOf({ status: _, ...item }: JsonObject): JsonObject {
+export function withoutStatus({ status: _, ...item }: JsonObject): JsonObject {
   return item;
 }
 
@@ -54,12 +54,18 @@ export function toInput(
     if (SILENT_TYPES.has(item.type) || answered) continue;
     const call = answeredCall(item, outputs);
     if (call)
-      addCall(calls, item, { ...call, about: native.output(outputs.get(item)) }, native.call(item, call.name), input);
+      addFunctionCall(
+        calls,
+        item,
+        { ...call, about: native.output(outputs.get(item)) },
+        native.call(item, call.name),
+        input,
+      );
     else {
       answerCalls(calls, input);
       const shown = imageMessage(item) ?? item;
       const { providerState: state } = shown;
-      if (shown.type === 'message') input.push(message(shown));
+      if (shown.type === 'message') input.push(inputMessage(shown));
       // The other server's own item, if it has this type: a client may have moved the state to another item.
       else if (isRecord(state) && state.type === shown.type) input.push(state);
       // Another server's thoughts cannot be read here; that loss is not reported.
@@ -71,7 +77,13 @@ export function toInput(
   return input;
 }
 
-function addCall(calls: Calls, item: Item, call: Calls['open'][number], named: JsonObject, input: JsonObject[]): void {
+function addFunctionCall(
+  calls: Calls,
+  item: Item,
+  call: Calls['open'][number],
+  named: JsonObject,
+  input: JsonObject[],
+): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one answer are parallel; those of two rounds are not, although nothing separates them.
   if (calls.modelCall !== modelCall || (modelCall === undefined && calls.isAnswered)) answerCalls(calls, input);
@@ -94,14 +106,14 @@ function answerCalls(calls: Calls, input: JsonObject[]): void {
   calls.holdsOutput = false;
 }
 
-function message({ role, content, phase }: Item): JsonObject {
+function inputMessage({ role, content, phase }: Item): JsonObject {
   if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
-  const plain = { type: 'message', role, content: textOf(content) };
+  const plain = { type: 'message', role, content: assistantText(content) };
   return typeof phase === 'string' ? { ...plain, phase } : plain;
 }
 
 /** Written as text, because servers differ in the other parts that they accept from the assistant. */
-function textOf(content: unknown): unknown {
+function assistantText(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   return content
     .filter(isRecord)

@@ -4,7 +4,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, NativeTool, ToolDefinition } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
-import { passedOn } from '../http/passed-on.ts';
+import { sharedFields } from '../http/passed-on.ts';
 import { functionTool } from '../responses-input/count-body.ts';
 import { toInput } from '../responses-input/input.ts';
 import { inNamespace } from '../responses-input/native-input.ts';
@@ -23,7 +23,7 @@ export function toResponsesBody(
   skipped: (item: Item) => void,
   isNative = true,
 ): JsonObject {
-  const own = serverTools(request, settings);
+  const own = hostedTools(request, settings);
   const native = isNative ? nativeTools(request, own, settings) : [];
   const tools = [...own, ...native.map(({ tool }) => tool), ...functions(request, native).map(functionTool)];
   return {
@@ -34,29 +34,29 @@ export function toResponsesBody(
     store: false,
     include: includes(request, settings, [...own, ...native.map(({ tool }) => tool)]),
     ...(tools.length > 0
-      ? { tools, tool_choice: choiceOf(request, settings, native), parallel_tool_calls: request.parallelToolCalls }
+      ? { tools, tool_choice: toolChoice(request, settings, native), parallel_tool_calls: request.parallelToolCalls }
       : {}),
-    max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, LEAST_TOKENS),
+    max_output_tokens: request.maxOutputTokens && Math.max(request.maxOutputTokens, MIN_TOKENS),
     temperature: request.temperature,
     top_p: request.topP,
     // OpenAI's own API lacks these fields, and refuses even the default.
     presence_penalty: request.presencePenalty || undefined,
     frequency_penalty: request.frequencyPenalty || undefined,
     top_logprobs: request.topLogprobs || undefined,
-    text: some({
+    text: fieldsIfAny({
       format: request.textFormat?.type === 'text' ? undefined : request.textFormat,
       verbosity: request.verbosity,
     }),
-    reasoning: some({
+    reasoning: fieldsIfAny({
       effort: request.reasoningEffort,
       summary: request.reasoningSummary ?? settings.reasoningSummary,
     }),
-    ...passedOn(request),
+    ...sharedFields(request),
   };
 }
 
 /** The API refuses a lower limit. */
-const LEAST_TOKENS = 16;
+const MIN_TOKENS = 16;
 
 /** Of the client's wishes those about items of tools that the server runs. */
 function includes(
@@ -106,7 +106,7 @@ function functions({ tools, native }: ModelRequest, sent: readonly NativeTool[])
   return tools.filter(({ name }) => !covered.has(name));
 }
 
-function choiceOf(
+function toolChoice(
   { toolChoice: choice, allowedTools: allowed, native }: ModelRequest,
   { knowsAllowedTools }: BodySettings,
   sent: readonly NativeTool[],
@@ -134,7 +134,7 @@ function namedTool(name: string, sent: readonly NativeTool[]): JsonObject {
 }
 
 /** Without those that the request does not allow. */
-function serverTools({ allowedTools, externalWebAccess }: ModelRequest, { serverTools: own }: BodySettings) {
+function hostedTools({ allowedTools, externalWebAccess }: ModelRequest, { serverTools: own }: BodySettings) {
   if (allowedTools) return [];
   if (externalWebAccess !== false) return own;
   return own.flatMap((tool) => {
@@ -144,6 +144,6 @@ function serverTools({ allowedTools, externalWebAccess }: ModelRequest, { server
 }
 
 /** The fields, if any is given. */
-function some(fields: JsonObject): JsonObject | undefined {
+function fieldsIfAny(fields: JsonObject): JsonObject | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }

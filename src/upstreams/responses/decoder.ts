@@ -12,9 +12,9 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
-import { secondAnswer } from '../http/unexpected-answer.ts';
+import { secondAnswerError } from '../http/unexpected-answer.ts';
 import { type Hold, holding } from '../http/without-output.ts';
-import { stateOf } from '../responses-input/input.ts';
+import { withoutStatus } from '../responses-input/input.ts';
 import { comparedText, hasOutput, itemKey, OUTPUT_DIFFERS, pairItems, type StreamedItem } from './final-output.ts';
 
 /** Receives parsed events one by one. */
@@ -91,14 +91,14 @@ class Decoder implements ResponsesDecoder {
   private beginResponse(response: unknown): void {
     const id = isRecord(response) ? response.id : undefined;
     const hasItems = this.items.size > 0;
-    if (hasItems && this.response && this.response.id !== id) throw secondAnswer();
+    if (hasItems && this.response && this.response.id !== id) throw secondAnswerError();
     this.response = { id, again: hasItems };
   }
 
   /** Some servers number all items alike, or none: the next one takes the place of one that has ended. */
   private begin(index: unknown, item: unknown, events: ModelEvent[]): void {
     const known = this.items.get(index);
-    if (known && this.response?.again) throw secondAnswer();
+    if (known && this.response?.again) throw secondAnswerError();
     if (known?.closed && isRecord(item) && stringOrNone(itemKey(item)) !== known.key) {
       this.items.delete(index);
       // Still compared with the final output.
@@ -225,7 +225,7 @@ class Decoder implements ResponsesDecoder {
       const text = parts.map((part) => part.text).join('\n\n');
       if (!opened.spoke && text !== '') events.push({ type: 'reasoning-delta', text });
       if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
-        events.push({ type: 'reasoning-end', state: stateOf(item) });
+        events.push({ type: 'reasoning-end', state: withoutStatus(item) });
       }
     } else if (item.type === 'web_search_call') {
       // Emitted at its end, when the query is known.
@@ -239,7 +239,13 @@ class Decoder implements ResponsesDecoder {
       const looked =
         url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
       events.push({ type: 'search-start', search, action: looked });
-      events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
+      events.push({
+        type: 'search-end',
+        search,
+        failed: item.status === 'failed',
+        sources,
+        state: withoutStatus(item),
+      });
     }
   }
 

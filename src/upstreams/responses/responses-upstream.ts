@@ -12,7 +12,7 @@ import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream
 import { secondTry } from '../../streams/second-try.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
-import { ownerOf } from '../http/base-path.ts';
+import { stateOwnerFor } from '../http/base-path.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
@@ -114,7 +114,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
   return {
     name: 'responses',
-    stateOwner: ownerOf('responses', settings.baseURL),
+    stateOwner: stateOwnerFor('responses', settings.baseURL),
     origin: settings.baseURL.origin,
     stream,
     nativeTypes: () => takes,

@@ -112,7 +112,7 @@ export class Attempts {
     own.limits = { ...limits, firstByteTimeoutMs };
     // Another server answers sooner than the same one after a pause.
     own.retries = isLast ? call.retries : 0;
-    own.onAttempt = call.onAttempt && named(call.onAttempt, server.name, this.asked, failure);
+    own.onAttempt = call.onAttempt && countedAttempts(call.onAttempt, server.name, this.asked, failure);
     this.answered.set(call, { server, call: own });
     return own;
   }
@@ -142,7 +142,7 @@ const OF_THE_KEY: ReadonlySet<number> = new Set([401, 402, 429]);
 export const isKeyFault: FailoverRule = (error) => error instanceof ApiError && OF_THE_KEY.has(error.status);
 
 /** Counts the attempts over all servers, and adds the server's name, and what failed at the one before. */
-function named(onAttempt: OnAttempt, name: string, asked: { count: number }, failure: unknown): OnAttempt {
+function countedAttempts(onAttempt: OnAttempt, name: string, asked: { count: number }, failure: unknown): OnAttempt {
   const before = failure instanceof ApiError ? { after: codeNameOf(failure) } : {};
   return ({ server, ...made }) => {
     asked.count += 1;

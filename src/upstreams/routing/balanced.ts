@@ -3,11 +3,11 @@
 import { checkOptions, oneOf } from '../../ports/host/options-check.ts';
 import { isServerFault } from './attempts.ts';
 import { STRATEGIES } from './choose.ts';
-import { merged, modelLists } from './merged-models.ts';
+import { mergeModelLists, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings, waitMs } from './options.ts';
 import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
-import { checkCount, checkedServer, named, namedServers, type Target, takeName } from './targets.ts';
+import { checkCount, checkedServer, namedServers, type Target, takeName, withServerName } from './targets.ts';
 
 /** How calls are shared. `undefined` means omitted. */
 export interface BalancedOptions extends FailoverOptions {
@@ -55,7 +55,7 @@ export function balanced(targets: readonly Target[], options: BalancedOptions = 
     choose: STRATEGIES[options.by ?? 'least-busy'](),
     failsOver: isServerFault,
     sharesState: false,
-    models: async (call) => merged(await modelLists(servers, call)),
+    models: async (call) => mergeModelLists(await modelLists(servers, call)),
   });
 
   function add(target: Target): void {
@@ -63,7 +63,7 @@ export function balanced(targets: readonly Target[], options: BalancedOptions = 
     const server = checkedServer('balanced: add', target);
     const taken = new Set(servers.map(({ name }) => name));
     if (server.name !== undefined) takeName('balanced: add', server.name, taken);
-    servers = [...servers, new Server(named(server, taken), policies)];
+    servers = [...servers, new Server(withServerName(server, taken), policies)];
   }
 
   async function drain(name: string, options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {

@@ -7,10 +7,10 @@ import type { Server } from './server.ts';
 export type Choose = (ready: readonly Server[], stickyKey: () => string) => Server;
 
 /** The first in the host's order. */
-export const first: Choose = (ready) => at(ready, 0);
+export const firstServer: Choose = (ready) => at(ready, 0);
 
 /** Stays with one as long as it takes calls, then goes on to the one that follows in the host's order. */
-export function lasting(): Choose {
+export function stayWithServer(): Choose {
   let current: Server | undefined;
   return (ready) => {
     if (!current || !ready.includes(current)) current = at(ready, 0);
@@ -63,7 +63,7 @@ function weighted(): Choose {
 const sticky: Choose = (ready, stickyKey) => {
   const key = hash(stickyKey());
   // Between 0 and 1, neither of which it is.
-  return best(ready, ({ name, weight }) => weight / -Math.log((mixed(key ^ hash(name)) + 0.5) / 2 ** 32));
+  return best(ready, ({ name, weight }) => weight / -Math.log((scrambled(key ^ hash(name)) + 0.5) / 2 ** 32));
 };
 
 function best(ready: readonly Server[], scoreOf: (server: Server) => number): Server {
@@ -91,7 +91,7 @@ function hash(text: string): number {
 }
 
 /** The finalizer of MurmurHash3: similar numbers get scores that have nothing in common. */
-function mixed(value: number): number {
+function scrambled(value: number): number {
   let bits = value;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
@@ -99,34 +99,34 @@ function mixed(value: number): number {
 }
 
 /** Characters of the beginning that count, and messages that are looked at for them. */
-const LONGEST = 2048;
-const MOST_MESSAGES = 8;
-const MOST_PARTS = 8;
+const MAX_TEXT_LENGTH = 2048;
+const MAX_MESSAGES = 8;
+const MAX_PARTS = 8;
 
 /** The key of a model request. */
-export function stickyKeyOf({ model, promptCacheKey, instructions = '', items }: ModelRequest): string {
-  return promptCacheKey ?? keyOf([model, instructions], items);
+export function stickyKeyForRequest({ model, promptCacheKey, instructions = '', items }: ModelRequest): string {
+  return promptCacheKey ?? stickyKey([model, instructions], items);
 }
 
 /** The key of a Chat Completions body. */
-export function stickyKeyOfBody({ model, prompt_cache_key: key, messages }: JsonObject): string {
+export function stickyKeyForBody({ model, prompt_cache_key: key, messages }: JsonObject): string {
   if (typeof key === 'string') return key;
-  return keyOf([String(model)], Array.isArray(messages) ? messages : []);
+  return stickyKey([String(model)], Array.isArray(messages) ? messages : []);
 }
 
 /** Everything up to the first words of the user: what follows differs from one turn to the next. */
-function keyOf(texts: readonly string[], messages: readonly unknown[]): string {
+function stickyKey(texts: readonly string[], messages: readonly unknown[]): string {
   const beginning = [...texts];
-  for (const message of messages.slice(0, MOST_MESSAGES)) {
+  for (const message of messages.slice(0, MAX_MESSAGES)) {
     if (!isRecord(message)) continue;
-    beginning.push(textOf(message.content));
+    beginning.push(messageText(message.content));
     if (message.role === 'user') break;
   }
-  return beginning.map((text) => text.slice(0, LONGEST)).join('\0');
+  return beginning.map((text) => text.slice(0, MAX_TEXT_LENGTH)).join('\0');
 }
 
-function textOf(content: unknown): string {
+function messageText(content: unknown): string {
   if (typeof content === 'string') return content;
-  const parts = Array.isArray(content) ? content.slice(0, MOST_PARTS) : [];
+  const parts = Array.isArray(content) ? content.slice(0, MAX_PARTS) : [];
   return parts.map((part) => (isRecord(part) && typeof part.text === 'string' ? part.text : '')).join('\0');
 }

@@ -1,8 +1,8 @@
 /** Failover: the first of several servers that works answers. */
 
 import { isServerFault } from './attempts.ts';
-import { first } from './choose.ts';
-import { merged, modelLists } from './merged-models.ts';
+import { firstServer } from './choose.ts';
+import { mergeModelLists, modelLists } from './merged-models.ts';
 import { type FailoverOptions, failoverSettings } from './options.ts';
 import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
@@ -29,9 +29,9 @@ export function withFailover(targets: readonly Target[], options: FailoverOption
     ...settings,
     servers: () => servers,
     select: (model) => ({ servers, model }),
-    choose: first,
+    choose: firstServer,
     failsOver: isServerFault,
     sharesState: false,
-    models: async (call) => merged(await modelLists(servers, call)),
+    models: async (call) => mergeModelLists(await modelLists(servers, call)),
   });
 }

@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 import { isFunction } from '../../ports/host/options-check.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { isKeyFault } from './attempts.ts';
-import { lasting } from './choose.ts';
-import { merged, modelLists } from './merged-models.ts';
+import { stayWithServer } from './choose.ts';
+import { mergeModelLists, modelLists } from './merged-models.ts';
 import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { checkCount, isUpstream } from './targets.ts';
@@ -45,11 +45,11 @@ export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly
     name: servers[0]?.upstream.name ?? 'keys',
     servers: () => servers,
     select: (model) => ({ servers, model }),
-    choose: lasting(),
+    choose: stayWithServer(),
     failsOver: isKeyFault,
     attempts: MOST_TRIED,
     firstByteTimeoutMs: undefined,
     sharesState: true,
-    models: async (call) => merged(await modelLists(servers, call)),
+    models: async (call) => mergeModelLists(await modelLists(servers, call)),
   });
 }

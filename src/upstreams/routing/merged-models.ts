@@ -7,7 +7,7 @@ import type { Server } from './server.ts';
 /** How long a server has to list its models, in milliseconds; one that is slower is left out. */
 const LIST_MS = 5000;
 /** Maximum length of the whole list. */
-const MOST_MODELS = 10_000;
+const MAX_MODELS = 10_000;
 
 /** The list of one server; undefined if it is down. */
 interface ServerModels {
@@ -21,7 +21,7 @@ interface ServerModels {
  */
 export async function modelLists(servers: readonly Server[], call: UpstreamCall): Promise<readonly ServerModels[]> {
   const known = servers.filter(({ renames }) => !renames);
-  const answers = await Promise.allSettled(known.map((server) => listOf(server, call)));
+  const answers = await Promise.allSettled(known.map((server) => listModels(server, call)));
   call.signal.throwIfAborted();
   const failed = answers.find((answer) => answer.status === 'rejected');
   if (failed && answers.every(({ status }) => status === 'rejected')) throw failed.reason;
@@ -32,11 +32,11 @@ export async function modelLists(servers: readonly Server[], call: UpstreamCall)
 }
 
 /** The models of all lists, each id once, with the kind of their upstream as the owner of those that have none. */
-export function merged(lists: readonly ServerModels[]): readonly JsonObject[] {
+export function mergeModelLists(lists: readonly ServerModels[]): readonly JsonObject[] {
   const found = new Map<string, JsonObject>();
   for (const { server, models = [] } of lists) {
     for (const model of models) {
-      if (found.size === MOST_MODELS) return [...found.values()];
+      if (found.size === MAX_MODELS) return [...found.values()];
       if (typeof model.id === 'string' && !found.has(model.id))
         found.set(model.id, typeof model.owned_by === 'string' ? model : { ...model, owned_by: server.upstream.name });
     }
@@ -44,7 +44,7 @@ export function merged(lists: readonly ServerModels[]): readonly JsonObject[] {
   return [...found.values()];
 }
 
-async function listOf({ upstream }: Server, call: UpstreamCall): Promise<readonly JsonObject[]> {
+async function listModels({ upstream }: Server, call: UpstreamCall): Promise<readonly JsonObject[]> {
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(LIST_MS)]);
   return untilAborted(signal, async () => (await upstream.models?.({ ...call, signal, retries: 0 })) ?? []);
 }

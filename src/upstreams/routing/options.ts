@@ -11,7 +11,7 @@ import {
 } from '../../ports/host/options-check.ts';
 import type { ModelServerStatus } from '../../ports/upstream.ts';
 import type { PolicySettings } from './policies.ts';
-import { isName, MOST_SERVERS } from './targets.ts';
+import { isName, MAX_SERVERS } from './targets.ts';
 
 /** When a server is left alone after failures. */
 export interface BreakerOptions {
@@ -73,7 +73,7 @@ const CHECKS: Readonly<Record<keyof FailoverOptions, OptionCheck>> = {
   bulkhead: isObject,
   clientKeys: boolean,
   onState: isFunction,
-  attempts: count(MOST_SERVERS),
+  attempts: count(MAX_SERVERS),
   firstByteTimeoutMs: milliseconds,
 };
 

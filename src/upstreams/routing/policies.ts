@@ -31,7 +31,7 @@ export interface Pass {
 }
 
 /** Undefined if it has none; `changed` runs when the circuit has changed. Throws a `TypeError` if the package cockatiel is missing. */
-export function policiesOf(settings: PolicySettings, changed: () => void): ServerPolicies | undefined {
+export function createPolicies(settings: PolicySettings, changed: () => void): ServerPolicies | undefined {
   return settings.breaker || settings.calls ? new ServerPolicies(settings, changed) : undefined;
 }
 

@@ -15,7 +15,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { type AnsweredCalls, type AttemptSettings, Attempts, type FailoverRule } from './attempts.ts';
-import { type Choose, stickyKeyOf, stickyKeyOfBody } from './choose.ts';
+import { type Choose, stickyKeyForBody, stickyKeyForRequest } from './choose.ts';
 import { routedPass } from './routed-pass.ts';
 import { CHAT, EVENTS, RoutedStream } from './routed-stream.ts';
 import type { Server } from './server.ts';
@@ -88,7 +88,7 @@ class Pool {
 
   stream(request: ModelRequest, call: UpstreamCall) {
     const { failsOver } = this.settings;
-    const attempts = () => this.attempts(request.model, call, { stickyKey: () => stickyKeyOf(request) });
+    const attempts = () => this.attempts(request.model, call, { stickyKey: () => stickyKeyForRequest(request) });
     return new RoutedStream({
       ...{ call, failsOver, attempts, reading: EVENTS },
       open: ({ lease, call: own, model, owner }) => {
@@ -101,7 +101,7 @@ class Pool {
   /** Bodies and answers of an API that are passed on as they are. */
   passOn(api: PassedApi, body: JsonObject, call: UpstreamCall) {
     const { failsOver } = this.settings;
-    const needs = { stickyKey: () => stickyKeyOfBody(body), ...(api === 'chat' ? { needs: hasChat } : {}) };
+    const needs = { stickyKey: () => stickyKeyForBody(body), ...(api === 'chat' ? { needs: hasChat } : {}) };
     return new RoutedStream<ChatBatch>({
       ...{ call, failsOver, reading: CHAT },
       attempts: () => this.attempts(String(body.model), call, needs),
@@ -140,7 +140,7 @@ class Pool {
     const { servers, model } = this.selected(request.model);
     const [server] = servers;
     if (!server?.upstream.countTokens) return undefined;
-    const owner = this.settings.sharesState ? undefined : tagOf(server.ownerFor(model));
+    const owner = this.settings.sharesState ? undefined : stateTag(server.ownerFor(model));
     const stated = owner === undefined ? request : forOwner(request, owner, () => {});
     return server.upstream.countTokens({ ...stated, model: server.modelFor(model) }, call);
   }
@@ -186,8 +186,8 @@ class Pool {
     const { choose, attempts: most, firstByteTimeoutMs, sharesState, select } = this.settings;
     const { servers: all, model } = select(asked);
     const servers = needs ? all.filter(needs) : all;
-    if (servers.length === 0 && all.length > 0) throw noChat(asked);
-    const ownerOf = (server: Server) => (sharesState ? undefined : tagOf(server.ownerFor(model)));
+    if (servers.length === 0 && all.length > 0) throw notInThisApi(asked);
+    const ownerOf = (server: Server) => (sharesState ? undefined : stateTag(server.ownerFor(model)));
     const settings = { model, servers, choose, stickyKey, most, firstByteTimeoutMs, ownerOf };
     return new Attempts(call, settings, this.answered);
   }
@@ -200,7 +200,7 @@ function passedOwner(upstream: Upstream): unknown {
 }
 
 /** State that a routing upstream hands on is tagged already. */
-function tagOf(owner: string): string | undefined {
+function stateTag(owner: string): string | undefined {
   return owner === ROUTED_STATE ? undefined : owner;
 }
 
@@ -222,7 +222,7 @@ function passing(api: PassedApi, upstream: Upstream): NonNullable<Upstream['chat
 /** Characters of a model's name that are shown. */
 const SHOWN = 100;
 
-function noChat(model: string): ApiError {
+function notInThisApi(model: string): ApiError {
   const message = `The model '${model.slice(0, SHOWN)}' is not available in this API; use the Responses API.`;
   return new ApiError('invalid_value', message, { param: 'model' });
 }

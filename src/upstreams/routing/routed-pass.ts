@@ -17,9 +17,9 @@ export async function routedPass(
     if (!attempt) throw failure ?? attempts.unavailable();
     const { lease } = attempt;
     try {
-      const answer = await passed(request, attempt);
+      const answer = await passToServer(request, attempt);
       lease.answered();
-      return { ...answer, body: leased(answer.body, attempt, failsOver) };
+      return { ...answer, body: leasedBody(answer.body, attempt, failsOver) };
     } catch (error) {
       const isFault = failsOver(error);
       lease.end(signal.aborted ? 'left' : isFault ? 'failed' : 'done', error);
@@ -30,7 +30,7 @@ export async function routedPass(
   }
 }
 
-async function passed(request: PassedRequest, { lease, call, model }: Attempt): Promise<PassedAnswer> {
+async function passToServer(request: PassedRequest, { lease, call, model }: Attempt): Promise<PassedAnswer> {
   const { upstream } = lease.server;
   // Servers without it are not asked.
   if (!upstream.pass) throw new ApiError('not_found', 'The model server does not serve this path.');
@@ -43,7 +43,7 @@ async function passed(request: PassedRequest, { lease, call, model }: Attempt): 
   return upstream.pass({ ...request, headers, body: request.renamed(model), model }, call);
 }
 
-async function* leased(
+async function* leasedBody(
   body: AsyncIterable<Uint8Array>,
   { lease }: Attempt,
   failsOver: FailoverRule,

@@ -153,20 +153,20 @@ interface Reading<Batch> {
 
 /** The events of `stream`. The name stands right before the first output, however the bytes of the answer are split. */
 export const EVENTS: Reading<readonly ModelEvent[]> = {
-  isOutput: (batch) => batch.some(isOutput),
+  isOutput: (batch) => batch.some(isOutputEvent),
   // The upstream has thrown it.
   refusal: () => undefined,
   passed: (batch, owner) => (owner === undefined ? batch : withOwner(batch, owner)),
   named(batch, server) {
-    const place = batch.findIndex(isOutput);
+    const place = batch.findIndex(isOutputEvent);
     const before = batch[place - 1];
     const behind = before?.type === 'model-info' ? before.server : undefined;
-    const info: ModelEvent = { type: 'model-info', server: pathOf(server, behind) };
+    const info: ModelEvent = { type: 'model-info', server: serverPath(server, behind) };
     return [...batch.slice(0, behind === undefined ? place : place - 1), info, ...batch.slice(place)];
   },
 };
 
-function isOutput({ type }: ModelEvent): boolean {
+function isOutputEvent({ type }: ModelEvent): boolean {
   return type !== 'model-info' && type !== 'usage';
 }
 
@@ -178,9 +178,9 @@ export const CHAT: Reading<ChatBatch> = {
     return body && errorInBody(body);
   },
   passed: (batch) => batch,
-  named: (batch, server) => ({ ...batch, server: pathOf(server, batch.server) }),
+  named: (batch, server) => ({ ...batch, server: serverPath(server, batch.server) }),
 };
 
-function pathOf(server: string, behind: string | undefined): string {
+function serverPath(server: string, behind: string | undefined): string {
   return behind === undefined ? server : `${server}/${behind}`;
 }

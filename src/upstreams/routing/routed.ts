@@ -7,8 +7,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { factFields } from '../../protocol/model-facts.ts';
 import { LONGEST_PATTERN, type NameTest, wildcardTest } from '../../protocol/name-patterns.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { first } from './choose.ts';
-import { merged, modelLists } from './merged-models.ts';
+import { firstServer } from './choose.ts';
+import { mergeModelLists, modelLists } from './merged-models.ts';
 import { poolUpstream, type RoutingUpstream } from './pool.ts';
 import { Server } from './server.ts';
 import { checkCount, checkedServer, type Target } from './targets.ts';
@@ -52,7 +52,7 @@ export function routedUpstream(options: RoutedOptions): RoutingUpstream {
     name: 'routed',
     servers: () => table.servers,
     select: (model) => table.select(model),
-    choose: first,
+    choose: firstServer,
     failsOver: () => false,
     attempts: 1,
     firstByteTimeoutMs: undefined,
@@ -127,7 +127,7 @@ class RouteTable {
       return { server, models: [{ id, object: 'model', ...factFields(facts) }] };
     });
     // The cast: every name has a server.
-    return merged([...reachable, ...(named as typeof reachable)]);
+    return mergeModelLists([...reachable, ...(named as typeof reachable)]);
   }
 
   private serverOf(model: string): Server | undefined {

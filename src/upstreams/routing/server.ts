@@ -6,7 +6,7 @@ import { codeNameOf } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { type ModelServerStatus, stateOwnerOf, type Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { type Outcome, type Pass, type PolicySettings, policiesOf } from './policies.ts';
+import { createPolicies, type Outcome, type Pass, type PolicySettings } from './policies.ts';
 import type { NamedServer } from './targets.ts';
 
 /** The longest that a server rests because it asked to, in milliseconds. */
@@ -22,7 +22,7 @@ export class Server {
   inFlight = 0;
   isDraining = false;
   private readonly target: NamedServer;
-  private readonly policies: ReturnType<typeof policiesOf>;
+  private readonly policies: ReturnType<typeof createPolicies>;
   private readonly clientKeys: boolean;
   private readonly onState: PolicySettings['onState'];
   private reportedState: ModelServerStatus['state'] = 'closed';
@@ -39,7 +39,7 @@ export class Server {
     this.upstream = target.upstream;
     this.weight = target.weight;
     this.renames = target.model !== undefined;
-    this.policies = policiesOf(settings, () => this.reportState());
+    this.policies = createPolicies(settings, () => this.reportState());
     this.onState = settings.onState;
     this.clientKeys = settings.clientKeys ?? false;
   }

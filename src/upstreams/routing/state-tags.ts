@@ -17,14 +17,16 @@ type Batch = readonly ModelEvent[];
 
 /** The events with their state tagged. */
 export function withOwner(batch: Batch, owner: string): Batch {
-  return batch.some(hasState) ? batch.map((event) => (hasState(event) ? tagged(event, owner) : event)) : batch;
+  return batch.some(hasProviderState)
+    ? batch.map((event) => (hasProviderState(event) ? taggedEvent(event, owner) : event))
+    : batch;
 }
 
-function hasState(event: ModelEvent): event is Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }> {
+function hasProviderState(event: ModelEvent): event is Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }> {
   return (event.type === 'reasoning-end' || event.type === 'search-end') && event.state !== undefined;
 }
 
-function tagged(event: Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }>, owner: string): ModelEvent {
+function taggedEvent(event: Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }>, owner: string): ModelEvent {
   const state: OwnedState = { routedOwner: owner, state: event.state };
   return { ...event, state };
 }
@@ -36,19 +38,19 @@ export function forOwner(request: ModelRequest, owner: string, note: (note: Note
   const items = request.items.map((item) => {
     if (item.providerState === undefined) return item;
     const { providerState: owned, ...rest } = item;
-    if (isOwned(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
+    if (isOwnedState(owned) && owned.routedOwner === owner) return { ...rest, providerState: owned.state };
     dropped += 1;
     return rest;
   });
-  if (dropped > 0) note({ code: 'server_replaced', message: messageOf(dropped) });
+  if (dropped > 0) note({ code: 'server_replaced', message: droppedStateMessage(dropped) });
   return { ...request, items };
 }
 
-function isOwned(state: unknown): state is OwnedState {
+function isOwnedState(state: unknown): state is OwnedState {
   return isRecord(state) && typeof state.routedOwner === 'string';
 }
 
-function messageOf(count: number): string {
+function droppedStateMessage(count: number): string {
   const what = count === 1 ? 'The state of one item' : `The state of ${count} items`;
   return `${what} is left out: another model server wrote it than the one that answers now.`;
 }

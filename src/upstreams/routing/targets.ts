@@ -30,7 +30,7 @@ export interface NamedServer extends ModelServer {
 }
 
 /** Maximum number of servers behind one upstream. */
-export const MOST_SERVERS = 1000;
+export const MAX_SERVERS = 1000;
 const LONGEST_NAME = 100;
 const HIGHEST_WEIGHT = 1_000_000;
 
@@ -62,12 +62,12 @@ export function namedServers(owner: string, targets: unknown): readonly NamedSer
   const servers = targets.map((target, index) => checkedServer(`${owner}: server ${index + 1}`, target));
   const taken = new Set<string>();
   for (const { name } of servers) if (name !== undefined) takeName(owner, name, taken);
-  return servers.map((server) => named(server, taken));
+  return servers.map((server) => withServerName(server, taken));
 }
 
 /** Throws a `TypeError` for more servers than may stand behind one upstream. */
 export function checkCount(owner: string, count: number): void {
-  if (count > MOST_SERVERS) throw new TypeError(`${owner}: there may be at most ${MOST_SERVERS} servers, got ${count}`);
+  if (count > MAX_SERVERS) throw new TypeError(`${owner}: there may be at most ${MAX_SERVERS} servers, got ${count}`);
 }
 
 /** The settings of one server, its name perhaps missing. */
@@ -87,7 +87,7 @@ export function takeName(owner: string, name: string, taken: Set<string>): void 
 }
 
 /** The server with its weight and a name that no other has. */
-export function named(server: ModelServer, taken: Set<string>): NamedServer {
+export function withServerName(server: ModelServer, taken: Set<string>): NamedServer {
   const { weight = 1, name = usualName(server.upstream, taken) } = server;
   taken.add(name);
   return { ...server, weight, name };

@@ -13,7 +13,7 @@ import {
   toolCallStream,
 } from '../../../src/testing/index.ts';
 import { LearnedSettings } from '../../../src/upstreams/chat-completions/learned-settings.ts';
-import { lessonOf } from '../../../src/upstreams/chat-completions/lessons.ts';
+import { readLesson } from '../../../src/upstreams/chat-completions/lessons.ts';
 import { PROVIDERS, type Provider, USUAL } from '../../../src/upstreams/chat-completions/providers.ts';
 
 let fake: FakeUpstream;
@@ -545,10 +545,12 @@ describe('a refusal of a server that is not in the table', () => {
 
   it("[V-22] of one client's value is not remembered for others", () => {
     const body = { service_tier: 'odd', reasoning_effort: 'odd' };
-    expect(lessonOf(400, said("Unsupported value: 'service_tier' does not accept 'odd'"), body, USUAL)).toMatchObject({
-      isLasting: false,
-    });
-    expect(lessonOf(400, said("reasoning_effort must be one of 'low', 'high'"), body, USUAL)).toBeUndefined();
+    expect(readLesson(400, said("Unsupported value: 'service_tier' does not accept 'odd'"), body, USUAL)).toMatchObject(
+      {
+        isLasting: false,
+      },
+    );
+    expect(readLesson(400, said("reasoning_effort must be one of 'low', 'high'"), body, USUAL)).toBeUndefined();
   });
 
   it('[V-22] is remembered for an hour, for so many models, whatever clients call them', () => {

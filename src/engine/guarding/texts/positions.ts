@@ -1,5 +1,7 @@
 /** The one list of what guards do not read of requests and answers, by position. */
 
+import { REASONING_LISTS } from '../../../protocol/chat-completions/reasoning-fields.ts';
+
 /** How an object of the APIs, or each member of a list of them, is read. What it does not name is text. */
 export interface Position {
   /** Members that are not read where they are a text of their own: what other parts of the API are named by. */
@@ -93,8 +95,8 @@ export const PIECE: Position = position(UNREAD.piece, members);
 
 const PIECES = [
   ...['content', 'output', 'outputs', 'results', 'passages', 'summary', 'annotations', 'citations', 'source', 'images'],
-  ...['image_url', 'video_url', 'file', 'input_audio', 'audio', 'part', 'item', 'message', 'delta', 'thinking'],
-  ...['reasoning_details', 'content_block', 'tool_calls', 'extra_content', 'google', 'annotation', 'url_citation'],
+  ...['image_url', 'video_url', 'file', 'input_audio', 'audio', 'part', 'item', 'message', 'delta'],
+  ...[...REASONING_LISTS, 'content_block', 'tool_calls', 'extra_content', 'google', 'annotation', 'url_citation'],
   ...['citation', 'container', 'choices'],
 ];
 for (const name of PIECES) members.set(name, PIECE);
