@@ -1,7 +1,7 @@
 /** Patterns for names of tools and models: the name itself, or with `*` for any characters. */
 
 /** Maximum number of patterns with a `*` in one list: each of them is tried with each tool. */
-const MOST_WILDCARDS = 256;
+const MAX_WILDCARDS = 256;
 /** Maximum characters of a pattern; no tool or model has a longer name. */
 export const LONGEST_PATTERN = 256;
 
@@ -15,19 +15,19 @@ export function nameTest(owner: string, patterns: readonly string[]): NameTest {
     throw new TypeError(`${owner} must hold names of 1 to ${LONGEST_PATTERN} characters, got one of ${long.length}`);
   const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
   const wild = patterns.filter((pattern) => pattern.includes('*')).map(wildcardTest);
-  if (wild.length > MOST_WILDCARDS)
-    throw new TypeError(`${owner} must hold at most ${MOST_WILDCARDS} patterns with '*', got ${wild.length}`);
+  if (wild.length > MAX_WILDCARDS)
+    throw new TypeError(`${owner} must hold at most ${MAX_WILDCARDS} patterns with '*', got ${wild.length}`);
   return (name) => exact.has(name) || wild.some((fitsName) => fitsName(name));
 }
 
 /** The test of one pattern with `*`; linear in the name for each piece between them. */
 export function wildcardTest(pattern: string): NameTest {
   const pieces = pattern.split('*');
-  return (name) => fits(pieces, name);
+  return (name) => matchesPieces(pieces, name);
 }
 
 /** The pieces in their order, the first at the start and the last at the end; the first place of a piece is as good as any. */
-function fits(pieces: readonly string[], name: string): boolean {
+function matchesPieces(pieces: readonly string[], name: string): boolean {
   const [first = '', ...others] = pieces;
   const last = others.pop() ?? '';
   if (!name.startsWith(first)) return false;

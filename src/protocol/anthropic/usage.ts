@@ -1,7 +1,7 @@
 /** Completes the token counts that the Messages API reports. */
 
 import { weightOf } from '../chat-completions/own-fields.ts';
-import type { ModelEvent } from '../events.ts';
+import type { ModelEvent, Usage } from '../events.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Collects the counts of a message, which arrive at its start and again, complete, at its end. */
@@ -34,7 +34,20 @@ export function usageReader(): UsageReader {
         const value = name === 'thinking' ? details.thinking_tokens : usage[name];
         if (typeof value === 'number' && Number.isInteger(value) && value >= 0) counts.set(name, value);
       }
-      if (counts.size > 0) events.push({ ...usageEvent(count), reported });
+      if (counts.size === 0) return;
+      const cached = count('cache_read_input_tokens');
+      const written = count('cache_creation_input_tokens');
+      // `input_tokens` excludes tokens read from and written to the cache; OpenAI's count includes them.
+      const input = count('input_tokens') + cached + written;
+      const output = count('output_tokens');
+      const counted: Usage = {
+        input_tokens: input,
+        input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+        output_tokens: output,
+        output_tokens_details: { reasoning_tokens: count('thinking') },
+        total_tokens: input + output,
+      };
+      events.push({ type: 'usage', usage: counted, reported });
     },
     next() {
       for (const name of counts.keys()) earlier.set(name, count(name));
@@ -48,21 +61,3 @@ export function usageReader(): UsageReader {
 }
 
 const COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens', 'thinking'];
-
-/** `input_tokens` excludes tokens read from and written to the cache; OpenAI's count includes them. */
-function usageEvent(count: (name: string) => number): Extract<ModelEvent, { type: 'usage' }> {
-  const cached = count('cache_read_input_tokens');
-  const written = count('cache_creation_input_tokens');
-  const input = count('input_tokens') + cached + written;
-  const output = count('output_tokens');
-  return {
-    type: 'usage',
-    usage: {
-      input_tokens: input,
-      input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
-      output_tokens: output,
-      output_tokens_details: { reasoning_tokens: count('thinking') },
-      total_tokens: input + output,
-    },
-  };
-}

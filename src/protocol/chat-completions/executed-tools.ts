@@ -23,30 +23,25 @@ export class ExecutedTools {
   }
 
   private takeTool(tool: JsonObject, events: ModelEvent[]): boolean {
-    const action = readWebAction(tool);
+    const { type, arguments: text, search_results: found } = tool;
+    const { query, url } = objectIn(String(text)) ?? {};
+    let action: WebAction | undefined;
+    if (type === 'search' && typeof query === 'string') action = { type: 'search', query, queries: [query] };
+    else if (typeof url === 'string' && /^visit/.test(String(type))) action = { type: 'open_page', url };
+    // Other tools do not look at the web.
     if (!action || (!this.begun.has(tool.index) && this.begun.size === MAX_TOOLS)) return false;
     const search = `executed_${tool.index}`;
     if (!this.begun.has(tool.index)) events.push({ type: 'search-start', search, action });
     this.begun.add(tool.index);
-    const sources = readSearchSources(tool.search_results);
+    const results: readonly unknown[] = isRecord(found) && Array.isArray(found.results) ? found.results : [];
+    const sources = results
+      .flatMap((each): UrlSource[] =>
+        isRecord(each) && typeof each.url === 'string' ? [{ type: 'url', url: each.url }] : [],
+      )
+      .slice(0, MAX_SOURCES);
     if (this.ended.has(tool.index) || (!tool.output && sources.length === 0)) return true;
     this.ended.add(tool.index);
     events.push({ type: 'search-end', search, failed: false, sources });
     return true;
   }
-}
-
-/** Undefined for tools that do not look at the web. */
-function readWebAction({ type, arguments: text }: JsonObject): WebAction | undefined {
-  const { query, url } = objectIn(String(text)) ?? {};
-  if (type === 'search' && typeof query === 'string') return { type: 'search', query, queries: [query] };
-  return typeof url === 'string' && /^visit/.test(String(type)) ? { type: 'open_page', url } : undefined;
-}
-
-function readSearchSources(value: unknown): readonly UrlSource[] {
-  const results = isRecord(value) && Array.isArray(value.results) ? value.results : [];
-  return results
-    .flatMap((result) => (isRecord(result) && typeof result.url === 'string' ? [result.url] : []))
-    .slice(0, MAX_SOURCES)
-    .map((url) => ({ type: 'url', url }));
 }

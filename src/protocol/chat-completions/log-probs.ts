@@ -14,7 +14,7 @@ export function readLogProbs(value: unknown): string {
  * that time.
  */
 export function isLogProbsText(text: string): boolean {
-  return text.length < MAX_MATCHED_LENGTH && WRITTEN.test(text);
+  return text.length < MAX_MATCHED_LENGTH && LOG_PROBS.test(text);
 }
 
 /** Matching megabytes could overflow the stack. */
@@ -26,7 +26,7 @@ const NUMBER = String.raw`-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE]-\d+)?`;
 const BYTES = listPattern(String.raw`(?:0|1\d?\d?|2(?:[0-4]\d?|5[0-5]?|[6-9])?|[3-9]\d?)`);
 const TOKEN = `"token":${STRING},"logprob":${NUMBER},"bytes":${BYTES}`;
 const ENTRY = String.raw`\{${TOKEN},"top_logprobs":${listPattern(String.raw`\{${TOKEN}\}`)}\}`;
-const WRITTEN = new RegExp(`^${ENTRY}(?:,${ENTRY})*$`, 'u');
+const LOG_PROBS = new RegExp(`^${ENTRY}(?:,${ENTRY})*$`, 'u');
 
 function listPattern(member: string): string {
   return String.raw`\[(?:${member}(?:,${member})*)?\]`;

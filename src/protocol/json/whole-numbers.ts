@@ -107,15 +107,13 @@ export function markedIn(text: string): unknown {
   for (let at = 0; ; ) {
     const start = text.indexOf('"', at);
     const between = text.slice(at, start < 0 ? undefined : start);
-    marked += hasLongNumber(between) ? between.replace(LITERAL, markedNumber) : between;
+    marked += hasLongNumber(between)
+      ? between.replace(LITERAL, (digits) => (Number.isSafeInteger(Number(digits)) ? digits : `"${MARK}${digits}"`))
+      : between;
     if (start < 0) return jsonIn(marked);
     at = endOfJsonString(text, start + 1);
     marked += text.slice(start, at);
   }
-}
-
-function markedNumber(digits: string): string {
-  return Number.isSafeInteger(Number(digits)) ? digits : `"${MARK}${digits}"`;
 }
 
 /** The position behind the string's last quote. */

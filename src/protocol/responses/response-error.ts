@@ -43,8 +43,14 @@ type Failure = Pick<ErrorBody, 'code' | 'message'> &
 
 /** The error in a response; a more specific code without a counterpart in OpenAI's types is its `reason`. */
 export function responseError(failure: Failure): Readonly<Record<string, unknown>> {
-  const { message, type = 'server_error', param = null } = failure;
-  const code = responseErrorCode(failure);
+  const { message, type = 'server_error', param = null, status } = failure;
+  let code: string;
+  if (failure.code !== null && (CODES.has(failure.code) || UNLISTED_CODES.has(failure.code))) code = failure.code;
+  else if (status === 429 || failure.type === 'rate_limit_error') code = 'rate_limit_exceeded';
+  else {
+    const isRefused = status === undefined ? failure.type === 'invalid_request_error' : REFUSED.has(status);
+    code = isRefused ? 'invalid_prompt' : 'server_error';
+  }
   const reason = failure.code === null || failure.code === code ? {} : { reason: failure.code };
   return { code, message, type, param, ...reason };
 }
@@ -61,10 +67,3 @@ export type StoredError = Omit<ErrorBody, 'code'> & { readonly code: string; rea
 const STATUSES: Readonly<Record<string, number>> = { rate_limit_exceeded: 429, invalid_prompt: 400 };
 
 const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
-
-function responseErrorCode({ code, status, type }: Failure): string {
-  if (code !== null && (CODES.has(code) || UNLISTED_CODES.has(code))) return code;
-  if (status === 429 || type === 'rate_limit_error') return 'rate_limit_exceeded';
-  const isRefused = status === undefined ? type === 'invalid_request_error' : REFUSED.has(status);
-  return isRefused ? 'invalid_prompt' : 'server_error';
-}

@@ -22,11 +22,11 @@ const SCHEMA_FIELDS: ReadonlySet<string> = new Set([
  */
 export function withoutSecrets(tool: JsonObject): JsonObject {
   const kept = Object.entries(tool).filter(([name]) => !SECRET_FIELDS.has(name));
-  return Object.fromEntries(kept.map(([name, value]) => [name, SCHEMA_FIELDS.has(name) ? value : clean(value)]));
+  return Object.fromEntries(kept.map(([name, value]) => [name, SCHEMA_FIELDS.has(name) ? value : cleanValue(value)]));
 }
 
 /** Recursive: a request is nested at most 128 levels deep. */
-function clean(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(clean);
+function cleanValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(cleanValue);
   return isRecord(value) ? withoutSecrets(value) : value;
 }

@@ -12,13 +12,15 @@ export const applyPatchCall = clientToolKind({
   tool: APPLY_PATCH,
   idPrefix: 'apc',
   functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
-  item: (call, status) => ({
-    id: call.id,
-    type: 'apply_patch_call',
-    status: status === 'completed' ? status : 'in_progress',
-    call_id: call.callId,
-    operation: readOperation(call.arguments),
-  }),
+  item: ({ id, callId, arguments: text }, status) => {
+    const { type, path: writtenPath, diff } = objectIn(text) ?? {};
+    // An operation without a path stays one: the model learns from the client's failure what is missing.
+    const path = plainTextOf(writtenPath);
+    const change = { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) } as const;
+    const operation: FileOperation = type === 'delete_file' ? { type, path } : change;
+    const shownStatus = status === 'completed' ? status : 'in_progress';
+    return { id, type: 'apply_patch_call', status: shownStatus, call_id: callId, operation };
+  },
   fieldsOf: ({ operation }) => operation,
   answeredBy: {
     type: 'apply_patch_call_output',
@@ -27,14 +29,6 @@ export const applyPatchCall = clientToolKind({
     missing: (output) => ({ status: 'failed', output }),
   },
 });
-
-/** An operation without a path stays one: the model learns from the client's failure what is missing. */
-function readOperation(text: string): FileOperation {
-  const { type, path: writtenPath, diff } = objectIn(text) ?? {};
-  const path = plainTextOf(writtenPath);
-  if (type === 'delete_file') return { type, path };
-  return { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) };
-}
 
 const ABOUT =
   `Creates, changes or deletes a file of the user's. The diff has no line numbers. To create a file, write each of its lines

@@ -16,7 +16,7 @@ import { localShellCall, shellCall } from './shell-calls.ts';
 import { clientToolSearchCall, TOOL_SEARCH, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
-const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
+const KINDS: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   function_call: functionCall,
   custom_tool_call: customToolCall,
   mcp_call: mcpCall,
@@ -30,7 +30,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   file_search_call: fileSearchCall,
 };
 
-const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
+const CLIENT_KINDS: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
   function: functionCall,
   custom: customToolCall,
   shell: shellCall,
@@ -39,7 +39,7 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
   tool_search: clientToolSearchCall,
 };
 
-const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
+const KIND_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(KINDS));
 
 /** An item, of which only the fields that decide its type are read. */
 interface TypedItem {
@@ -50,17 +50,17 @@ interface TypedItem {
 
 /** The call type of this name. */
 export function kindOf(type: ToolCallType): WrittenToolCallKind {
-  return WRITTEN[type];
+  return KINDS[type];
 }
 
 /** The call type of a tool that the client runs. */
 export function kindOfClient({ kind }: Pick<ToolForm, 'kind'>): WrittenToolCallKind {
-  return OF_CLIENT[kind];
+  return CLIENT_KINDS[kind];
 }
 
 /** Whether the client runs tools of this type. */
 export function isClientTool(type: unknown): type is ToolForm['kind'] {
-  return typeof type === 'string' && Object.hasOwn(OF_CLIENT, type);
+  return typeof type === 'string' && Object.hasOwn(CLIENT_KINDS, type);
 }
 
 /** The call type of an item; undefined for an item that is not a tool call. */
@@ -71,13 +71,13 @@ export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
 
 /** The same for a call whose arguments a model may have sent to this server. */
 export function writtenKind({ type, execution }: TypedItem): WrittenToolCallKind | undefined {
-  const kind = WRITTEN_BY_TYPE.get(type);
+  const kind = KIND_BY_TYPE.get(type);
   return kind === toolSearchCall && execution === 'client' ? clientToolSearchCall : kind;
 }
 
 /** The call type that shows calls of a tool of this requested type; undefined for other tools. */
 export function kindServing(tool: string | undefined): WrittenToolCallKind | undefined {
-  return tool === undefined ? undefined : [...WRITTEN_BY_TYPE.values()].find((kind) => kind.tool === tool);
+  return tool === undefined ? undefined : [...KIND_BY_TYPE.values()].find((kind) => kind.tool === tool);
 }
 
 /** The restricting fields of a request's tool of this type that are kept to here; undefined if no server runs such tools. */
@@ -93,7 +93,7 @@ export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): 
 }
 
 const TYPE_BY_ALIAS: ReadonlyMap<unknown, string> = new Map(
-  Object.values(WRITTEN).flatMap(({ tool, toolAliases = [] }) =>
+  Object.values(KINDS).flatMap(({ tool, toolAliases = [] }) =>
     tool === undefined ? [] : toolAliases.map((alias) => [alias, tool] as const),
   ),
 );
@@ -106,21 +106,21 @@ export function requestedType(type: unknown): unknown {
 /** The schemas of items that clients send, by their type. */
 export function itemSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
-    Object.values(WRITTEN).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
+    Object.values(KINDS).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
   );
 }
 
 /** The schemas of tools that requests bring, by their type. */
 export function toolSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
-    Object.values(WRITTEN).flatMap(({ tool, toolSchema }) =>
+    Object.values(KINDS).flatMap(({ tool, toolSchema }) =>
       tool !== undefined && toolSchema ? [[tool, toolSchema()]] : [],
     ),
   );
 }
 
-const ANSWERS: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(
-  Object.values(WRITTEN).flatMap(({ answeredBy: answer }) => (answer ? [[answer.type, answer]] : [])),
+const ANSWER_BY_TYPE: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(
+  Object.values(KINDS).flatMap(({ answeredBy: answer }) => (answer ? [[answer.type, answer]] : [])),
 );
 
 /** Whether the item is a call that the client must answer. */
@@ -144,17 +144,17 @@ export function toolOfCall(item: TypedItem & JsonObject): string {
 
 /** Whether the item answers such a call. */
 export function isCallOutput({ type }: Pick<Item, 'type'>): boolean {
-  return ANSWERS.has(type);
+  return ANSWER_BY_TYPE.has(type);
 }
 
 /** The id of the call that the item answers. */
 export function answeredId(item: TypedItem & JsonObject): unknown {
-  return item.call_id ?? ANSWERS.get(item.type)?.callIdOf?.(item);
+  return item.call_id ?? ANSWER_BY_TYPE.get(item.type)?.callIdOf?.(item);
 }
 
 /** What a model receives of an item that answers a call. */
 export function outputOf(item: Item): unknown {
-  const read = ANSWERS.get(item.type)?.outputOf;
+  const read = ANSWER_BY_TYPE.get(item.type)?.outputOf;
   return read ? read(item) : item.output;
 }
 

@@ -5,7 +5,7 @@ import type { NativeRequest } from '../model-request.ts';
 import { writtenKind } from './kinds.ts';
 
 /** Items that are written anew for every server. */
-const WRITTEN: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'item_reference']);
+const REWRITTEN_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'item_reference']);
 
 /**
  * Whether the item is given to such a server as it is. The id of an item says that the model's own server made it; others that
@@ -14,7 +14,7 @@ const WRITTEN: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_
  */
 export function isNativeItem(item: Item, served: NativeRequest['served'] | undefined): boolean {
   const { type, id } = item;
-  if (WRITTEN.has(type)) return false;
+  if (REWRITTEN_TYPES.has(type)) return false;
   if (originOfItem(id) !== undefined) return true;
   if (type === 'mcp_approval_response') return originOfItem(item.approval_request_id) !== undefined;
   if (!served || typeof id !== 'string' || responseIdOfItem(id) !== undefined) return false;

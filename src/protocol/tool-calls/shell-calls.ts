@@ -1,3 +1,4 @@
+/** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';

@@ -110,7 +110,7 @@ function mergeAny(base: JsonObject, branches: readonly JsonObject[]): JsonObject
   return { ...anyObject(base), properties, required: [...new Set([...readRequired(base), ...always])] };
 }
 
-/** Assignment to `__proto__` would be lost. */
-function setProperty(properties: Record<string, unknown>, name: string, schema: unknown): void {
+/** Sets it even where it is `__proto__`, to which an assignment would be lost. */
+export function setProperty(properties: Record<string, unknown>, name: string, schema: unknown): void {
   Object.defineProperty(properties, name, { value: schema, enumerable: true, writable: true, configurable: true });
 }

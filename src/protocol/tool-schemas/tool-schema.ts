@@ -1,7 +1,7 @@
 /** Loosens the JSON Schema of a tool until a model server accepts it, whoever wrote the tool. */
 import { isRecord, type JsonObject } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
-import { withoutUnions } from './merged.ts';
+import { setProperty, withoutUnions } from './merged.ts';
 import { besideReference, isLastingReference, resolveReferences, schemaAt } from './references.ts';
 
 /** A schema as a server accepts it. */
@@ -335,8 +335,3 @@ const PLACES: ReadonlySet<string> = new Set([
   '$recursiveRef',
   '$recursiveAnchor',
 ]);
-
-/** Assignment to `__proto__` would be lost. */
-function setProperty(target: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
-}

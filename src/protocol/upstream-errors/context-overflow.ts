@@ -61,13 +61,13 @@ const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
 export function isContextOverflow(type: unknown, code: unknown, message: string): boolean {
   if (OVERFLOW_CODES.has(code) || OVERFLOW_CODES.has(type)) return true;
   const text = message.toLowerCase().replaceAll('’', "'");
-  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, text)) || hasOverflowShape(text.slice(0, MAX_SHAPE));
+  return OVERFLOW_WORDINGS.some(({ words }) => occurInOrder(words, text)) || hasOverflowShape(text.slice(0, MAX_SHAPE));
 }
 
 /** Maximum characters in which the shape is searched. */
 const MAX_SHAPE = 2048;
 /** Smaller numbers are those of other limits. */
-const LEAST_TOKENS = 256;
+const MIN_TOKENS = 256;
 const SUBJECT = /\b(?:prompt|input|context|conversation|messages?)\b/;
 const UNIT = /\btokens?\b|\b(?:input|prompt|context) length\b/;
 const EXCESS =
@@ -80,12 +80,12 @@ const OTHER_LIMIT =
 function hasOverflowShape(text: string): boolean {
   if (!SUBJECT.test(text) || !UNIT.test(text) || !EXCESS.test(text) || OTHER_LIMIT.test(text)) return false;
   const numbers = [...text.matchAll(/\d+(?:[,_]\d{3})*/g)].map(([number]) => Number(number.replaceAll(/[,_]/g, '')));
-  const [count = 0, limit = 0] = numbers.filter((number) => number >= LEAST_TOKENS);
+  const [count = 0, limit = 0] = numbers.filter((number) => number >= MIN_TOKENS);
   return count > limit && limit > 0;
 }
 
 /** Whether all of the words occur in the text, in this order. */
-function stand(words: readonly string[], text: string): boolean {
+function occurInOrder(words: readonly string[], text: string): boolean {
   let from = 0;
   for (const each of words) {
     const at = text.indexOf(each, from);

@@ -32,13 +32,19 @@ export function upstreamError(
   const details = errorDetails(body);
   const messages = errorMessages(details);
   const isMistake = status === 500 && MISTAKES.some((words) => readPart(messages.join('\n')).includes(words));
-  const clientStatus = isMistake ? 400 : toClientStatus(status);
+  // 529 is one server's own status for being overloaded; clients know 503.
+  const knownStatus = status === 529 ? 503 : isErrorStatus(status) ? status : 502;
+  const clientStatus = isMistake ? 400 : knownStatus;
   const [message] = messages;
   const isPage = message === undefined || /<html|<!doctype/i.test(message);
   const shownMessage = isPage ? `The model server answered with status ${clientStatus}.` : message;
   const param = typeof details.param === 'string' ? details.param : null;
   // A client that receives OpenAI's code can make the conversation shorter.
-  if (isOverflow(details, messages, clientStatus))
+  const { type, code, metadata } = details;
+  // OpenRouter nests the message of the server behind it.
+  const nested = isRecord(metadata) && typeof metadata.raw === 'string' ? [metadata.raw] : [];
+  const searched = [...messages, ...nested].join('\n').slice(0, MAX_READ_LENGTH);
+  if (!OTHER_STATUSES.has(clientStatus) && isContextOverflow(type, code, searched))
     return new ApiError(CONTEXT_OVERFLOW, shownMessage, { status: 400, type: 'invalid_request_error', param, headers });
   const isLoading = clientStatus === 503 && messages.some((each) => readPart(each).includes('loading model'));
   return new ApiError(isMistake ? 'invalid_request' : errorCode(details, messages, clientStatus), shownMessage, {
@@ -60,22 +66,9 @@ const LOADING_SECONDS = '5';
 /** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
 
-function isOverflow({ type, code, metadata }: JsonObject, messages: readonly string[], status: number): boolean {
-  if (OTHER_STATUSES.has(status)) return false;
-  // OpenRouter nests the message of the server behind it.
-  const nested = isRecord(metadata) && typeof metadata.raw === 'string' ? [metadata.raw] : [];
-  return isContextOverflow(type, code, [...messages, ...nested].join('\n').slice(0, MAX_READ_LENGTH));
-}
-
 /** The part of a message that is searched. */
 function readPart(message: string): string {
   return message.slice(0, MAX_READ_LENGTH).toLowerCase();
-}
-
-/** 529 is one server's own status for being overloaded; clients know 503. */
-function toClientStatus(status: number): number {
-  if (status === 529) return 503;
-  return isErrorStatus(status) ? status : 502;
 }
 
 /**

@@ -213,15 +213,15 @@ export class AnswerReader {
       const reported = isRecord(usage.raw) ? { reported: usage.raw } : {};
       events.push({ type: 'usage', usage: toUsage(usage), ...reported });
     }
-    events.push({ type: 'finish', reason: toFinishReason(unified) });
+    events.push({ type: 'finish', reason: FINISH_REASONS.get(unified) ?? 'stop' });
     this.isDone = true;
   }
 }
 
-function toFinishReason(unified: unknown): FinishReason {
-  if (unified === 'length') return 'length';
-  return unified === 'content-filter' ? 'content_filter' : 'stop';
-}
+const FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
+  ['length', 'length'],
+  ['content-filter', 'content_filter'],
+]);
 
 /** Both forms: numbers of their own in the second version, objects in later ones. */
 function toUsage({ inputTokens: input, outputTokens: output, cachedInputTokens, reasoningTokens }: JsonObject): Usage {

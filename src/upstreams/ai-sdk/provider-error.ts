@@ -18,9 +18,12 @@ export function requestError(error: unknown): ApiError {
 /** The error within an answer: as a part of the stream, or thrown by it. */
 export function streamError(error: unknown): ApiError {
   if (typeof error === 'string')
-    return scrubbed(new ApiError('upstream_error', error || 'The model server reported an error.'), '');
-  const isOfServer = isRecord(error) && !isError(error);
-  if (isOfServer) return scrubbed(upstreamError(statusIn(error), { error }), '');
+    return withoutSecrets(new ApiError('upstream_error', error || 'The model server reported an error.'), '');
+  if (isRecord(error) && !isError(error)) {
+    const statuses = [error.statusCode, error.status, error.code];
+    const status = statuses.find((each) => typeof each === 'number' && each >= 400 && each < 600);
+    return withoutSecrets(upstreamError(typeof status === 'number' ? status : 502, { error }), '');
+  }
   return providerError(error, 'upstream_truncated', 'The connection to the model server broke.');
 }
 
@@ -32,15 +35,15 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
     const retryAfter = headers['retry-after'];
     const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
     const refusal = upstreamError(statusCode, jsonIn(plainTextOf(responseBody)), passed);
-    return scrubbed(refusal, plainTextOf(url));
+    return withoutSecrets(refusal, plainTextOf(url));
   }
   // An error of the provider's own: it cannot write this request, or read this answer.
   if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
-    return new ApiError('invalid_value', `The model does not support this request: ${beginning(error)}`, {
+    return new ApiError('invalid_value', `The model does not support this request: ${messageBeginning(error)}`, {
       cause: error,
     });
   }
-  const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(beginning(error));
+  const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(messageBeginning(error));
   if (plainTextOf(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {
     return new ApiError('upstream_error', 'The model server sent something that cannot be read.', { cause: error });
   }
@@ -48,19 +51,14 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
 }
 
 /** The key is within the provider; what looks like one, and the address, are masked. */
-function scrubbed(error: ApiError, url: string): ApiError {
+function withoutSecrets(error: ApiError, url: string): ApiError {
   const baseURL = new URL(URL.canParse(url) ? url : NOWHERE);
   const scrub = scrubber({ baseURL, apiKey: undefined, forwardHeaders: [] }).of({});
   // The cast: it returns what it is given, in its kind.
   return scrub(error) as ApiError;
 }
 
-function statusIn({ code, status, statusCode }: JsonObject): number {
-  const found = [statusCode, status, code].find((each) => typeof each === 'number' && each >= 400 && each < 600);
-  return typeof found === 'number' ? found : 502;
-}
-
-function beginning(error: unknown): string {
+function messageBeginning(error: unknown): string {
   return plainTextOf(Object(error).message).slice(0, 300);
 }
 

@@ -14,18 +14,15 @@ export function continuedBody(
   // The API refuses a limit that leaves no room besides thinking.
   const thinkingBudget = isRecord(fields.thinking) ? Number(fields.thinking.budget_tokens ?? 0) : 0;
   if (!content || (left !== undefined && left <= thinkingBudget)) return undefined;
+  // The cast: this server wrote the body itself.
+  const messages = fields.messages as readonly Message[];
+  const last = messages.at(-1);
+  const continued = { role: 'assistant', content: [...(last?.role === 'assistant' ? last.content : []), ...content] };
   return {
     ...fields,
     ...(left === undefined ? {} : { max_tokens: left }),
     ...(container === undefined ? {} : { container }),
-    // The cast: this server wrote the body itself.
-    messages: withContent(fields.messages as readonly Message[], content),
+    // One message: the API refuses two of one role.
+    messages: last?.role === 'assistant' ? [...messages.slice(0, -1), continued] : [...messages, continued],
   };
-}
-
-/** Merges adjacent messages of one role. */
-function withContent(messages: readonly Message[], content: Message['content']): readonly Message[] {
-  const last = messages.at(-1);
-  if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content }];
-  return [...messages.slice(0, -1), { ...last, content: [...last.content, ...content] }];
 }

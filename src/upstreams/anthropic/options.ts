@@ -115,12 +115,12 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinkingDisplay: options.thinkingDisplay,
     promptCache: options.promptCache ?? false,
     serverTools: options.serverTools ?? [],
-    lastMessage: (model) => lastMessage ?? (GOES_ON.test(model) ? 'any' : 'user'),
+    lastMessage: (model) => lastMessage ?? (CONTINUES_ASSISTANT.test(model) ? 'any' : 'user'),
   };
 }
 
 /** Models that go on with the assistant's last message: those before Claude 4.6. */
-const GOES_ON = /claude-(?:v?[123]\b|instant|(?:opus|sonnet|haiku)-4(?:-[0-5]\b|-20\d|[@:]|$))/;
+const CONTINUES_ASSISTANT = /claude-(?:v?[123]\b|instant|(?:opus|sonnet|haiku)-4(?:-[0-5]\b|-20\d|[@:]|$))/;
 
 /** The key and the API version. */
 export function keyHeaders({ apiKey, version }: AnthropicSettings): Readonly<Record<string, string>> {

@@ -20,8 +20,12 @@ function textBlocks(text: string): readonly Block[] {
 
 function partBlocks(part: JsonObject): readonly Block[] {
   switch (part.type) {
-    case 'input_image':
-      return [{ type: 'image', source: mediaSource(plainTextOf(part.image_url)) }];
+    case 'input_image': {
+      const url = plainTextOf(part.image_url);
+      const data = dataInURL(url);
+      const source = data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
+      return [{ type: 'image', source }];
+    }
     case 'input_file':
       return [fileBlock(part.filename, part.file_data, part.file_url)];
     case 'input_audio':
@@ -30,11 +34,6 @@ function partBlocks(part: JsonObject): readonly Block[] {
     default:
       return textBlocks(plainTextOf(part.text ?? part.refusal));
   }
-}
-
-function mediaSource(url: string): JsonObject {
-  const data = dataInURL(url);
-  return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
 }
 
 /** Sends a PDF as it is and text as text; the API supports no other documents. */

@@ -29,11 +29,11 @@ export const BUDGET_THINKING: ThinkingTable = {
 };
 
 /** The API accepts no smaller budget. */
-const SMALLEST_BUDGET = 1024;
+const MIN_BUDGET = 1024;
 
 /** Whether the value may be in a table. */
 export function isThinking(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isInteger(value) && value >= SMALLEST_BUDGET;
+  if (typeof value === 'number') return Number.isInteger(value) && value >= MIN_BUDGET;
   return typeof value === 'string' && value !== '';
 }
 
@@ -63,7 +63,7 @@ export function planThinking(
   if (typeof thinking === 'string') return { ...none, effort: thinking };
   if (limit === undefined) return { ...none, maxTokens: maxTokens + thinking, budget: thinking };
   const budget = Math.min(thinking, Math.floor(limit / 2));
-  return budget < SMALLEST_BUDGET ? none : { ...none, budget };
+  return budget < MIN_BUDGET ? none : { ...none, budget };
 }
 
 /** The thinking block in an item's provider state; undefined if there is none. */

@@ -2,7 +2,7 @@
 
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
-import type { ModelRequest, TextFormat } from '../../protocol/model-request.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { sharedFields } from '../http/passed-on.ts';
 import {
@@ -30,7 +30,9 @@ export function toChatBody(request: ModelRequest, settings: ProviderSettings, re
   const { skipped, leftOut } = reports;
   const messages = withImageDetails(toChatMessages(request, settings, skipped), settings.imageDetails);
   if (!settings.fileUrls) refuseFileUrls(messages);
-  const format = responseFormat(request.textFormat);
+  const { type: formatType = 'text', ...schema } = request.textFormat ?? {};
+  const schemaFormat = formatType === 'json_schema' ? { type: formatType, json_schema: schema } : { type: formatType };
+  const format = formatType === 'text' ? undefined : schemaFormat;
   const isStreamed = format === undefined || !settings.unstreamedFormats.some((type) => type === format.type);
   const body: Record<string, unknown> = {
     model: request.model,
@@ -86,10 +88,3 @@ const SILENT_FIELDS: ReadonlySet<string> = new Set([
   'metadata',
   'user',
 ]);
-
-function responseFormat(format: TextFormat | undefined): JsonObject | undefined {
-  if (!format || format.type === 'text') return undefined;
-  if (format.type === 'json_object') return { type: 'json_object' };
-  const { type, ...schema } = format;
-  return { type, json_schema: schema };
-}

@@ -216,9 +216,12 @@ const COMMON: ReadonlySet<RefusableField> = new Set(['user', 'metadata', 'stop']
 
 function refusedFieldLesson({ text, words, body }: Refusal): Lesson | undefined {
   if (!isRefused(text)) return undefined;
-  const named = REFUSABLE_FIELDS.filter(
-    (field) => mayDrop(field, body) && words.has(plainWord(field)) && (!COMMON.has(field) || isQuoted(text, field)),
-  );
+  const named = REFUSABLE_FIELDS.filter((field) => {
+    // `stop` ends the answer, and `parallel_tool_calls: false` forbids something.
+    if (body[field] === undefined || field === 'stop') return false;
+    if (field === 'parallel_tool_calls' && body.parallel_tool_calls !== true) return false;
+    return words.has(plainWord(field)) && (!COMMON.has(field) || isQuoted(text, field));
+  });
   if (named.length === 0) return undefined;
   const isValue = /value/i.test(text) && !/param|field|propert|argument|input|key\b|name/i.test(text);
   const isLasting = !named.some((field) => isValue && VALUED.has(field));
@@ -234,12 +237,6 @@ function isQuoted(text: string, field: string): boolean {
     if (before && (end === text.length || `"'\`.:\n`.includes(text.charAt(end)))) return true;
   }
   return false;
-}
-
-/** `stop` ends the answer, and `parallel_tool_calls: false` forbids something. */
-function mayDrop(field: RefusableField, body: JsonObject): boolean {
-  if (body[field] === undefined || field === 'stop') return false;
-  return field !== 'parallel_tool_calls' || body.parallel_tool_calls === true;
 }
 
 function isRefused(text: string): boolean {

@@ -139,25 +139,21 @@ export function withImageDetails(
   details: readonly ImageDetail[],
 ): readonly ChatMessage[] {
   const isKnown = (part: unknown) =>
-    !isRecord(part) || !isRecord(part.image_url) || isDetail(part.image_url.detail, details);
+    !isRecord(part) ||
+    !isRecord(part.image_url) ||
+    part.image_url.detail === undefined ||
+    (details as readonly unknown[]).includes(part.image_url.detail);
   if (messages.every(({ content }) => !Array.isArray(content) || content.every(isKnown))) return messages;
   return messages.map((message) => {
     if (!Array.isArray(message.content)) return message;
-    return { ...message, content: message.content.map((part) => (isKnown(part) ? part : withDetail(part, details))) };
+    const content = message.content.map((part: JsonObject) => {
+      if (isKnown(part) || !isRecord(part.image_url)) return part;
+      const { detail, ...image } = part.image_url;
+      const isHigh = detail === 'original' && details.includes('high');
+      return { ...part, image_url: isHigh ? { ...image, detail: 'high' } : image };
+    });
+    return { ...message, content };
   });
-}
-
-function isDetail(detail: unknown, details: readonly ImageDetail[]): boolean {
-  return detail === undefined || details.some((each) => each === detail);
-}
-
-function withDetail(part: JsonObject, details: readonly ImageDetail[]): JsonObject {
-  if (!isRecord(part.image_url)) return part;
-  const { detail, ...image } = part.image_url;
-  return {
-    ...part,
-    image_url: { ...image, ...(detail === 'original' && details.includes('high') ? { detail: 'high' } : {}) },
-  };
 }
 
 /** Throws `unsupported_parameter` for a file that a server would have to fetch, but does not. */

@@ -235,10 +235,8 @@ export function isProviderName(name: unknown): name is ProviderName {
 /** Returns the provider of this name, or with `auto` the one that owns the address. */
 export function findProvider(name: ProviderName | 'auto', baseURL: URL): Provider {
   if (name !== 'auto') return PROVIDERS[name];
-  return Object.values<Provider>(PROVIDERS).find(({ hosts }) => hosts.some((host) => isAt(host, baseURL))) ?? USUAL;
-}
-
-function isAt(host: string, { hostname, port }: URL): boolean {
-  if (host.startsWith(':')) return host === `:${port}`;
-  return hostname === host || hostname.endsWith(`.${host}`);
+  const { hostname, port } = baseURL;
+  const isAt = (host: string) =>
+    host.startsWith(':') ? host === `:${port}` : hostname === host || hostname.endsWith(`.${host}`);
+  return Object.values<Provider>(PROVIDERS).find(({ hosts }) => hosts.some(isAt)) ?? USUAL;
 }

@@ -93,10 +93,11 @@ export function httpClient(options: HttpOptions): HttpClient {
         try {
           const answer = await attempt(request);
           if (answer.status >= 200 && answer.status < 300) return answer;
-          if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
+          if (answer.status >= 300 && answer.status < 400) throw redirectError(answer, baseURL);
           throw await readRefusal(answer, options, request.path);
         } catch (error) {
-          throwIfStopped(request);
+          const { stop } = request;
+          if (stop.aborted) throw stop.reason;
           const pause = retry < Math.min(retries, request.retries ?? retries) ? retryPause(error, retry) : undefined;
           const failure =
             error instanceof ApiError
@@ -107,17 +108,13 @@ export function httpClient(options: HttpOptions): HttpClient {
                 });
           if (pause === undefined) throw failure;
           facts.after = codeNameOf(failure);
-          await sleep(pause, request.stop);
-          throwIfStopped(request);
+          await sleep(pause, stop);
+          if (stop.aborted) throw stop.reason;
         }
       }
     },
     close: () => (pool.closed ? Promise.resolve() : pool.close()),
   };
-}
-
-function throwIfStopped({ stop }: HttpRequest): void {
-  if (stop.aborted) throw stop.reason;
 }
 
 /** Resolves after so many milliseconds, or when the call is stopped. */
@@ -162,7 +159,7 @@ async function readRefusal({ status, headers, body }: Answered, options: HttpOpt
 }
 
 /** Redirects are not followed: the key and the prompt would go to a server that the host has not named. */
-function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError {
+function redirectError({ status, headers, body }: Answered, baseURL: URL): ApiError {
   body.close();
   const location = String(headers.location ?? '');
   const to = URL.canParse(location, baseURL.href) ? new URL(location, baseURL).origin : undefined;

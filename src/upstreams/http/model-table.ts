@@ -158,10 +158,10 @@ export function modelsFault(value: unknown): string | undefined {
           Object.hasOwn(FACT_CHECKS, name) && (fact === undefined || FACT_CHECKS[name as keyof ModelFacts](fact)),
       );
     });
-  return isValid ? undefined : EXPECTED;
+  return isValid ? undefined : MODELS_EXPECTED;
 }
 
-const EXPECTED =
+const MODELS_EXPECTED =
   'an object of facts by the names of models: contextLength and maxOutputTokens (whole numbers from 1), modalities and efforts (lists of names), tools (true or false)';
 
 const FACT_CHECKS: Readonly<Record<keyof ModelFacts, (value: unknown) => boolean>> = {

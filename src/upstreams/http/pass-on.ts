@@ -26,7 +26,12 @@ export async function passOn(
   const { method, path, body } = request;
   const isHeld = body === undefined || body instanceof Uint8Array;
   const sent = isHeld ? body : Readable.from(body, { objectMode: false });
-  const shown = (error: unknown) => scrubError(watch.call.aborted ? watch.call.reason : connectionError(error));
+  const shown = (error: unknown) => {
+    if (watch.call.aborted) return scrubError(watch.call.reason);
+    if (error instanceof ApiError) return scrubError(error);
+    const message = 'The connection to the model server broke.';
+    return scrubError(new ApiError('upstream_truncated', message, { cause: error }));
+  };
   // A stream has been read when it fails: it cannot be sent again.
   const retries = isHeld ? call.retries : 0;
   try {
@@ -50,9 +55,4 @@ export async function passOn(
     watch.stop();
     throw failure;
   }
-}
-
-function connectionError(error: unknown): unknown {
-  if (error instanceof ApiError) return error;
-  return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
 }

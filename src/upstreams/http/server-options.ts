@@ -35,17 +35,17 @@ export interface ServerSettings {
   readonly models: ModelsOption;
 }
 
-const FORWARDED = ['traceparent', 'tracestate', 'x-request-id'];
+const FORWARDED_HEADERS = ['traceparent', 'tracestate', 'x-request-id'];
 
 /** The check of a text option. */
 export const string: OptionCheck = (value) => typeof value === 'string' || 'a string';
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-const CARRIED = 'that an HTTP header can carry, without line breaks or characters beyond Latin-1';
+const HEADER_RULE = 'that an HTTP header can carry, without line breaks or characters beyond Latin-1';
 
 const isKey = (value: unknown) => {
   if (typeof value !== 'string') return 'a string';
-  return isHeaderValue(value) || `a string ${CARRIED}`;
+  return isHeaderValue(value) || `a string ${HEADER_RULE}`;
 };
 
 /** The checks of the shared options, to which an upstream adds its own. */
@@ -68,14 +68,14 @@ function headersFault(headers: unknown): string | undefined {
     const isHeader = HEADER_NAME.test(name) && (value === undefined || isHeaderValue(value));
     return !isHeader;
   });
-  return wrong && `headers with values ${CARRIED} (look at '${wrong[0]}')`;
+  return wrong && `headers with values ${HEADER_RULE} (look at '${wrong[0]}')`;
 }
 
 /** Fills in the defaults of options that passed their checks. */
 export function serverSettings(options: ServerOptions): ServerSettings {
   return {
     headers: options.headers ?? {},
-    forwardHeaders: options.forwardHeaders ?? FORWARDED,
+    forwardHeaders: options.forwardHeaders ?? FORWARDED_HEADERS,
     retries: options.retries ?? 2,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     models: options.models ?? {},
@@ -124,7 +124,7 @@ export function openaiServer(
 export function envKey(owner: string, variable: string): string | undefined {
   const key = process.env[variable];
   if (key === undefined || isHeaderValue(key)) return key;
-  throw new TypeError(`${owner}: ${variable} must be a string ${CARRIED}`);
+  throw new TypeError(`${owner}: ${variable} must be a string ${HEADER_RULE}`);
 }
 
 const OPENAI = 'https://api.openai.com/v1';

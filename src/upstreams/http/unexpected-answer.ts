@@ -4,13 +4,13 @@ import { ApiError } from '../../protocol/errors.ts';
 import { basePath } from './base-path.ts';
 
 /** Number of characters of the answer that are shown. */
-const SHOWN = 200;
+const MAX_SHOWN_LENGTH = 200;
 /** Number of characters searched for secrets; half a secret cannot be found. */
-const READ = 4096;
+const MAX_READ_LENGTH = 4096;
 
 /** The start of the answer without secrets, and a guess at the error in `baseURL`. */
 export function unexpectedAnswer(text: string, clean: (text: string) => string, baseURL: URL, cause?: unknown): Error {
-  const began = clean(text.slice(0, READ)).slice(0, SHOWN);
+  const began = clean(text.slice(0, MAX_READ_LENGTH)).slice(0, MAX_SHOWN_LENGTH);
   const came = began === '' ? 'It holds nothing.' : `It begins with: ${began}`;
   // Without a path the version is missing, and many servers return a web page there.
   const hint = basePath(baseURL) === '' ? " Does baseURL lack '/v1' at its end?" : '';

@@ -5,10 +5,10 @@ import type { Note } from '../../protocol/note.ts';
 /** Characters per answer: signatures, sealed thoughts, citations and search inputs need far fewer. */
 const MAX_HELD = 16 * 1024 * 1024;
 /** The extra count of each block, item or citation. */
-const HELD_PIECE = 256;
+const PIECE_COST = 256;
 /** Maximum number of kinds, noted once each, and of characters shown of each. */
 const MAX_KINDS = 100;
-const SHOWN_KIND = 64;
+const MAX_KIND_LENGTH = 64;
 
 /** Adds so many characters; throws `output_too_large` above the limit. */
 export type Hold = (characters?: number) => void;
@@ -17,7 +17,7 @@ export type Hold = (characters?: number) => void;
 export function holding(): Hold {
   let held = 0;
   return (characters = 0) => {
-    held += characters + HELD_PIECE;
+    held += characters + PIECE_COST;
     if (held > MAX_HELD)
       throw new ApiError('output_too_large', 'The model server sent too much data without any output.');
   };
@@ -27,7 +27,7 @@ export function holding(): Hold {
 export function skippedOnce(note: (note: Note) => void, message: (kind: string) => string): (kind: unknown) => void {
   const noted = new Set<string>();
   return (kind) => {
-    const shown = String(kind).slice(0, SHOWN_KIND);
+    const shown = String(kind).slice(0, MAX_KIND_LENGTH);
     if (noted.has(shown) || noted.size === MAX_KINDS) return;
     noted.add(shown);
     note({ code: 'item_skipped', message: message(shown) });

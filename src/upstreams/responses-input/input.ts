@@ -108,15 +108,13 @@ function answerCalls(calls: Calls, input: JsonObject[]): void {
 
 function inputMessage({ role, content, phase }: Item): JsonObject {
   if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
-  const plain = { type: 'message', role, content: assistantText(content) };
+  // Written as text, because servers differ in the other parts that they accept from the assistant.
+  const text = Array.isArray(content)
+    ? content
+        .filter(isRecord)
+        .map((part) => plainTextOf(part.text ?? part.refusal))
+        .join('')
+    : (content ?? '');
+  const plain = { type: 'message', role, content: text };
   return typeof phase === 'string' ? { ...plain, phase } : plain;
-}
-
-/** Written as text, because servers differ in the other parts that they accept from the assistant. */
-function assistantText(content: unknown): unknown {
-  if (!Array.isArray(content)) return content ?? '';
-  return content
-    .filter(isRecord)
-    .map(({ text, refusal }) => plainTextOf(text ?? refusal))
-    .join('');
 }

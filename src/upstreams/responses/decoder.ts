@@ -70,11 +70,12 @@ class Decoder implements ResponsesDecoder {
     const { type } = event;
     const index = indexIn(event);
     // Some proxies leave out the wrapper with the type: a response that goes on is the beginning of a stream.
-    if (event.object === 'response') return RUNNING.has(event.status) ? undefined : this.takeWhole(event, events);
+    if (event.object === 'response')
+      return RUNNING_STATUSES.has(event.status) ? undefined : this.takeWhole(event, events);
     if (type === 'response.created') return this.beginResponse(event.response);
     if (type === 'response.output_item.added') return this.begin(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
-    if (ENDS.has(type)) return this.endStream(event.response, events);
+    if (END_EVENTS.has(type)) return this.endStream(event.response, events);
     const { native, closed } = this.items.get(index) ?? {};
     if (native !== undefined && typeof type === 'string' && type.startsWith('response.')) {
       // Three words are an event of an item's content or emitProgress, and not of the response.
@@ -111,7 +112,7 @@ class Decoder implements ResponsesDecoder {
     const known = this.items.get(index);
     if (known) return known;
     const isCall = isRecord(item) && this.isCall(item);
-    const isNative = isRecord(item) && !isCall && typeof item.type === 'string' && !READ.has(item.type);
+    const isNative = isRecord(item) && !isCall && typeof item.type === 'string' && !READ_TYPES.has(item.type);
     const opened: OpenItem = {
       type: isRecord(item) ? stringOrNone(item.type) : undefined,
       key: isRecord(item) ? stringOrNone(itemKey(item)) : undefined,
@@ -174,7 +175,7 @@ class Decoder implements ResponsesDecoder {
 
   private delta(event: JsonObject, events: ModelEvent[]): void {
     const { type, delta: text } = event;
-    if (typeof text !== 'string' || !DELTAS.has(type)) return;
+    if (typeof text !== 'string' || !DELTA_EVENTS.has(type)) return;
     const item = this.open(indexIn(event), undefined, events);
     if (REASONING.has(type)) return this.reason(item, String(type), text, events);
     if (type === 'response.output_text.delta') addWords(item, text, events, logprobTextDelta(text, event.logprobs));
@@ -333,13 +334,13 @@ function textLength(value: unknown): number {
   return typeof value === 'string' ? value.length : 0;
 }
 
-const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
-const RUNNING: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
+const END_EVENTS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+const RUNNING_STATUSES: ReadonlySet<unknown> = new Set(['in_progress', 'queued']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
 /** OpenAI's two types, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
 /** The deltas that are read. */
-const DELTAS: ReadonlySet<unknown> = new Set([
+const DELTA_EVENTS: ReadonlySet<unknown> = new Set([
   ...REASONING,
   ...['output_text', 'refusal', 'function_call_arguments', 'custom_tool_call_input'].map(
     (name) => `response.${name}.delta`,
@@ -383,7 +384,7 @@ function emitNativeEnd(opened: OpenItem, item: JsonObject, events: ModelEvent[])
 
 const CUSTOM = 'custom_tool_call';
 /** The types of which the events and items are read, and written anew. */
-const READ: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'web_search_call']);
+const READ_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'function_call', 'web_search_call']);
 
 /** Free text, as the one argument of a function. */
 const BEFORE_INPUT = '{"input":"';

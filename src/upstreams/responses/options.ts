@@ -52,12 +52,13 @@ export interface ResponsesSettings extends ServerSettings {
 
 const NAME = 'responsesUpstream';
 const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'];
-const OTHERS: readonly unknown[] = ['function', 'custom', 'namespace'];
+const CLIENT_TYPES: readonly unknown[] = ['function', 'custom', 'namespace'];
 
 const toolsOption: OptionCheck = (value) =>
   (Array.isArray(value) &&
     value.every(
-      (tool) => isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !OTHERS.includes(tool.type),
+      (tool) =>
+        isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !CLIENT_TYPES.includes(tool.type),
     )) ||
   'a list of tools of a type that the model server runs';
 

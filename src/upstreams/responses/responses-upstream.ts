@@ -71,8 +71,11 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
       const message = `The Responses API has no '${setting}'; it is left out.`;
       if (value !== undefined) noteOnce(call, { code: 'setting_dropped', message });
     }
-    for (const { tool } of request.native?.tools ?? [])
-      if (mayReachWeb(tool, settings)) noteOnce(call, mayNotObey(tool));
+    for (const { tool } of request.native?.tools ?? []) {
+      if (!mayReachWeb(tool, settings)) continue;
+      const message = `'external_web_access' is false, and the model server is not known to obey; the tool '${tool.type}' is left out.`;
+      noteOnce(call, { code: 'tool_dropped', message });
+    }
     const { maxOutputTokens } = table.now(request.model);
     const { request: fitting, note } = withAnswerLimit(request, maxOutputTokens);
     if (note) noteOnce(call, note);
@@ -136,11 +139,6 @@ const FUNCTIONS_ONLY: Note = {
   message:
     "The model server takes functions only: the client's other tools are offered as functions, without those that a server runs. Set `nativeTools` to false.",
 };
-
-function mayNotObey({ type }: JsonObject): Note {
-  const message = `'external_web_access' is false, and the model server is not known to obey; the tool '${type}' is left out.`;
-  return { code: 'tool_dropped', message };
-}
 
 function asFunctions({ native: _, ...request }: ModelRequest): ModelRequest {
   return request;

@@ -7,13 +7,13 @@ import type { Server } from './server.ts';
 export type Choose = (ready: readonly Server[], stickyKey: () => string) => Server;
 
 /** The first in the host's order. */
-export const firstServer: Choose = (ready) => at(ready, 0);
+export const firstServer: Choose = (ready) => serverAt(ready, 0);
 
 /** Stays with one as long as it takes calls, then goes on to the one that follows in the host's order. */
 export function stayWithServer(): Choose {
   let current: Server | undefined;
   return (ready) => {
-    if (!current || !ready.includes(current)) current = at(ready, 0);
+    if (!current || !ready.includes(current)) current = serverAt(ready, 0);
     return current;
   };
 }
@@ -24,7 +24,7 @@ export const STRATEGIES = {
     let turn = -1;
     return (ready) => {
       turn += 1;
-      return at(ready, turn);
+      return serverAt(ready, turn);
     };
   },
   weighted,
@@ -34,7 +34,10 @@ export const STRATEGIES = {
     return (ready) => {
       turn += 1;
       const start = turn % ready.length;
-      return best([...ready.slice(start), ...ready.slice(0, start)], ({ inFlight, weight }) => -inFlight / weight);
+      return highestScoring(
+        [...ready.slice(start), ...ready.slice(0, start)],
+        ({ inFlight, weight }) => -inFlight / weight,
+      );
     };
   },
   sticky: () => sticky,
@@ -49,7 +52,7 @@ function weighted(): Choose {
       total += server.weight;
       credits.set(server, creditOf(server) + server.weight);
     }
-    const chosen = best(ready, creditOf);
+    const chosen = highestScoring(ready, creditOf);
     credits.set(chosen, creditOf(chosen) - total);
     return chosen;
   };
@@ -61,13 +64,16 @@ function weighted(): Choose {
 
 /** Rendezvous hashing: a server that comes or goes moves only the keys that are its own. */
 const sticky: Choose = (ready, stickyKey) => {
-  const key = hash(stickyKey());
+  const key = hashText(stickyKey());
   // Between 0 and 1, neither of which it is.
-  return best(ready, ({ name, weight }) => weight / -Math.log((scrambled(key ^ hash(name)) + 0.5) / 2 ** 32));
+  return highestScoring(
+    ready,
+    ({ name, weight }) => weight / -Math.log((scrambleBits(key ^ hashText(name)) + 0.5) / 2 ** 32),
+  );
 };
 
-function best(ready: readonly Server[], scoreOf: (server: Server) => number): Server {
-  let chosen = at(ready, 0);
+function highestScoring(ready: readonly Server[], scoreOf: (server: Server) => number): Server {
+  let chosen = serverAt(ready, 0);
   let highest = scoreOf(chosen);
   for (const server of ready) {
     const score = scoreOf(server);
@@ -76,13 +82,13 @@ function best(ready: readonly Server[], scoreOf: (server: Server) => number): Se
   return chosen;
 }
 
-function at(ready: readonly Server[], index: number): Server {
+function serverAt(ready: readonly Server[], index: number): Server {
   // The cast: there is at least one.
   return ready[index % ready.length] as Server;
 }
 
 /** FNV-1a, 32 bits. */
-function hash(text: string): number {
+function hashText(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {
     value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
@@ -91,7 +97,7 @@ function hash(text: string): number {
 }
 
 /** The finalizer of MurmurHash3: similar numbers get scores that have nothing in common. */
-function scrambled(value: number): number {
+function scrambleBits(value: number): number {
   let bits = value;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -11,7 +11,7 @@ import { Server } from './server.ts';
 import { checkCount, isUpstream } from './targets.ts';
 
 /** The keys that one call may try. */
-const MOST_TRIED = 5;
+const MAX_TRIED = 5;
 
 /**
  * Uses one key until the server throttles it (429), refuses it (401) or its credit is used up (402), then the next one. A
@@ -47,7 +47,7 @@ export function withKeys(makeUpstream: (key: string) => Upstream, keys: readonly
     select: (model) => ({ servers, model }),
     choose: stayWithServer(),
     failsOver: isKeyFault,
-    attempts: MOST_TRIED,
+    attempts: MAX_TRIED,
     firstByteTimeoutMs: undefined,
     sharesState: true,
     models: async (call) => mergeModelLists(await modelLists(servers, call)),

@@ -21,7 +21,12 @@ interface ServerModels {
  */
 export async function modelLists(servers: readonly Server[], call: UpstreamCall): Promise<readonly ServerModels[]> {
   const known = servers.filter(({ renames }) => !renames);
-  const answers = await Promise.allSettled(known.map((server) => listModels(server, call)));
+  const answers = await Promise.allSettled(
+    known.map(({ upstream }) => {
+      const signal = AbortSignal.any([call.signal, AbortSignal.timeout(LIST_MS)]);
+      return untilAborted(signal, async () => (await upstream.models?.({ ...call, signal, retries: 0 })) ?? []);
+    }),
+  );
   call.signal.throwIfAborted();
   const failed = answers.find((answer) => answer.status === 'rejected');
   if (failed && answers.every(({ status }) => status === 'rejected')) throw failed.reason;
@@ -42,9 +47,4 @@ export function mergeModelLists(lists: readonly ServerModels[]): readonly JsonOb
     }
   }
   return [...found.values()];
-}
-
-async function listModels({ upstream }: Server, call: UpstreamCall): Promise<readonly JsonObject[]> {
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(LIST_MS)]);
-  return untilAborted(signal, async () => (await upstream.models?.({ ...call, signal, retries: 0 })) ?? []);
 }

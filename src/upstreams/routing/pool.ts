@@ -105,7 +105,12 @@ class Pool {
     return new RoutedStream<ChatBatch>({
       ...{ call, failsOver, reading: CHAT },
       attempts: () => this.attempts(String(body.model), call, needs),
-      open: ({ lease, call: own, model }) => passing(api, lease.server.upstream)({ ...body, model }, own),
+      open: ({ lease, call: own, model }) => {
+        const { upstream } = lease.server;
+        // The cast: servers without it are not asked.
+        const send = upstream[api] as NonNullable<Upstream['chat']>;
+        return send.call(upstream, { ...body, model }, own);
+      },
     });
   }
 
@@ -113,7 +118,10 @@ class Pool {
   async pass(request: PassedRequest, call: UpstreamCall): Promise<PassedAnswer> {
     const { failsOver } = this.settings;
     const { path, model } = request;
-    const needs = { stickyKey: () => `${model} ${path}`, needs: hasPass };
+    const needs = {
+      stickyKey: () => `${model} ${path}`,
+      needs: ({ upstream }: Server) => upstream.pass !== undefined,
+    };
     return routedPass(request, this.attempts(model, call, needs), failsOver, call);
   }
 
@@ -166,7 +174,12 @@ class Pool {
 
   private get isOneOwner(): boolean {
     const speaking = this.settings.servers().filter(({ upstream }) => upstream.messages);
-    return new Set(speaking.map(({ upstream }) => passedOwner(upstream))).size === 1;
+    // What is behind a routing upstream is its own.
+    const owners = speaking.map(({ upstream }) => {
+      const { name, stateOwner = name } = upstream;
+      return stateOwner === ROUTED_STATE ? upstream : stateOwner;
+    });
+    return new Set<unknown>(owners).size === 1;
   }
 
   /** No servers for a model that there is not: whoever asks for it gets an error. */
@@ -186,17 +199,14 @@ class Pool {
     const { choose, attempts: most, firstByteTimeoutMs, sharesState, select } = this.settings;
     const { servers: all, model } = select(asked);
     const servers = needs ? all.filter(needs) : all;
-    if (servers.length === 0 && all.length > 0) throw notInThisApi(asked);
+    if (servers.length === 0 && all.length > 0) {
+      const message = `The model '${asked.slice(0, SHOWN)}' is not available in this API; use the Responses API.`;
+      throw new ApiError('invalid_value', message, { param: 'model' });
+    }
     const ownerOf = (server: Server) => (sharesState ? undefined : stateTag(server.ownerFor(model)));
     const settings = { model, servers, choose, stickyKey, most, firstByteTimeoutMs, ownerOf };
     return new Attempts(call, settings, this.answered);
   }
-}
-
-/** The owner of the state in messages that are passed on; what is behind a routing upstream is its own. */
-function passedOwner(upstream: Upstream): unknown {
-  const { name, stateOwner = name } = upstream;
-  return stateOwner === ROUTED_STATE ? upstream : stateOwner;
 }
 
 /** State that a routing upstream hands on is tagged already. */
@@ -208,21 +218,7 @@ function hasChat({ upstream }: Server): boolean {
   return upstream.chat !== undefined;
 }
 
-function hasPass({ upstream }: Server): boolean {
-  return upstream.pass !== undefined;
-}
-
 type PassedApi = 'chat' | 'messages';
-
-function passing(api: PassedApi, upstream: Upstream): NonNullable<Upstream['chat']> {
-  // The cast: servers without it are not asked.
-  return (upstream[api] as NonNullable<Upstream['chat']>).bind(upstream);
-}
 
 /** Characters of a model's name that are shown. */
 const SHOWN = 100;
-
-function notInThisApi(model: string): ApiError {
-  const message = `The model '${model.slice(0, SHOWN)}' is not available in this API; use the Responses API.`;
-  return new ApiError('invalid_value', message, { param: 'model' });
-}

@@ -25,10 +25,10 @@ export interface RoutedOptions {
 }
 
 /** Maximum number of patterns that are tried with each request. */
-const MOST_PATTERNS = 256;
-const MOST_ALIASES = 1000;
+const MAX_PATTERNS = 256;
+const MAX_ALIASES = 1000;
 /** The names that a `model_not_found` lists. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 
 /**
  * Passes each request on to the server of its model. A model that no route has is a 404 `model_not_found`. Throws a
@@ -90,8 +90,8 @@ class RouteTable {
       return new Server({ ...server, weight: 1, name: pattern }, policies);
     });
     const wild = this.servers.filter(({ name }) => name.includes('*'));
-    if (wild.length > MOST_PATTERNS)
-      throw new TypeError(`routedUpstream: routes may hold at most ${MOST_PATTERNS} patterns, got ${wild.length}`);
+    if (wild.length > MAX_PATTERNS)
+      throw new TypeError(`routedUpstream: routes may hold at most ${MAX_PATTERNS} patterns, got ${wild.length}`);
     this.exact = new Map(
       this.servers.filter((server) => !wild.includes(server)).map((server) => [server.name, server]),
     );
@@ -138,8 +138,8 @@ class RouteTable {
   /** Each alias with the model that it leads to, over other aliases too. */
   private resolved(aliases: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
     const given = new Map(Object.entries(aliases));
-    if (given.size > MOST_ALIASES)
-      throw new TypeError(`routedUpstream: there may be at most ${MOST_ALIASES} aliases, got ${given.size}`);
+    if (given.size > MAX_ALIASES)
+      throw new TypeError(`routedUpstream: there may be at most ${MAX_ALIASES} aliases, got ${given.size}`);
     for (const [alias, model] of given) this.checkAlias(alias, model);
     return new Map([...given.keys()].map((alias) => [alias, this.modelOf(alias, given)]));
   }
@@ -163,15 +163,15 @@ class RouteTable {
   }
 
   private notFound(model: string): ApiError {
-    const shown = this.shown.slice(0, MOST_SHOWN).map((name) => `'${name}'`);
-    const more = this.shown.length > MOST_SHOWN ? ', …' : '';
-    const message = `The model '${model.slice(0, LONGEST_SHOWN)}' does not exist. There are: ${shown.join(', ')}${more}.`;
+    const shown = this.shown.slice(0, MAX_SHOWN).map((name) => `'${name}'`);
+    const more = this.shown.length > MAX_SHOWN ? ', …' : '';
+    const message = `The model '${model.slice(0, MAX_SHOWN_LENGTH)}' does not exist. There are: ${shown.join(', ')}${more}.`;
     return new ApiError('model_not_found', message, { param: 'model' });
   }
 }
 
 /** Characters of a name from a request that are shown. */
-const LONGEST_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 function isPatternName(name: unknown): name is string {
   return typeof name === 'string' && name !== '' && name.length <= LONGEST_PATTERN;

@@ -10,7 +10,7 @@ import { createPolicies, type Outcome, type Pass, type PolicySettings } from './
 import type { NamedServer } from './targets.ts';
 
 /** The longest that a server rests because it asked to, in milliseconds. */
-const LONGEST_REST_MS = 10 * 60_000;
+const MAX_REST_MS = 10 * 60_000;
 
 /** A server with everything that is known of it. */
 export class Server {
@@ -99,7 +99,7 @@ export class Server {
     this.lastError = codeNameOf(error);
     if (this.clientKeys && error.status === 429) return true;
     const ms = retryAfterMs(error.headers) ?? 0;
-    if (ms > 0) this.restsUntil = Date.now() + Math.min(ms, LONGEST_REST_MS);
+    if (ms > 0) this.restsUntil = Date.now() + Math.min(ms, MAX_REST_MS);
     return ms > 0;
   }
 

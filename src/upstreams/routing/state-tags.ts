@@ -17,18 +17,16 @@ type Batch = readonly ModelEvent[];
 
 /** The events with their state tagged. */
 export function withOwner(batch: Batch, owner: string): Batch {
-  return batch.some(hasProviderState)
-    ? batch.map((event) => (hasProviderState(event) ? taggedEvent(event, owner) : event))
-    : batch;
+  if (!batch.some(hasProviderState)) return batch;
+  return batch.map((event) => {
+    if (!hasProviderState(event)) return event;
+    const state: OwnedState = { routedOwner: owner, state: event.state };
+    return { ...event, state };
+  });
 }
 
 function hasProviderState(event: ModelEvent): event is Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }> {
   return (event.type === 'reasoning-end' || event.type === 'search-end') && event.state !== undefined;
-}
-
-function taggedEvent(event: Extract<ModelEvent, { type: 'reasoning-end' | 'search-end' }>, owner: string): ModelEvent {
-  const state: OwnedState = { routedOwner: owner, state: event.state };
-  return { ...event, state };
 }
 
 /** The request with the state of this owner as it wrote it, and without that of the others, which is noted. */
@@ -42,15 +40,12 @@ export function forOwner(request: ModelRequest, owner: string, note: (note: Note
     dropped += 1;
     return rest;
   });
-  if (dropped > 0) note({ code: 'server_replaced', message: droppedStateMessage(dropped) });
+  const what = dropped === 1 ? 'The state of one item' : `The state of ${dropped} items`;
+  const message = `${what} is left out: another model server wrote it than the one that answers now.`;
+  if (dropped > 0) note({ code: 'server_replaced', message });
   return { ...request, items };
 }
 
 function isOwnedState(state: unknown): state is OwnedState {
   return isRecord(state) && typeof state.routedOwner === 'string';
-}
-
-function droppedStateMessage(count: number): string {
-  const what = count === 1 ? 'The state of one item' : `The state of ${count} items`;
-  return `${what} is left out: another model server wrote it than the one that answers now.`;
 }

@@ -31,8 +31,8 @@ export interface NamedServer extends ModelServer {
 
 /** Maximum number of servers behind one upstream. */
 export const MAX_SERVERS = 1000;
-const LONGEST_NAME = 100;
-const HIGHEST_WEIGHT = 1_000_000;
+const MAX_NAME_LENGTH = 100;
+const MAX_WEIGHT = 1_000_000;
 
 /** The check of an upstream. */
 export const isUpstream: OptionCheck = (value) =>
@@ -40,15 +40,15 @@ export const isUpstream: OptionCheck = (value) =>
 
 /** The check of names that a host chooses. */
 export const isName: OptionCheck = (value) =>
-  (typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME) ||
-  `a name of 1 to ${LONGEST_NAME} characters`;
+  (typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH) ||
+  `a name of 1 to ${MAX_NAME_LENGTH} characters`;
 
 const CHECKS: Readonly<Record<keyof ModelServer, OptionCheck>> = {
   upstream: isUpstream,
   model: (value) =>
     (typeof value === 'string' && value !== '') || typeof value === 'function' || 'a name or a function',
   weight: (value) =>
-    (typeof value === 'number' && value > 0 && value <= HIGHEST_WEIGHT) || `a number over 0, up to ${HIGHEST_WEIGHT}`,
+    (typeof value === 'number' && value > 0 && value <= MAX_WEIGHT) || `a number over 0, up to ${MAX_WEIGHT}`,
   name: isName,
 };
 
@@ -88,13 +88,13 @@ export function takeName(owner: string, name: string, taken: Set<string>): void 
 
 /** The server with its weight and a name that no other has. */
 export function withServerName(server: ModelServer, taken: Set<string>): NamedServer {
-  const { weight = 1, name = usualName(server.upstream, taken) } = server;
+  const { weight = 1, name = defaultName(server.upstream, taken) } = server;
   taken.add(name);
   return { ...server, weight, name };
 }
 
-function usualName({ name, origin }: Upstream, taken: ReadonlySet<string>): string {
-  const usual = origin !== undefined && URL.canParse(origin) ? new URL(origin).host : name.slice(0, LONGEST_NAME);
+function defaultName({ name, origin }: Upstream, taken: ReadonlySet<string>): string {
+  const usual = origin !== undefined && URL.canParse(origin) ? new URL(origin).host : name.slice(0, MAX_NAME_LENGTH);
   for (let number = 1; ; number += 1) {
     const numbered = number === 1 ? usual : `${usual}-${number}`;
     if (!taken.has(numbered)) return numbered;
