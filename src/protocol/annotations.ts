@@ -1,7 +1,7 @@
 /** Reads the citations of a text, as the Responses API or a Chat Completions server spells them. */
 
 import type { ModelEvent } from './events.ts';
-import { isRecord, type JsonObject } from './record.ts';
+import { isRecord, type JsonObject, textOrNone } from './record.ts';
 
 /** A citation, as its upstream spells it. */
 type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
@@ -55,8 +55,4 @@ function annotationEvent(annotation: AnnotationEvent['annotation'], index: unkno
 
 function offsetFrom(value: unknown): number {
   return typeof value === 'number' && value >= 0 ? Math.floor(value) : 0;
-}
-
-function textOrNone(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

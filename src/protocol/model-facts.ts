@@ -1,6 +1,6 @@
 /** What is known about a model: read from the entries of model lists, whose fields differ from server to server. */
 
-import { isRecord, type JsonObject } from './record.ts';
+import { definedFields, isRecord, type JsonObject } from './record.ts';
 
 /** What a model takes and gives, as far as it is known. `undefined` means not known. */
 export interface ModelFacts {
@@ -82,7 +82,7 @@ export function modelFacts(entry: JsonObject): ModelFacts {
   const parameters = readNames(entry.supported_parameters);
   const sees = firstFact(VISION_PATHS, entry, readFlag);
   const seen = sees ? ['text', 'image'] : ['text'];
-  return definedFacts({
+  return definedFields({
     contextLength: firstFact(CONTEXT_PATHS, entry, readTokenCount),
     maxOutputTokens: firstFact(OUTPUT_PATHS, entry, readTokenCount),
     modalities: firstFact(MODALITY_PATHS, entry, readNames) ?? (sees === undefined ? undefined : seen),
@@ -114,7 +114,7 @@ export function withFacts(entry: JsonObject, facts: ModelFacts): JsonObject {
 
 /** Both; the first one counts where both say something. */
 export function mergeFacts(first: ModelFacts, second: ModelFacts): ModelFacts {
-  return { ...second, ...definedFacts(first) };
+  return { ...second, ...definedFields(first) };
 }
 
 /** What holds for a model that any of several servers may answer: the least of their lengths. */
@@ -124,11 +124,7 @@ export function sharedFacts(all: readonly ModelFacts[]): ModelFacts {
     return counts.length === 0 ? undefined : Math.min(...counts);
   };
   const joined = all.reduce<ModelFacts>(mergeFacts, {});
-  return definedFacts({ ...joined, contextLength: least('contextLength'), maxOutputTokens: least('maxOutputTokens') });
-}
-
-function definedFacts(facts: ModelFacts): ModelFacts {
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+  return definedFields({ ...joined, contextLength: least('contextLength'), maxOutputTokens: least('maxOutputTokens') });
 }
 
 function firstFact<Value>(

@@ -18,6 +18,23 @@ export function withFields<Value extends object, More extends object>(value: Val
   return Object.hasOwn(value, '__proto__') ? { ...value, ...more } : Object.assign({}, value, more);
 }
 
+/** The objects of a list; none if it is no list. */
+export function recordsIn(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+/** The fields that have a value. */
+export function definedFields<Fields extends object>(fields: Fields): Partial<Fields> & JsonObject {
+  // The cast: some of its own fields.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Fields> &
+    JsonObject;
+}
+
+/** The value if it is text, else empty. */
+export function textOrNone(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /**
  * The value as text if it is text, a number or a boolean; else empty. `String` throws for parsed JSON with its own
  * `toString`.

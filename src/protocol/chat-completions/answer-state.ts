@@ -9,7 +9,7 @@ import { REASONING_FIELDS, type ReasoningField } from './reasoning-fields.ts';
 const MESSAGE_FIELDS = ['extra_content', 'reasoning_opaque'] as const;
 
 /** The extra fields of one call. */
-export interface CallState {
+interface CallState {
   /** Its index among the calls of the answer, from 0, for calls that have another id here. */
   readonly at: number;
   readonly id: string;

@@ -7,7 +7,7 @@ import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { objectIn } from '../json/json-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf, textOrNone } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -271,10 +271,6 @@ export function customOf({
   if (!isRecord(called)) return custom;
   const isFunction = called.name || called.arguments || !(custom.name || custom.input);
   return isFunction ? undefined : custom;
-}
-
-function textOrNone(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** Remembers the digits of arguments that the chunk, which was parsed from the text, holds as objects. */

@@ -42,7 +42,7 @@ export interface ModelNames {
 }
 
 /** What a client wants to be shown of items of one type. */
-export interface Included {
+interface Included {
   /** Whether the client's `include` names the field. */
   has(field: string): boolean;
   /** Whether the item is one of many: a page leaves out more than the response itself. */

@@ -1,6 +1,6 @@
 /** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
 import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 
 const SHELL = 'shell';
@@ -13,8 +13,7 @@ export const shellCall = clientToolKind({
   functionFor: ({ environment }) => {
     // Only the client's own shell can be offered: containers are OpenAI's.
     if (isRecord(environment) && environment.type !== 'local') return undefined;
-    const skills =
-      isRecord(environment) && Array.isArray(environment.skills) ? environment.skills.filter(isRecord) : [];
+    const skills = isRecord(environment) ? recordsIn(environment.skills) : [];
     const lines = skills.map(
       ({ name, description, path }) => `- ${plainTextOf(name)}: ${plainTextOf(description)} (in ${plainTextOf(path)})`,
     );

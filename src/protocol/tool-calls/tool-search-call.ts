@@ -1,7 +1,7 @@
 /** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../record.ts';
 import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
 
 /** The model's name for the search for deferred tools, and the type by which requests may enable it. */
@@ -98,7 +98,7 @@ export function toolsFound(tools: unknown): readonly NamedTool[] {
   return tools.filter(isRecord).flatMap((tool): readonly NamedTool[] => {
     const name = plainTextOf(tool.name);
     if (tool.type !== 'namespace') return name === '' ? [] : [{ server: undefined, name }];
-    const inner = Array.isArray(tool.tools) ? tool.tools.filter(isRecord) : [];
+    const inner = recordsIn(tool.tools);
     return inner.map((each) => ({ server: name, name: plainTextOf(each.name) }));
   });
 }

@@ -1,5 +1,5 @@
 /** Writes a union of JSON Schemas for objects as one schema that accepts everything which the union accepts. */
-import { isRecord, type JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { resolveReferences } from './references.ts';
 
 /** Unions within unions are read to this depth and up to so many branches, and count as any object beyond. */
@@ -32,7 +32,7 @@ export function withoutUnions(root: JsonObject, schema: JsonObject, depth = 0, r
   const whole = resolveReferences(root, schema);
   const [any = [], one = [], all = []] = UNIONS.map((name) => {
     const branches = whole[name];
-    return Array.isArray(branches) ? branches.filter(isRecord) : [];
+    return recordsIn(branches);
   });
   const base = Object.fromEntries(Object.entries(whole).filter(([name]) => !ROOT_ONLY.has(name)));
   const count = any.length + one.length + all.length;

@@ -1,5 +1,5 @@
 /** Loosens the JSON Schema of a tool until a model server accepts it, whoever wrote the tool. */
-import { isRecord, type JsonObject } from '../record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../record.ts';
 import { DIALECT_RULES, type DialectRules, type SchemaDialect } from './dialects.ts';
 import { setProperty, withoutUnions } from './merged.ts';
 import { besideReference, isLastingReference, resolveReferences, schemaAt } from './references.ts';
@@ -180,7 +180,7 @@ class Walk {
     const merged = withoutUnions(this.root, { ...rest, allOf });
     const own = Object.entries({ anyOf, oneOf, enum: values, const: value }).filter(([, each]) => each !== undefined);
     const whole = { ...merged, ...Object.fromEntries(own) };
-    const branches = Array.isArray(allOf) ? allOf.filter(isRecord) : [];
+    const branches = recordsIn(allOf);
     const references = branches.flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     return this.mayCopy(references, whole) ? this.copy(references, whole, depth) : this.anything('allOf');
   }

@@ -6,7 +6,7 @@ import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { definedFields, isRecord, type JsonObject } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { skippedItem } from '../http/skipped-item.ts';
@@ -218,7 +218,7 @@ class ModelCall {
       ...(strict === undefined || specification === 'v2' ? {} : { strict }),
     }));
     const choice = typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.name } : { type: toolChoice };
-    return givenFields({
+    return definedFields({
       prompt: toPrompt(request, specification, (item) => this.note(skippedItem(item, 'a prompt of the AI SDK'))),
       abortSignal: this.stopped.signal,
       maxOutputTokens: request.maxOutputTokens,
@@ -233,7 +233,7 @@ class ModelCall {
       responseFormat:
         format === undefined || format.type === 'text'
           ? undefined
-          : givenFields({
+          : definedFields({
               type: 'json',
               ...(format.type === 'json_schema'
                 ? { schema: format.schema, name: format.name, description: format.description }
@@ -272,8 +272,4 @@ function takeAll(reader: AnswerReader, parts: readonly unknown[], events: ModelE
     return error;
   }
   return undefined;
-}
-
-function givenFields(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -5,7 +5,7 @@ import type { FinishReason, ModelEvent, Usage } from '../../protocol/events.ts';
 import { formatOf } from '../../protocol/images.ts';
 import type { UrlSource } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';
@@ -46,7 +46,7 @@ export class AnswerReader {
     const options = isRecord(part.providerMetadata) ? part.providerMetadata : undefined;
     switch (part.type) {
       case 'stream-start':
-        for (const warning of Array.isArray(part.warnings) ? part.warnings.filter(isRecord) : []) this.warn(warning);
+        for (const warning of recordsIn(part.warnings)) this.warn(warning);
         return;
       case 'response-metadata':
         if (typeof part.modelId === 'string') events.push({ type: 'model-info', model: part.modelId });
@@ -176,7 +176,7 @@ export class AnswerReader {
     const kept = { type: 'tool-result', toolCallId: id, toolName, output, ...options };
     const state = { call, result: kept };
     const list = isRecord(result) ? (result.sources ?? result.results) : result;
-    const pages = Array.isArray(list) ? list.filter(isRecord) : [];
+    const pages = recordsIn(list);
     const sources = pages.flatMap(({ url }): UrlSource[] => (typeof url === 'string' ? [{ type: 'url', url }] : []));
     events.push({ type: 'search-end', search: id, failed: isError === true, sources, state });
   }

@@ -6,7 +6,7 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
@@ -199,7 +199,7 @@ function filePart(source: unknown, usualType: string, specification: Specificati
 
 /** What a tool answered. */
 function resultOutput({ output, failed }: AnsweredToolCall, specification: Specification): JsonObject {
-  const parts = Array.isArray(output) ? output.filter(isRecord) : [];
+  const parts = recordsIn(output);
   if (!parts.some(({ type }) => type === 'input_image' || type === 'input_file')) {
     const isText = Array.isArray(output) || typeof output === 'string';
     return { type: failed ? 'error-text' : 'text', value: isText ? contentText(output) : JSON.stringify(output ?? '') };

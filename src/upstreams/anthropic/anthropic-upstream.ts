@@ -5,7 +5,7 @@ import { rememberInputs, textWithInputs } from '../../protocol/anthropic/tool-in
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
@@ -76,7 +76,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     const scrubError = scrub.of(headers);
     scrubs.set(call, scrubError);
     // The host's tools are part of every request; the client's own of the same name win.
-    const clientTools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+    const clientTools = recordsIn(body.tools);
     const hostTools = settings.serverTools.filter(({ name }) => !clientTools.some((tool) => tool.name === name));
     const text = textWithInputs(hostTools.length > 0 ? { ...body, tools: [...clientTools, ...hostTools] } : body);
     return exchange(client, { path: '/messages', headers, body: text, isLast, scrubError }, call);
@@ -87,7 +87,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     const headers = headersFor(call);
     try {
       const body = await fetchJson(client, { path, headers }, call);
-      const models = isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+      const models = isRecord(body) ? recordsIn(body.data) : [];
       return models.map((model) => ({
         id: model.id,
         object: 'model',

@@ -2,7 +2,7 @@
 
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import type { JsonObject } from '../../protocol/record.ts';
+import { definedFields, type JsonObject } from '../../protocol/record.ts';
 import { looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
@@ -196,8 +196,4 @@ function prompt({ system, messages }: Conversation, tools: readonly JsonObject[]
     system: system.length > 0 ? withMark(system) : undefined,
     messages: last ? [...messages.slice(0, -1), { ...last, content: withMark(last.content) }] : messages,
   };
-}
-
-function definedFields(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -3,7 +3,7 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
 
 /** The action of one of the tools, and the type of its result block. */
@@ -57,7 +57,7 @@ export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] 
 export function searchEnd(use: WebUse, { content }: JsonObject): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
   const blocks = use.direct ? useBlocks(use, content) : undefined;
-  const pages = Array.isArray(content) ? content.filter(isRecord) : [];
+  const pages = recordsIn(content);
   const urls = new Set(pages.flatMap(({ url }) => (typeof url === 'string' && url !== '' ? [url] : [])));
   const sources = [...urls].map((url): UrlSource => ({ type: 'url', url }));
   return { type: 'search-end', search: use.id, failed, sources, ...(blocks ? { state: blocks } : {}) };

@@ -10,7 +10,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
@@ -141,7 +141,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     try {
       const body = await fetchJson(client, { path: '/models', headers }, call);
       const list = isRecord(body) ? (body.data ?? body.models) : body;
-      return Array.isArray(list) ? list.filter(isRecord) : [];
+      return recordsIn(list);
     } catch (error) {
       throw scrub.of(headers)(error);
     }

@@ -2,7 +2,7 @@
 
 import type { UpstreamCall } from '../../ports/upstream.ts';
 import { type ModelFacts, modelFacts } from '../../protocol/model-facts.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { fetchJson } from '../http/exchange.ts';
 import type { HttpClient } from '../http/http.ts';
 
@@ -73,7 +73,7 @@ export class ServerFacts {
       this.fetch('/api/ps', undefined, call).catch((): JsonObject => ({})),
     ]);
     const { capabilities, parameters } = shown;
-    const list = Array.isArray(running.models) ? running.models.filter(isRecord) : [];
+    const list = recordsIn(running.models);
     const loaded = list.find((each) => each.name === model || each.model === model);
     const [, set] = /^num_ctx\s+(\d{1,9})\s*$/m.exec(String(parameters ?? '').slice(0, MAX_PARAMETERS)) ?? [];
     const { contextLength } = modelFacts({

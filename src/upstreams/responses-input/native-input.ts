@@ -3,7 +3,7 @@
 import { originOfItem, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { NativeRequest, NativeTool } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { isCallOutput, isClientsCall, toolOfCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { isNativeItem } from '../../protocol/tool-calls/native-items.ts';
@@ -82,7 +82,7 @@ const WITHOUT_STATUS: ReadonlySet<string> = new Set([
 
 /** The name of a tool of this namespace, of which `name` is the model's. */
 export function inNamespace({ name: namespace, tools }: JsonObject, name: string): JsonObject {
-  const inner = Array.isArray(tools) ? tools.filter(isRecord) : [];
+  const inner = recordsIn(tools);
   const tool = inner.find((each) => namespacedName(String(namespace), String(each.name)) === name);
   return { name: tool?.name ?? name, namespace };
 }

@@ -9,7 +9,7 @@ import type { Item } from '../../protocol/items.ts';
 import { readLogProbList } from '../../protocol/json/log-probs.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { secondAnswerError } from '../http/unexpected-answer.ts';
@@ -263,7 +263,7 @@ class Decoder implements ResponsesDecoder {
   }
 
   private endStream(response: unknown, events: ModelEvent[]): void {
-    const output = isRecord(response) && Array.isArray(response.output) ? response.output.filter(isRecord) : [];
+    const output = isRecord(response) ? recordsIn(response.output) : [];
     if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
     this.end(response, events);
   }
@@ -392,10 +392,6 @@ const AFTER_INPUT = '"}';
 
 function escapedJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
-}
-
-function recordsIn(parts: unknown): readonly JsonObject[] {
-  return Array.isArray(parts) ? parts.filter(isRecord) : [];
 }
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {

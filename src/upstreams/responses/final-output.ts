@@ -2,7 +2,7 @@
 
 import type { GrownText } from '../../protocol/grown-text.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The streamed content of one item so far. */
 export interface StreamedItem {
@@ -75,6 +75,6 @@ export function comparedText({ type, content, arguments: json, input }: JsonObje
   if (type === 'function_call') return typeof json === 'string' ? json : '';
   if (type === 'custom_tool_call') return typeof input === 'string' ? input : '';
   if (type !== 'message') return undefined;
-  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  const parts = recordsIn(content);
   return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');
 }

@@ -6,7 +6,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
@@ -107,7 +107,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     const headers = headersFor(call);
     try {
       const body = await fetchJson(client, { path: '/models', headers }, call);
-      return isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+      return isRecord(body) ? recordsIn(body.data) : [];
     } catch (error) {
       throw scrub.of(headers)(error);
     }
