@@ -187,7 +187,7 @@ export type CodeInterpreterCallItem = {
 };
 
 /** Commands for the client's shell. */
-export type ShellCallItem = {
+type ShellCallItem = {
   readonly id: string;
   readonly type: 'shell_call';
   readonly status: ItemStatus;
@@ -204,7 +204,7 @@ export type ShellCallItem = {
 };
 
 /** A program that the client runs. */
-export type LocalShellCallItem = {
+type LocalShellCallItem = {
   readonly id: string;
   readonly type: 'local_shell_call';
   readonly status: ItemStatus;
@@ -227,7 +227,7 @@ export type FileOperation =
   | { readonly type: 'delete_file'; readonly path: string };
 
 /** A change of a file that the client makes. */
-export type ApplyPatchCallItem = {
+type ApplyPatchCallItem = {
   readonly id: string;
   readonly type: 'apply_patch_call';
   readonly status: 'in_progress' | 'completed';
