@@ -16,7 +16,7 @@ import { answered, type Handler } from '../apis/endpoint/endpoint.ts';
 import { modelRoutes } from '../apis/endpoint/models.ts';
 import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
-import { createResponse, prepareForBackground, readersOf } from '../apis/responses/create.ts';
+import { createResponse, prepareForBackground, storedEncoders } from '../apis/responses/create.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPending } from '../engine/approvals/pending-call.ts';
@@ -99,7 +99,7 @@ class ResponsesEndpoints {
 
   private replay(apiRequest: EndpointRequest, response: StoredResponse) {
     const own = settingsFor(this.settings, apiRequest);
-    const readerOf = (stored: StoredResponse) => readersOf(stored, own);
+    const readerOf = (stored: StoredResponse) => storedEncoders(stored, own);
     return replay(apiRequest, response, own, { ...this.parts, readerOf });
   }
 

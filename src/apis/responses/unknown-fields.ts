@@ -58,7 +58,9 @@ const MOST_NAMED = 8;
 const NAME_LENGTH = 64;
 
 /** Names the first few, and counts the others; null means omitted. */
-export function noteUnknownFields(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
+export function noteUnknownFields(body: unknown, note: (note: Note) => void): void {
+  // The first step validates it.
+  if (!isRecord(body)) return;
   const known = knownFields();
   let unknown = 0;
   for (const field in body) {
