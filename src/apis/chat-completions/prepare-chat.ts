@@ -19,7 +19,7 @@ import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
-import { bringLimits } from '../endpoint/brought.ts';
+import { bringLimits } from '../endpoint/request-limits.ts';
 import { type EndpointSettings, passedHeaders } from '../endpoint/endpoint.ts';
 import { noteOf, type PrepareSettings } from '../endpoint/prepare.ts';
 import { newCompletion } from './completion/completion.ts';

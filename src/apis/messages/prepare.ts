@@ -7,7 +7,7 @@ import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { bringLimits } from '../endpoint/brought.ts';
+import { bringLimits } from '../endpoint/request-limits.ts';
 import { noteOf } from '../endpoint/prepare.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, inputOf } from './input.ts';

@@ -13,7 +13,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
-import { onTermsOf } from './server-tools.ts';
+import { toolsetOnTerms } from './server-tools.ts';
 
 /**
  * Prepends the earlier items to the input, and inherits the tools of the continued response if the request has no tools
@@ -75,7 +75,7 @@ function inheritTools(
   if (!injected) return { ...request, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
   // A client's tool wins over the server-run tool of the same name, and its terms apply, inherited or not.
   const names = readClientTools(client).known;
-  const toolset = new Map([...onTermsOf(client, injected.toolset)].filter(([name]) => !names.has(name)));
+  const toolset = new Map([...toolsetOnTerms(client, injected.toolset)].filter(([name]) => !names.has(name)));
   const tools: InjectedTools = { toolset, client };
   return { ...request, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
 }
