@@ -18,8 +18,8 @@ import { withFirst } from '../../streams/with-first.ts';
 import { heartbeatOf } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
+import type { TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import type { TurnDurability } from './turn/response-start.ts';
 
 /** A running response. Its first events have arrived, so that a refusal still has its own status. */
 export interface LiveResponse {

@@ -1,8 +1,7 @@
 /** Prepares a turn: the steps over the request, then each part of the turn from what they have found. */
 
 import { useAnswers } from '../../engine/approvals/use-answers.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { forModel } from '../../engine/tools/toolset.ts';
+import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { workspaceOf } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
@@ -13,13 +12,13 @@ import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { heartbeatOf, noteOf, silenceOf } from '../endpoint/prepare.ts';
+import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
+import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import { turnPersister } from './turn/persist-turn.ts';
-import { type ResponseStart, responseStart, type TurnDurability } from './turn/response-start.ts';
-import { turnModel } from './turn/turn-model.ts';
-import { turnPlan } from './turn/turn-plan.ts';
-import { turnTools } from './turn/turn-tools.ts';
+import { turnModel } from './turn-model.ts';
+import { turnPlan } from './turn-plan.ts';
+import { turnTools } from './turn-tools.ts';
 
 /** A request that is ready to run. */
 export interface PreparedTurn extends ResponseStart {
@@ -61,10 +60,10 @@ export async function prepareTurn(
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
   const silence = body.stream ? silenceOf(apiRequest, settings) : UNFILLED;
   const hasBegun = background || resumed !== undefined;
-  const sent = apiRequest.asSent ?? { api: 'responses', body: apiRequest.body };
+  const sent: ClientRequest = apiRequest.asSent ?? { api: 'responses', body: apiRequest.body };
   const turn: Turn = {
     plan,
-    resumed: state && { state, modelView: (output) => states.opened(forModel(output, toolset, state.plan.forms)) },
+    resumed: tools.resumed,
     lists: tools.lists,
     deferred: tools.deferred,
     named: tools.named,

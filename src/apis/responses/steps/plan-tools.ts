@@ -1,6 +1,6 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
-import { deferredOfClient, knownTools, modelToolset } from '../../../engine/tools/deferred-tools.ts';
+import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../engine/tools/deferred-tools.ts';
 import { clientToolsOnly, definitions } from '../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -86,7 +86,7 @@ export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (not
   const callable = new Set([...own.keys(), ...toolset.keys()]);
   const resolved = resolveToolChoice(choice, { callable, toolset, hosted: native?.hosted ?? [] });
   const found = new Set([...knownTools(conversation, findable), ...resolved.named]);
-  const offer = modelToolset(
+  const offer: ModelToolset = modelToolset(
     toolset,
     {
       // Whether the model may call a tool that it has found.

@@ -1,10 +1,10 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
-import { ownersOf } from '../../../engine/tools/toolset.ts';
-import { filesShown } from '../../../engine/turn/cited-files.ts';
-import type { TurnPlan } from '../../../engine/turn/state.ts';
-import type { ResponsesApiSettings } from '../settings.ts';
-import type { PreparedRequest } from '../steps/request.ts';
+import { ownersOf } from '../../engine/tools/toolset.ts';
+import { filesShown } from '../../engine/turn/cited-files.ts';
+import type { TurnPlan } from '../../engine/turn/state.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
 
 /** Requested by clients that keep the history themselves: the only form in which they receive a thought. */
 const SEALED_THOUGHTS = 'reasoning.encrypted_content';

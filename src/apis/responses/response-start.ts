@@ -1,12 +1,12 @@
 /** What identifies a response, and how it begins: as the client sees it, as it is stored, and as hooks receive it. */
 
-import type { ResumedResponse } from '../../../engine/turn/checkpoint.ts';
-import type { RequestInfo } from '../../../ports/hooks.ts';
-import type { StoredResponse } from '../../../ports/store.ts';
-import { responseId } from '../../../protocol/ids.ts';
-import type { JsonObject } from '../../../protocol/record.ts';
-import { startedFields, startedResource } from '../../../protocol/responses/resource.ts';
-import type { PreparedRequest } from '../steps/request.ts';
+import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
+import type { RequestInfo } from '../../ports/hooks.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import { responseId } from '../../protocol/ids.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { startedFields, startedResource } from '../../protocol/responses/resource.ts';
+import type { PreparedRequest } from './steps/request.ts';
 
 /** How a turn outlives its request, if it does. */
 export interface TurnDurability {
@@ -16,9 +16,6 @@ export interface TurnDurability {
   readonly resumed?: ResumedResponse | undefined;
 }
 
-/** The turn as it is stored, except for its end. */
-export type StoredTurn = Omit<StoredResponse, 'output' | 'resource'>;
-
 /** The start of a response. */
 export interface ResponseStart {
   readonly info: RequestInfo;
@@ -26,7 +23,8 @@ export interface ResponseStart {
   readonly started: JsonObject;
   /** The same as it is stored, without its `output`. */
   readonly storedStart: JsonObject;
-  readonly stored: StoredTurn;
+  /** The turn as it is stored, except for its end. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
 }
 
 /** A resumed response keeps the time and the version under which it is stored. */

@@ -1,21 +1,19 @@
 /** The tools of a turn: which calls run, how many of them, and what the client is shown of the tools. */
 
-import { guardedCalls } from '../../../engine/guarding/guarded-calls.ts';
-import { conversationImages } from '../../../engine/tools/conversation-images.ts';
-import { withoutRepeats } from '../../../engine/tools/interrupted-calls.ts';
-import { type RunCall, toolRounds } from '../../../engine/tools/rounds.ts';
-import { toolRunner } from '../../../engine/tools/tool-runner.ts';
-import { hiddenTools, newLists, serversNamed } from '../../../engine/tools/toolset.ts';
-import { ranHere } from '../../../engine/turn/call-items.ts';
-import type { Turn } from '../../../engine/turn/run-turn.ts';
-import type { PendingToolCall, TurnState } from '../../../engine/turn/state.ts';
-import type { Limits } from '../../../ports/limits.ts';
-import type { Workspace } from '../../../ports/tool-provider.ts';
-import type { ResponsesApiSettings } from '../settings.ts';
-import type { PreparedRequest } from '../steps/request.ts';
-
-/** What the loop of the turn needs. */
-export type TurnTools = Pick<Turn, 'lists' | 'deferred' | 'named' | 'approved' | 'beginRounds'>;
+import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
+import { conversationImages } from '../../engine/tools/conversation-images.ts';
+import { withoutRepeats } from '../../engine/tools/interrupted-calls.ts';
+import { type RunCall, toolRounds } from '../../engine/tools/rounds.ts';
+import { toolRunner } from '../../engine/tools/tool-runner.ts';
+import { forModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
+import { ranHere } from '../../engine/turn/call-items.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
+import type { PendingToolCall, TurnState } from '../../engine/turn/state.ts';
+import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { Workspace } from '../../ports/tool-provider.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
 
 const NO_LISTS: Turn['lists'] = new Map();
 
@@ -25,8 +23,8 @@ export function turnTools(
   { workspace, state }: { readonly workspace: Workspace | undefined; readonly state: TurnState | undefined },
   settings: ResponsesApiSettings,
   signal: AbortSignal,
-): TurnTools {
-  const { apiRequest, body, toolset, brought, conversation, answers, guards } = prepared;
+): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'beginRounds'> {
+  const { apiRequest, body, toolset, brought, conversation, answers, guards, states } = prepared;
   const { findable, known } = prepared.tools;
   const { isSteered } = apiRequest;
   const images = conversationImages(toolset, conversation, (items) => items);
@@ -42,7 +40,12 @@ export function turnTools(
   const output = state?.output.from(0) ?? [];
   // Strict Open Responses has no item type for the lists of tools.
   const showsLists = settings.mcpItems === 'mcp_call' && settings.listsTools;
+  const resumed: ResumedTurn | undefined = state && {
+    state,
+    modelView: (items) => states.opened(forModel(items, toolset, state.plan.forms)),
+  };
   return {
+    resumed,
     lists: showsLists ? newLists(toolset, { conversation, output, known }) : NO_LISTS,
     deferred: hiddenTools(findable, known),
     named: serversNamed(toolset),

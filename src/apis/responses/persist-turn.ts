@@ -1,19 +1,19 @@
 /** Stores the results of a turn: the items of its conversation, the calls that wait for approval, and the response. */
 
-import { dropPending, keepPending } from '../../../engine/approvals/pending-call.ts';
-import { reportApproval } from '../../../engine/approvals/report-approval.ts';
-import { withdrawTurn } from '../../../engine/history/conversation.ts';
-import { extend, keepEnd, keepTurn, TurnOverruled } from '../../../engine/history/keep-turn.ts';
-import type { Turn } from '../../../engine/turn/run-turn.ts';
-import { versionOf } from '../../../ports/store.ts';
-import { findTool } from '../../../ports/toolset.ts';
-import type { Item, OutputItem } from '../../../protocol/items.ts';
-import type { Note } from '../../../protocol/note.ts';
-import { keptFields } from '../../../protocol/responses/resource.ts';
-import { noteOf } from '../../endpoint/prepare.ts';
-import type { ResponsesApiSettings } from '../settings.ts';
-import type { PreparedRequest } from '../steps/request.ts';
+import { dropPending, keepPending } from '../../engine/approvals/pending-call.ts';
+import { reportApproval } from '../../engine/approvals/report-approval.ts';
+import { withdrawTurn } from '../../engine/history/conversation.ts';
+import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../engine/history/keep-turn.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
+import { versionOf } from '../../ports/store.ts';
+import { findTool } from '../../ports/toolset.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { keptFields } from '../../protocol/responses/resource.ts';
+import { noteOf } from '../endpoint/prepare.ts';
 import type { ResponseStart } from './response-start.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
 
 const CONVERSATION_GONE: Note = {
   code: 'conversation_gone',
@@ -47,7 +47,7 @@ export function turnPersister(
     if (conversationId && existing) {
       const fence = mayBeOverruled ? { id: turn.id, epoch: versionOf(turn) } : undefined;
       const items = itemsToAppend(existing, [...input, ...end.output]);
-      const extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
+      const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
       // The answer is paid for, and its client may retrieve it and go on from it.
       if (!(await extend(settings, extension, requestId))) note(CONVERSATION_GONE);
     }
