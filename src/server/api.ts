@@ -34,17 +34,20 @@ export interface Api<Req = unknown> extends ServedApi<Req> {
  * ```
  */
 export function createResponses<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return responsesApi(checkedSettings('createResponses', options));
+  const settings = checkedSettings('createResponses', options);
+  return buildApi(settings, responsesRoutes(settings));
 }
 
 /** The Chat Completions API. Throws a `TypeError` also for an upstream that does not support it. */
 export function createChatCompletions<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return chatApi(chatSettingsOf('createChatCompletions', checkedSettings('createChatCompletions', options)));
+  const settings = chatSettingsOf('createChatCompletions', checkedSettings('createChatCompletions', options));
+  return buildApi(settings, chatRoutes(settings));
 }
 
 /** The Messages API. Throws a `TypeError` for an unknown option or a bad value. */
 export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return messagesApi(checkedSettings('createMessages', options));
+  const settings = checkedSettings('createMessages', options);
+  return buildApi(settings, anthropicRoutes(settings));
 }
 
 /**
@@ -52,8 +55,9 @@ export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): A
  * the host's, if it has set one.
  */
 export function allApis(settings: CoreSettings, others: readonly ServedApi[] = [], scope?: unknown): Api {
-  const responses = responsesApi(settings, scope);
-  const apis = [responses, ...(speaksChat(settings) ? [chatApi(settings, scope)] : []), messagesApi(settings, scope)];
+  const responses = buildApi(settings, responsesRoutes(settings), scope);
+  const chat = speaksChat(settings) ? [buildApi(settings, chatRoutes(settings), scope)] : [];
+  const apis = [responses, ...chat, buildApi(settings, anthropicRoutes(settings), scope)];
   const served = [...apis, ...others];
   return {
     handle(request) {
@@ -83,19 +87,7 @@ function checkedSettings(owner: string, options: AnyCoreOptions): CoreSettings {
   return coreSettings(owner, options);
 }
 
-function responsesApi(settings: CoreSettings, scope?: unknown): Api {
-  return buildApi(settings, responsesRoutes(settings), scope);
-}
-
-function chatApi(settings: CoreSettings & ChatSettings, scope?: unknown): Api {
-  return buildApi(settings, chatRoutes(settings), scope);
-}
-
-function messagesApi(settings: CoreSettings, scope?: unknown): Api {
-  return buildApi(settings, anthropicRoutes(settings), scope);
-}
-
-function buildApi(settings: CoreSettings, api: ApiRoutes, scope: unknown): Api {
+function buildApi(settings: CoreSettings, api: ApiRoutes, scope?: unknown): Api {
   const { routes, drain } = reportedRoutes(api, settings, scope);
   return { ...servedRoutes(routes, { ...settings, envelopeOf: api.envelopeOf }), drain };
 }

@@ -74,7 +74,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   return {
     ...plain,
     ...presentation,
-    store: settingsStore(options.store, allLimits.storeTimeoutMs, plain.recorder.vitals.store),
+    store: settingsStore(options.store, allLimits.storeTimeoutMs, plain.recorder.health.store),
     files: options.files,
     documents: options.documents,
     fileFetcher: options.fileFetcher,

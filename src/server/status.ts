@@ -4,8 +4,8 @@ import type { ResponseStore } from '../ports/store.ts';
 import type { ModelServerStatus } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './core-settings.ts';
+import type { Failure } from './health.ts';
 import { toolServers } from './tool-servers.ts';
-import type { Failure } from './vitals.ts';
 
 /** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */
 export interface RouterStatus {
@@ -69,9 +69,9 @@ export function statusReader(settings: CoreSettings, running: () => RunningTurns
       connected: state === 'ready',
       tools,
     }));
-    const { vitals } = recorder;
-    const isUpstreamOk = !vitals.upstream.isFailing;
-    const isStoreOk = answers && !vitals.store.isFailing;
+    const { health } = recorder;
+    const isUpstreamOk = !health.upstream.isFailing;
+    const isStoreOk = answers && !health.store.isFailing;
     // One that is tried again after a failure still has the error.
     const hasFailedTools = toolServers(providers).some(
       ({ state, error }) => state === 'failed' || (state === 'connecting' && error !== undefined),
@@ -86,11 +86,11 @@ export function statusReader(settings: CoreSettings, running: () => RunningTurns
         kind: upstream.name,
         origin: upstream.origin ?? null,
         ok: isUpstreamOk,
-        lastError: vitals.upstream.lastError,
-        lastSuccessAt: vitals.upstream.lastSuccessAt,
+        lastError: health.upstream.lastError,
+        lastSuccessAt: health.upstream.lastSuccessAt,
         ...(servers && { servers }),
       },
-      store: { kind: settings.store.name, ok: isStoreOk, lastError: vitals.store.lastError },
+      store: { kind: settings.store.name, ok: isStoreOk, lastError: health.store.lastError },
       mcp,
       responses: running(),
     };

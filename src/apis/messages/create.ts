@@ -28,6 +28,8 @@ import {
 } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';
 
+const MAX_NAME = 64;
+
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
 export async function createMessage(
   request: EndpointRequest,
@@ -73,8 +75,10 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
     const note = noteOf(request, settings);
     for (const item of end.output) {
       // A stream has the text itself.
-      if (item.type === 'function_call' && isUnreadable(item.arguments))
-        note({ code: 'arguments_wrapped', message: wrappedArguments(item.name) });
+      if (item.type !== 'function_call' || !isUnreadable(item.arguments)) continue;
+      const name = item.name.slice(0, MAX_NAME);
+      const message = `The model's arguments for '${name}' are no JSON object; the message holds them as a text in one.`;
+      note({ code: 'arguments_wrapped', message });
     }
     const message = wholeMessage(end, facts);
     const { status, headers } = jsonReply(message);
@@ -90,10 +94,4 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
   if (!hasLateBeats) return streamReply(frames);
   const paced = withHeartbeats(frames, { intervalMs, openAfterMs: undefined });
   return streamReply(mapped(paced, { map: (sent) => (typeof sent === 'string' ? sent : messageFrame(PING)) }));
-}
-
-const MAX_NAME = 64;
-
-function wrappedArguments(name: string): string {
-  return `The model's arguments for '${name.slice(0, MAX_NAME)}' are no JSON object; the message holds them as a text in one.`;
 }

@@ -118,7 +118,23 @@ export function serverCallItem(
 ): JsonObject | undefined {
   const id = plainTextOf(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
   const input = isRecord(use.input) ? use.input : {};
-  if (use.type === 'mcp_tool_use') return mcpItem(id, use, result);
+  if (use.type === 'mcp_tool_use') {
+    const { content, is_error: failed } = result;
+    const texts = Array.isArray(content) ? content.filter(isRecord).map((part) => plainTextOf(part.text)) : [];
+    const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
+    const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
+    return {
+      type: mcpCall.type,
+      id,
+      name: use.name,
+      server_label: use.server_name,
+      arguments: exactText(use.input),
+      output: error ? null : text,
+      error,
+      status: error ? 'failed' : 'completed',
+      approval_request_id: null,
+    };
+  }
   if (use.name === 'web_search' || use.name === 'web_fetch') return searchItem(id, use, result, seal);
   if (!/^(bash_)?code_execution_tool_result$/.test(result.type)) return undefined;
   const { stdout, stderr, return_code: code, content } = isRecord(result.content) ? result.content : {};
@@ -130,23 +146,6 @@ export function serverCallItem(
     container_id: '',
     code: plainTextOf(input.code ?? input.command),
     outputs: [{ type: 'logs', logs }],
-  };
-}
-
-function mcpItem(id: string, { name, server_name: server, input }: Block, { content, is_error: failed }: Block) {
-  const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => plainTextOf(text)) : [];
-  const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
-  const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
-  return {
-    type: mcpCall.type,
-    id,
-    name,
-    server_label: server,
-    arguments: exactText(input),
-    output: error ? null : text,
-    error,
-    status: error ? 'failed' : 'completed',
-    approval_request_id: null,
   };
 }
 
