@@ -14,6 +14,7 @@ import {
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
 import { isRecord } from '../protocol/record.ts';
+import { millisecondsOrNever } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
 import { isFileStore } from './plain-api.ts';
 
@@ -64,10 +65,6 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
 const positive: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
 const countOrNone: OptionCheck = (value) =>
   (Number.isSafeInteger(value) && (value as number) >= 0) || 'a whole number, or 0 for none';
-
-/** A time for a timer, or `Infinity` for none. */
-export const millisecondsOrNever: OptionCheck = (value) =>
-  value === Number.POSITIVE_INFINITY || anyMilliseconds(value) === true || `${anyMilliseconds(0)}, or Infinity`;
 
 /** The checks of the limits. */
 export const limitChecks: Readonly<Record<string, OptionCheck>> = {

@@ -16,19 +16,8 @@ import type { RemoteServers } from '../ports/remote-servers.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { Prompts } from './prompt-source.ts';
-
-/** How idle time on an event stream is filled. */
-export interface HeartbeatOptions {
-  /** Milliseconds without output before a heartbeat. Default: 15,000. */
-  readonly intervalMs?: number | undefined;
-  /**
-   * `comment`: SSE comments, each fourth in a row OpenAI's `keepalive` event, since some clients' timers do not see
-   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default:
-   * `comment`.
-   */
-  readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
-}
 
 /** Some of the limits; the others keep their defaults. */
 export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };

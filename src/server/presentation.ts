@@ -4,9 +4,9 @@ import { inspect } from 'node:util';
 import { DIALECTS, openai } from '../apis/dialects/dialects.ts';
 import type { Dialect, Presentation } from '../ports/dialect.ts';
 import { fromHost } from '../ports/host/host-error.ts';
-import { anyMilliseconds, checkOptions, oneOf } from '../ports/host/options-check.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
-import type { AnyCoreOptions, HeartbeatOptions } from './options.ts';
+import { heartbeatSettings } from './heartbeat-options.ts';
+import type { AnyCoreOptions } from './options.ts';
 
 /** The dialect of a request, and how responses are shown in it. */
 export interface PresentationSettings extends Presentation {
@@ -50,10 +50,4 @@ export function settingsFor<Settings extends PresentationSettings>(
   const { dialectOf, presentationFor } = settings;
   const dialect = dialectOf(request);
   return dialect.presentation ? { ...settings, ...presentationFor(dialect) } : settings;
-}
-
-/** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
-export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
-  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: oneOf('comment', 'keepalive', 'ping') });
-  return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }

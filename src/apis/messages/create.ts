@@ -10,13 +10,12 @@ import { notify } from '../../ports/hooks.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
-import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapped } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { heartbeatOf, noteOf } from '../endpoint/prepare.ts';
 import { MessagesEncoder, messageFrame, PING } from './encoder.ts';
-import { wholeMessage } from './message.ts';
+import { noteWrappedArguments, wholeMessage } from './message.ts';
 import { messageFacts } from './message-facts.ts';
 import { passThrough } from './pass-through.ts';
 import {
@@ -27,8 +26,6 @@ import {
   withMessagesSettings,
 } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';
-
-const MAX_NAME = 64;
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
 export async function createMessage(
@@ -72,14 +69,7 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
     const end = await endOf(batches);
     // A message has no place for a failure.
     if (end.error) throw errorOf(end.error);
-    const note = noteOf(request, settings);
-    for (const item of end.output) {
-      // A stream has the text itself.
-      if (item.type !== 'function_call' || !isUnreadable(item.arguments)) continue;
-      const name = item.name.slice(0, MAX_NAME);
-      const message = `The model's arguments for '${name}' are no JSON object; the message holds them as a text in one.`;
-      note({ code: 'arguments_wrapped', message });
-    }
+    noteWrappedArguments(end.output, noteOf(request, settings));
     const message = wholeMessage(end, facts);
     const { status, headers } = jsonReply(message);
     // Numbers in the inputs of tools keep all their digits.

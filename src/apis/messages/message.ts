@@ -2,8 +2,9 @@
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
@@ -52,6 +53,18 @@ export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
     ...messageEnd(end, facts),
     usage: messageUsage(end, facts),
   };
+}
+
+const MAX_NAME = 64;
+
+/** Notes the calls whose arguments a message can only hold as a text; a stream has the text itself. */
+export function noteWrappedArguments(output: readonly OutputItem[], note: (note: Note) => void): void {
+  for (const item of output) {
+    if (item.type !== 'function_call' || !isUnreadable(item.arguments)) continue;
+    const name = item.name.slice(0, MAX_NAME);
+    const message = `The model's arguments for '${name}' are no JSON object; the message holds them as a text in one.`;
+    note({ code: 'arguments_wrapped', message });
+  }
 }
 
 /** The block that carries hidden items to the request that continues the turn; undefined if none does, or there are none. */

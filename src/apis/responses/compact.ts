@@ -19,7 +19,6 @@ import { noteOf } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { planTools } from './steps/plan-tools.ts';
-import type { RequestInWindow } from './steps/request.ts';
 import { modelRequest } from './steps/to-model-request.ts';
 
 /** The fields of a body that are read; the settings of an answer have no effect here. */
@@ -74,7 +73,7 @@ async function compactedResource(request: EndpointRequest, settings: ResponsesAp
 }
 
 function summaryFor(
-  { body, window, guards }: RequestInWindow,
+  { body, window, guards }: Awaited<ReturnType<typeof prepareConversation>>,
   retained: number,
   apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
