@@ -5,13 +5,6 @@ export type { CompactionOptions } from './engine/compaction/settings.ts';
 export type { DrainOptions } from './engine/request/activity.ts';
 export type { TokenOptions } from './engine/tokens/settings.ts';
 export type { TextCounter } from './engine/tokens/tokenizer.ts';
-export {
-  type AnyFunctionTool,
-  type ExecuteContext,
-  type FunctionTool,
-  functionTool,
-  functionTools,
-} from './engine/tools/function-tools.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './hosts/web/to-web-handler.ts';
 export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export {
@@ -140,6 +133,13 @@ export type { CoreOptions, DialectOf, SomeLimits } from './server/options.ts';
 export type { Prompts } from './server/prompt-source.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
+export {
+  type AnyFunctionTool,
+  type ExecuteContext,
+  type FunctionTool,
+  functionTool,
+  functionTools,
+} from './tools/functions/function-tools.ts';
 export {
   type ChatCompletionsOptions,
   type ChatCompletionsUpstream,

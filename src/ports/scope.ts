@@ -23,47 +23,39 @@ export const CREDENTIAL_HEADERS = CREDENTIALS.join('|');
  * a scope of its own for which nothing is stored. Throws `ambiguous_credentials` for several different ones.
  */
 export function defaultScope(headers: Headers): string {
-  const secrets = new Set(CREDENTIALS.flatMap((name) => secretsIn(name, headers.get(name))));
-  if (secrets.size > 1) throw ambiguous();
+  const secrets = new Set(CREDENTIALS.flatMap((name) => readSecrets(name, headers.get(name))));
+  if (secrets.size > 1) {
+    const message =
+      `The request has several different credentials in ${CREDENTIALS.join(', ')}, and this server cannot tell whose it is. ` +
+      "Send one of them, or have this server set its option 'scope'.";
+    throw new ApiError('ambiguous_credentials', message);
+  }
   // The scheme in front, which most clients send, keeps the scopes of earlier versions.
-  for (const secret of secrets) return digest(`Bearer ${secret}`);
-  if (headers.get('cookie')) return untrackedScope();
+  for (const secret of secrets) return hash('sha256', `Bearer ${secret}`, 'base64url');
+  if (headers.get('cookie')) {
+    warnOnce('untracked', COOKIES);
+    return UNTRACKED + randomUUID();
+  }
   if (process.env.NODE_ENV === 'production') warnOnce('anonymous', SHARED);
   return ANONYMOUS;
 }
 
 /** The secrets of one header. A header of a key that is sent twice arrives as a list. */
-function secretsIn(name: (typeof CREDENTIALS)[number], value: string | null): readonly string[] {
+function readSecrets(name: (typeof CREDENTIALS)[number], value: string | null): readonly string[] {
   const texts = name === 'authorization' ? [value ?? ''] : (value ?? '').split(',');
-  return texts.flatMap(secretIn);
+  return texts.flatMap(readSecret);
 }
 
 /**
  * The text after the scheme, whatever scheme that is and whatever follows: servers that read the second word accept all
  * of these.
  */
-function secretIn(text: string): string | readonly string[] {
+function readSecret(text: string): string | readonly string[] {
   const [scheme = '', secret] = text.trim().split(/\s+/, 2);
   if (scheme === '') return [];
   // Base64 can be written in many ways.
   if (secret && scheme.toLowerCase() === 'basic') return Buffer.from(secret, 'base64').toString('base64');
   return secret ?? scheme;
-}
-
-function ambiguous(): ApiError {
-  const message =
-    `The request has several different credentials in ${CREDENTIALS.join(', ')}, and this server cannot tell whose it is. ` +
-    "Send one of them, or have this server set its option 'scope'.";
-  return new ApiError('ambiguous_credentials', message);
-}
-
-function digest(text: string): string {
-  return hash('sha256', text, 'base64url');
-}
-
-function untrackedScope(): string {
-  warnOnce('untracked', COOKIES);
-  return UNTRACKED + randomUUID();
 }
 
 const LINE = 'responsesRouter({ scope: (req) => req.user.id })';

@@ -23,7 +23,7 @@ const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const LEAST_SECRET_BYTES = 16;
+const MIN_SECRET_BYTES = 16;
 
 /** A sealer with a key derived from the secret, which may serve other purposes too. */
 export function sealer(secret: string | Uint8Array, { name, prefix }: Purpose): Sealer {
@@ -77,15 +77,15 @@ let own: Uint8Array | undefined;
  * The secret of this process, for hosts that configure none: all of its routers share it, and no other process has it.
  */
 export function processSecret(): Uint8Array {
-  own ??= randomBytes(LEAST_SECRET_BYTES * 2);
+  own ??= randomBytes(MIN_SECRET_BYTES * 2);
   return own;
 }
 
 /** The secret, if it is valid; throws a `TypeError` that names the option and does not quote it. */
 export function checkedSecret(option: string, secret: unknown): string | Uint8Array {
   const isSecret = typeof secret === 'string' || types.isUint8Array(secret);
-  if (isSecret && Buffer.byteLength(secret) >= LEAST_SECRET_BYTES) return secret;
-  const expected = `a text or bytes, at least ${LEAST_SECRET_BYTES} bytes long`;
+  if (isSecret && Buffer.byteLength(secret) >= MIN_SECRET_BYTES) return secret;
+  const expected = `a text or bytes, at least ${MIN_SECRET_BYTES} bytes long`;
   throw new TypeError(`${option} must be ${expected}, got ${kindOf(secret)}`);
 }
 

@@ -1,6 +1,7 @@
 /** The port to a provider of tools that the server runs itself, and the host's policy on which of them need the user's approval. */
 import type { CodeOutput, FilePassage, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
+import { isRecord } from '../protocol/record.ts';
 import type { MaybePromise } from './store.ts';
 
 /** The protocol of a server of tools, such as MCP. */
@@ -110,6 +111,29 @@ export interface ToolResult {
   readonly passages?: readonly FilePassage[] | undefined;
   /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
   readonly image?: GeneratedImage | undefined;
+}
+
+/** Whether the value has the form of a result: an object of another kind may have a `content`, too. */
+export function isToolResult(value: unknown): value is ToolResult {
+  if (!isRecord(value)) return false;
+  const { content, isError, outputs, results, passages, image } = value;
+  return (
+    isToolContent(content) &&
+    (isError === undefined || typeof isError === 'boolean') &&
+    (image === undefined || isRecord(image)) &&
+    [outputs, results, passages].every(isOptionalRecordList)
+  );
+}
+
+/** Whether the value is a text, or a list of parts, each of some type. */
+export function isToolContent(value: unknown): value is ToolResult['content'] {
+  if (typeof value === 'string') return true;
+  return Array.isArray(value) && value.every((part) => isRecord(part) && typeof part.type === 'string');
+}
+
+/** Whether the value is a list of objects, or left out. */
+export function isOptionalRecordList(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every(isRecord));
 }
 
 /** The state of a server that runs tools; without secrets. */

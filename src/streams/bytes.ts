@@ -5,7 +5,7 @@ import { ApiError } from '../protocol/errors.ts';
 /** How long an unread answer may take to end before its connection is closed, in milliseconds. */
 const LINGER_MS = 1000;
 /** Byte limit of an answer that is read as a whole: an error, a list of models, a completion that was not streamed. */
-const WHOLE_BYTES = 32 * 1024 * 1024;
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 
 /** The consumer of an answer. */
 export interface ByteReader {
@@ -37,8 +37,8 @@ export function linger(cut: () => void): NodeJS.Timeout {
 export function bytesOf(body: Readable): Bytes {
   let reader = DISCARD;
   return {
-    readBy(given) {
-      reader = given;
+    readBy(byteReader) {
+      reader = byteReader;
       body.on('data', (chunk: Buffer) => reader.bytes(chunk));
       body.once('end', () => reader.ended());
       body.once('error', (error) => reader.failed(error));
@@ -57,7 +57,7 @@ export function bytesOf(body: Readable): Bytes {
 }
 
 /** The text of a whole body. Rejects with `upstream_error` past so many bytes. */
-export async function readWhole(body: Bytes, maxBytes = WHOLE_BYTES): Promise<string> {
+export async function readWhole(body: Bytes, maxBytes = MAX_WHOLE_BYTES): Promise<string> {
   return (await readBytes(body, maxBytes)).toString('utf8');
 }
 

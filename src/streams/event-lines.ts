@@ -15,7 +15,7 @@ export function eventLines(): (piece: string) => string {
     const text = isAfterCR && piece.startsWith('\n') ? piece.slice(1) : piece;
     isAfterCR = piece.endsWith('\r');
     const lines = text.includes('\r') ? text.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : text;
-    return hasOnlyEvents(lines) ? lines : withoutUnknown(lines);
+    return hasOnlyEvents(lines) ? lines : dropUnknownLines(lines);
   };
 }
 
@@ -30,7 +30,7 @@ function hasOnlyEvents(text: string): boolean {
 }
 
 /** The first line may have begun in an earlier piece, and the last may continue in the next: they stay. */
-function withoutUnknown(text: string): string {
+function dropUnknownLines(text: string): string {
   const lines = text.split('\n');
   const last = lines.length - 1;
   return lines.filter((line, index) => index === 0 || index === last || KNOWN_LINE.test(line)).join('\n');

@@ -18,7 +18,7 @@ export function boundedRetries(): (text: string) => string {
   return (text) => {
     const lines = (held + text).split('\n');
     const last = lines.pop() ?? '';
-    const written = lines.map((line, at) => `${at === 0 && isInLine ? line : bounded(line)}\n`).join('');
+    const written = lines.map((line, at) => `${at === 0 && isInLine ? line : boundRetry(line)}\n`).join('');
     if (lines.length > 0) isInLine = false;
     const isHeld = !isInLine && (last === '' || BEGUN.test(last));
     held = isHeld && last.length <= MAX_LINE ? last : '';
@@ -28,7 +28,7 @@ export function boundedRetries(): (text: string) => string {
   };
 }
 
-function bounded(line: string): string {
-  const asked = RETRY.exec(line)?.[1];
-  return asked === undefined ? line : `retry: ${Math.min(Math.max(Number(asked), MIN_RETRY_MS), MAX_RETRY_MS)}`;
+function boundRetry(line: string): string {
+  const ms = RETRY.exec(line)?.[1];
+  return ms === undefined ? line : `retry: ${Math.min(Math.max(Number(ms), MIN_RETRY_MS), MAX_RETRY_MS)}`;
 }

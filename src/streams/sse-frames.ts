@@ -21,9 +21,9 @@ export const DONE_FRAME = `data: ${DONE}\n\n`;
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
 
 /** With blanks around it; longer data cannot be the end marker. */
-const LONGEST_DONE = 32;
+const MAX_DONE = 32;
 
 /** Whether the data is the end marker of a stream. */
 export function isDone(data: string): boolean {
-  return data.length < LONGEST_DONE && data.trim() === DONE;
+  return data.length < MAX_DONE && data.trim() === DONE;
 }

@@ -64,7 +64,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private readonly onBytes: () => void;
   private readonly tap: SseOptions['tap'];
   private readonly parser: EventSourceParser;
-  private readonly spelt = eventLines();
+  private readonly normalizeLines = eventLines();
   private readonly timer: NodeJS.Timeout;
   private unread: Buffer[] = [];
   private unreadBytes = 0;
@@ -104,7 +104,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.consumer = consumer;
     // `take` is already scheduled.
     if (this.isWaiting) return;
-    if (this.unread.length > 0 || this.hasEnded || this.isOver) this.goOn();
+    if (this.unread.length > 0 || this.hasEnded || this.isOver) this.continueReading();
     else if (this.isQuiet) this.settle();
   }
 
@@ -139,7 +139,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   take(): void {
     this.isWaiting = false;
     const hasArrived = this.unread.length > 0;
-    if (this.consumer) this.goOn();
+    if (this.consumer) this.continueReading();
     // Many an answer is over with its first bytes, and need not be watched any more.
     if (hasArrived && !this.isOver) this.onBytes();
   }
@@ -155,7 +155,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     afterReads(this);
   }
 
-  private goOn(): void {
+  private continueReading(): void {
     if (this.unread.length > 0 && !this.isOver) this.read();
     if (this.hasEnded && !this.isOver) this.end();
     if (this.events.length > 0 || this.isOver) this.settle();
@@ -164,13 +164,13 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 
   /** Decodes and parses all whole lines at once: the HTTP parser calls back once for every HTTP chunk. */
   private read(): void {
-    const bytes = joined(this.unread);
+    const bytes = concatBytes(this.unread);
     this.unread = [];
     this.unreadBytes = 0;
     this.tap?.(bytes);
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
     if (end === 0) return this.hold(bytes);
-    const lines = this.spelt(joined([...this.line, bytes.subarray(0, end)]).toString('utf8'));
+    const lines = this.normalizeLines(concatBytes([...this.line, bytes.subarray(0, end)]).toString('utf8'));
     this.line = [];
     this.lineBytes = 0;
     this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
@@ -183,13 +183,14 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.lineBytes += bytes.length;
     let piece = bytes;
     // A line of single bytes would take a hundred times its length.
-    while ((this.line.at(-1)?.length ?? Infinity) <= piece.length) piece = joined([this.line.pop() as Buffer, piece]);
+    while ((this.line.at(-1)?.length ?? Infinity) <= piece.length)
+      piece = concatBytes([this.line.pop() as Buffer, piece]);
     this.line.push(piece);
     if (this.lineBytes > this.eventBytes + FRAMING) this.fail(eventTooLarge());
   }
 
   private end(): void {
-    if (!this.failure) this.feed(`${joined(this.line).toString('utf8')}\n\n`);
+    if (!this.failure) this.feed(`${concatBytes(this.line).toString('utf8')}\n\n`);
     this.isOver = true;
   }
 
@@ -241,7 +242,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   }
 }
 
-function joined(bytes: Buffer[]): Buffer {
+function concatBytes(bytes: Buffer[]): Buffer {
   return bytes.length === 1 ? (bytes[0] as Buffer) : Buffer.concat(bytes);
 }
 
@@ -258,11 +259,11 @@ let readers: EventInbox[] = [];
  * each.
  */
 function afterReads(inbox: EventInbox): void {
-  if (readers.length === 0) setImmediate(takeAll);
+  if (readers.length === 0) setImmediate(readAllInboxes);
   readers.push(inbox);
 }
 
-function takeAll(): void {
+function readAllInboxes(): void {
   const taking = readers;
   readers = [];
   for (const inbox of taking) inbox.take();

@@ -33,7 +33,7 @@ export function chatChunk(delta: ChatFields, extra: ChatExtra = {}): string {
 
 /** A whole stream: a chunk for each delta, the finish chunk (`tool_calls` if a delta has any), usage and `[DONE]`. */
 export function chatStream(...deltas: readonly ChatFields[]): string {
-  const finish = chatChunk({}, { finish_reason: finishReason(deltas) });
+  const finish = chatChunk({}, { finish_reason: fakeFinishReason(deltas) });
   const usage = chatChunk({}, { choices: [], usage: USAGE });
   return [...deltas.map((delta) => chatChunk(delta)), finish, usage, 'data: [DONE]\n\n'].join('');
 }
@@ -46,24 +46,23 @@ export function textStream(text: string | readonly string[]): string {
 
 /** A whole stream with the calls: one delta with id and name, one with the arguments, for each in turn. */
 export function toolCallStream(calls: readonly FakeToolCall[]): string {
-  return chatStream({ role: 'assistant', content: null }, ...calls.flatMap(toolCallDeltas));
-}
-
-function toolCallDeltas({ id, name, arguments: text }: FakeToolCall, index: number): readonly ChatFields[] {
-  const start = { index, id, type: 'function', function: { name, arguments: '' } };
-  return [{ tool_calls: [start] }, { tool_calls: [{ index, function: { arguments: text } }] }];
+  const deltas = calls.flatMap(({ id, name, arguments: text }, index) => [
+    { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },
+    { tool_calls: [{ index, function: { arguments: text } }] },
+  ]);
+  return chatStream({ role: 'assistant', content: null }, ...deltas);
 }
 
 /** The JSON text of an answer that is not streamed; a string is the assistant's text. */
 export function chatCompletion(message: string | ChatFields, extra: ChatExtra = {}): string {
   const spoken = typeof message === 'string' ? { content: message } : message;
-  const { finish_reason = finishReason([spoken]), ...fields } = extra;
+  const { finish_reason = fakeFinishReason([spoken]), ...fields } = extra;
   const choices = [
     { index: 0, message: { role: 'assistant', content: null, ...spoken }, logprobs: null, finish_reason },
   ];
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: USAGE, ...fields });
 }
 
-function finishReason(deltas: readonly ChatFields[]): string {
+function fakeFinishReason(deltas: readonly ChatFields[]): string {
   return deltas.some(({ tool_calls }) => tool_calls) ? 'tool_calls' : 'stop';
 }

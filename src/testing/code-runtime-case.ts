@@ -42,12 +42,12 @@ export interface CodeRuntimeCase {
 const NEVER = new AbortController().signal;
 
 /** Creates a fresh container. */
-export async function open(runtime: CodeRuntime): Promise<CodeContainer> {
+export async function createContainer(runtime: CodeRuntime): Promise<CodeContainer> {
   return runtime.create(NEVER);
 }
 
 /** Runs the code to its end. */
-export async function run(container: CodeContainer, code: keyof typeof codeScript): Promise<CodeRun> {
+export async function runScript(container: CodeContainer, code: keyof typeof codeScript): Promise<CodeRun> {
   return container.run(codeScript[code], NEVER);
 }
 
@@ -63,6 +63,6 @@ export async function assertLost(work: Promise<unknown>, reason?: string): Promi
 }
 
 /** The files by their names, their bytes as numbers. */
-export function filesOf({ files }: CodeRun): Readonly<Record<string, readonly number[]>> {
+export function writtenFiles({ files }: CodeRun): Readonly<Record<string, readonly number[]>> {
   return Object.fromEntries(files.map(({ name, data }) => [name, [...data]]));
 }

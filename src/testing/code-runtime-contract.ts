@@ -5,9 +5,9 @@ import {
   type CodeRuntimeCase,
   type CodeRuntimeUnderTest,
   codeScript,
-  filesOf,
-  open,
-  run,
+  createContainer,
+  runScript,
+  writtenFiles,
 } from './code-runtime-case.ts';
 
 /** The functions of the test runner, and the runtime's factory. */
@@ -34,11 +34,11 @@ export interface CodeRuntimeContract {
  */
 export function codeRuntimeContract({ it, describe = (_name, body) => body(), create }: CodeRuntimeContract): void {
   describe('code runtime contract', () => {
-    for (const runtimeCase of cases) it(runtimeCase.name, () => runCase(create, runtimeCase));
+    for (const runtimeCase of cases) it(runtimeCase.name, () => runCodeRuntimeCase(create, runtimeCase));
   });
 }
 
-async function runCase(create: CodeRuntimeContract['create'], { run }: CodeRuntimeCase): Promise<void> {
+async function runCodeRuntimeCase(create: CodeRuntimeContract['create'], { run }: CodeRuntimeCase): Promise<void> {
   const { runtime, close } = await create();
   try {
     await run(runtime);
@@ -54,66 +54,66 @@ const cases: readonly CodeRuntimeCase[] = [
   {
     name: '[T-11] returns the printed text, the standard error, and the value of the last expression',
     async run(runtime) {
-      const container = await open(runtime);
+      const container = await createContainer(runtime);
       const printed = { stdout: 'out 🧑‍🚀\n', stderr: 'err\n', result: undefined, error: undefined, files: [] };
-      assert.deepEqual({ ...(await run(container, 'print')) }, printed);
+      assert.deepEqual({ ...(await runScript(container, 'print')) }, printed);
       const value = { stdout: '', stderr: '', result: '42', error: undefined, files: [] };
-      assert.deepEqual({ ...(await run(container, 'value')) }, value);
+      assert.deepEqual({ ...(await runScript(container, 'value')) }, value);
     },
   },
   {
     name: '[T-11] keeps variables in the container of the code, and in no other',
     async run(runtime) {
-      const [one, other] = [await open(runtime), await open(runtime)];
-      await run(one, 'remember');
-      assert.equal((await run(one, 'recall')).result, '42');
-      assert.match(String((await run(other, 'recall')).error), /NameError/);
+      const [one, other] = [await createContainer(runtime), await createContainer(runtime)];
+      await runScript(one, 'remember');
+      assert.equal((await runScript(one, 'recall')).result, '42');
+      assert.match(String((await runScript(other, 'recall')).error), /NameError/);
     },
   },
   {
     name: '[T-11] reports the error that the code raised, and continues',
     async run(runtime) {
-      const container = await open(runtime);
-      await run(container, 'remember');
-      const { result, error } = await run(container, 'raise');
+      const container = await createContainer(runtime);
+      await runScript(container, 'remember');
+      const { result, error } = await runScript(container, 'raise');
       assert.equal(result, undefined);
       assert.match(String(error), /^Traceback[\s\S]*ValueError: no such luck\s*$/);
-      assert.equal((await run(container, 'recall')).result, '42');
+      assert.equal((await runScript(container, 'recall')).result, '42');
     },
   },
   {
     name: '[T-11] accepts files, and returns those that a run wrote, byte for byte and once',
     async run(runtime) {
-      const container = await open(runtime);
+      const container = await createContainer(runtime);
       await container.put({ name: 'in.txt', data: new TextEncoder().encode('päper') });
-      const read = await run(container, 'read');
-      assert.deepEqual([read.result, read.error, filesOf(read)], ["'päper'", undefined, {}]);
-      assert.deepEqual(filesOf(await run(container, 'write')), { 'out.bin': [0, 255, 10] });
-      assert.deepEqual(filesOf(await run(container, 'value')), {});
+      const read = await runScript(container, 'read');
+      assert.deepEqual([read.result, read.error, writtenFiles(read)], ["'päper'", undefined, {}]);
+      assert.deepEqual(writtenFiles(await runScript(container, 'write')), { 'out.bin': [0, 255, 10] });
+      assert.deepEqual(writtenFiles(await runScript(container, 'value')), {});
     },
   },
   {
     name: '[T-11] runs concurrent requests one after another',
     async run(runtime) {
-      const container = await open(runtime);
-      await Promise.all(Array.from({ length: 5 }, () => run(container, 'append')));
+      const container = await createContainer(runtime);
+      await Promise.all(Array.from({ length: 5 }, () => runScript(container, 'append')));
       assert.equal((await container.run('kept', NEVER)).result, "'aaaaa'");
     },
   },
   {
     name: '[T-11] closes the container of an aborted run, and no other',
     async run(runtime) {
-      const [one, other] = [await open(runtime), await open(runtime)];
+      const [one, other] = [await createContainer(runtime), await createContainer(runtime)];
       const leaving = new AbortController();
       const running = one.run(codeScript.endless, leaving.signal);
       // The run has begun by then, because answers arrive in order.
-      await run(other, 'remember');
+      await runScript(other, 'remember');
       const reason = new Error('left');
       leaving.abort(reason);
       await assert.rejects(running, (error) => error === reason);
       assert.deepEqual([one.alive, other.alive], [false, true]);
-      await assertLost(run(one, 'value'));
-      assert.equal((await run(other, 'recall')).result, '42');
+      await assertLost(runScript(one, 'value'));
+      assert.equal((await runScript(other, 'recall')).result, '42');
     },
   },
   {
@@ -122,16 +122,16 @@ const cases: readonly CodeRuntimeCase[] = [
       const reason = new Error('left before');
       const gone = AbortSignal.abort(reason);
       await assert.rejects(runtime.create(gone), (error) => error === reason);
-      const container = await open(runtime);
+      const container = await createContainer(runtime);
       await assert.rejects(container.run(codeScript.value, gone), (error) => error === reason);
-      assert.equal((await run(container, 'value')).result, '42');
+      assert.equal((await runScript(container, 'value')).result, '42');
     },
   },
   {
     name: '[T-11] closes a container whatever runs in it, and a second time without an error',
     async run(runtime) {
-      const container = await open(runtime);
-      const lost = assertLost(run(container, 'endless'), 'closed');
+      const container = await createContainer(runtime);
+      const lost = assertLost(runScript(container, 'endless'), 'closed');
       await container.close();
       await container.close();
       await lost;
@@ -141,13 +141,13 @@ const cases: readonly CodeRuntimeCase[] = [
   {
     name: '[T-11] closes its containers when it is closed, and creates no more',
     async run(runtime) {
-      const container = await open(runtime);
-      const lost = assertLost(run(container, 'endless'), 'closed');
+      const container = await createContainer(runtime);
+      const lost = assertLost(runScript(container, 'endless'), 'closed');
       await runtime.close();
       await runtime.close();
       await lost;
       assert.equal(container.alive, false);
-      await assert.rejects(open(runtime));
+      await assert.rejects(createContainer(runtime));
     },
   },
 ];

@@ -35,15 +35,29 @@ export interface FakeExchange {
 }
 
 /** Reads a request; undefined if the client left in the middle of it. */
-export async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<FakeExchange | undefined> {
+export async function readExchange(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<FakeExchange | undefined> {
   const bytes = await buffer(incoming).catch(() => undefined);
   if (bytes === undefined || response.destroyed) return undefined;
-  const request = requestFrom(incoming, bytes.toString());
-  return { request, response, ...watch(response, request) };
+  const { method = '', url = '', headers } = incoming;
+  const text = bytes.toString();
+  let body: unknown = text;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // A body that is not JSON stays text.
+  }
+  const request = { method, path: url, headers, body, aborted: false, at: performance.now() };
+  return { request, response, ...watchConnection(response, request) };
 }
 
 /** Answers the request. A mistake in the test becomes a 500, so that the client shows it. */
-export async function answer({ request, response, over, end }: FakeExchange, responder: FakeResponder): Promise<void> {
+export async function answerExchange(
+  { request, response, over, end }: FakeExchange,
+  responder: FakeResponder,
+): Promise<void> {
   try {
     const reply = typeof responder === 'function' ? await responder(request) : responder;
     end(await playReply(reply, response, over));
@@ -55,20 +69,8 @@ export async function answer({ request, response, over, end }: FakeExchange, res
   }
 }
 
-function requestFrom({ method = '', url = '', headers }: IncomingMessage, text: string) {
-  return { method, path: url, headers, body: parsed(text), aborted: false, at: performance.now() };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 /** Detects the end of the connection, and which side ended it. */
-function watch(
+function watchConnection(
   response: ServerResponse,
   request: { aborted: boolean },
 ): Pick<FakeExchange, 'over' | 'clientLeft' | 'end'> {

@@ -65,7 +65,7 @@ async function wait(ms: number | undefined, left: AbortSignal): Promise<void> {
 }
 
 function sendHeaders({ status = 200, headers, body }: FakeAnswer, response: ServerResponse): void {
-  response.setHeader('content-type', contentTypeOf(chunksOf(body)));
+  response.setHeader('content-type', guessContentType(bodyChunks(body)));
   response.writeHead(status, headers);
   response.flushHeaders();
 }
@@ -76,9 +76,9 @@ async function sendBody(reply: FakeAnswer, response: ServerResponse, left: Abort
   // Two turns: called from a socket's event, the first one ends before any socket is read again.
   await nextTurn();
   await nextTurn();
-  for (const piece of upTo(limit, piecesOf(reply))) {
+  for (const piece of limitBytes(limit, bodyPieces(reply))) {
     await wait(pauseMs, left);
-    await written(response, piece);
+    await writePiece(response, piece);
     // So that a client can read this piece before the next one is written.
     await nextTurn();
     pauseMs = reply.paceMs;
@@ -86,14 +86,14 @@ async function sendBody(reply: FakeAnswer, response: ServerResponse, left: Abort
 }
 
 /** Resolves when the kernel has the bytes, so a slow reader holds the writer back. */
-function written(response: ServerResponse, piece: Uint8Array): Promise<void> {
+function writePiece(response: ServerResponse, piece: Uint8Array): Promise<void> {
   // An error is not reported here: it means that the client left, which the signal reports a moment later.
   return new Promise((resolve) => {
     response.write(piece, () => resolve());
   });
 }
 
-function* upTo(limit: number, pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
+function* limitBytes(limit: number, pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
   let room = limit;
   for (const piece of pieces) {
     if (room > 0) yield piece.subarray(0, room);
@@ -102,13 +102,13 @@ function* upTo(limit: number, pieces: Iterable<Uint8Array>): Iterable<Uint8Array
   }
 }
 
-function* piecesOf({ body, split = 'whole', endless = false }: FakeAnswer): Iterable<Uint8Array> {
-  const chunks = chunksOf(body);
-  do yield* split === 'whole' ? chunks : cut(Buffer.concat(chunks), split);
+function* bodyPieces({ body, split = 'whole', endless = false }: FakeAnswer): Iterable<Uint8Array> {
+  const chunks = bodyChunks(body);
+  do yield* split === 'whole' ? chunks : splitBytes(Buffer.concat(chunks), split);
   while (endless && chunks.length > 0);
 }
 
-function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8Array> {
+function* splitBytes(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8Array> {
   const ends = split === 'byte' ? bytes.keys() : split.toSorted((one, other) => one - other);
   let start = 0;
   for (const end of ends) {
@@ -119,13 +119,13 @@ function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8A
   if (start < bytes.length) yield bytes.subarray(start);
 }
 
-function chunksOf(body: FakeAnswer['body']): readonly Buffer[] {
+function bodyChunks(body: FakeAnswer['body']): readonly Buffer[] {
   const chunks = typeof body === 'string' || body instanceof Uint8Array ? [body] : body;
   // Without empty ones, so that an endlessly repeated empty body ends instead of looping without a write.
   return chunks.map((chunk) => Buffer.from(chunk)).filter(({ length }) => length > 0);
 }
 
-function contentTypeOf(chunks: readonly Buffer[]): string {
+function guessContentType(chunks: readonly Buffer[]): string {
   const start = Buffer.concat(chunks).toString('utf8', 0, 64).trimStart();
   if (start === '' || /^(data|event|id|retry)?:/.test(start)) return 'text/event-stream';
   if (/^[{[]/.test(start)) return 'application/json';

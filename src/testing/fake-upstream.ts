@@ -4,7 +4,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { isRecord } from '../protocol/record.ts';
 import { chatCompletion, textStream } from './chat-bytes.ts';
-import { answer, type FakeExchange, type FakeRequest, type FakeResponder, receive } from './fake-exchange.ts';
+import {
+  answerExchange,
+  type FakeExchange,
+  type FakeRequest,
+  type FakeResponder,
+  readExchange,
+} from './fake-exchange.ts';
 import type { FakeReply } from './fake-reply.ts';
 
 /** The options of the fake upstream. */
@@ -57,14 +63,16 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
 
   // Only the client closes an idle connection: a leak shows in openSockets, and no test races the server's timeout.
   const server = createServer({ noDelay: true, keepAliveTimeout: 0 }, async (incoming, response) => {
-    const exchange = await receive(incoming, response);
+    const exchange = await readExchange(incoming, response);
     if (exchange === undefined) return;
     requests.push(exchange.request);
     exchanges.push(exchange);
     arrivals.emit('request', exchange.request);
-    await answer(exchange, isModelsRequest(exchange.request) ? { body: modelList(models) } : replies.next());
+    const { method, path } = exchange.request;
+    const isModels = method === 'GET' && /\/models(\?|$)/.test(path);
+    await answerExchange(exchange, isModels ? { body: fakeModelList(models) } : replies.next());
   });
-  const sockets = socketsOf(server);
+  const sockets = trackSockets(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
@@ -90,14 +98,20 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
 
   let stopping: Promise<void> | undefined;
   return {
-    baseURL: `http://127.0.0.1:${portOf(server)}/v1`,
+    // The cast: a server that listens on TCP has an address that is not a pipe's name.
+    baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     requests,
     get openSockets() {
       return sockets.size;
     },
     reply: replies.add,
     nextRequest,
-    closed: (index) => tolerated(closed(index)),
+    closed(index) {
+      const left = closed(index);
+      // A rejection does not end the process if the test has stopped waiting for it.
+      left.catch(() => {});
+      return left;
+    },
     close() {
       stopping ??= stop();
       return stopping;
@@ -120,7 +134,7 @@ function replyQueue(last: FakeResponder) {
   };
 }
 
-function socketsOf(server: Server): ReadonlySet<Socket> {
+function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -129,16 +143,7 @@ function socketsOf(server: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
-function portOf(server: Server): number {
-  // The cast: a server that listens on TCP has an address that is not a pipe's name.
-  return (server.address() as AddressInfo).port;
-}
-
-function isModelsRequest({ method, path }: FakeRequest): boolean {
-  return method === 'GET' && /\/models(\?|$)/.test(path);
-}
-
-function modelList(models: readonly string[]): string {
+function fakeModelList(models: readonly string[]): string {
   const data = models.map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'fake-upstream' }));
   return JSON.stringify({ object: 'list', data });
 }
@@ -146,10 +151,4 @@ function modelList(models: readonly string[]): string {
 function helloReply({ body }: FakeRequest): FakeReply {
   const streamed = isRecord(body) && body.stream === true;
   return { body: streamed ? textStream('Hello!') : chatCompletion('Hello!') };
-}
-
-/** The promise, whose rejection does not end the process if the test has stopped waiting for it. */
-function tolerated<Value>(promise: Promise<Value>): Promise<Value> {
-  promise.catch(() => {});
-  return promise;
 }

@@ -8,10 +8,10 @@ import {
   assertBytes,
   assertMissing,
   bytes,
-  contentOf,
-  idsOf,
-  stored,
-  uploadOf,
+  listFileIds,
+  makeUpload,
+  putFile,
+  readContent,
 } from '../../src/testing/files/file-case.ts';
 import { fileStoreContract } from '../../src/testing/index.ts';
 import { Bucket, clientOf } from './s3-client.ts';
@@ -69,10 +69,10 @@ moto.describe('s3Files', () => {
     const files = store();
     for (const length of [PART - 1, PART, PART + 1, 2 * PART]) {
       const content = bytes(length, length);
-      const file = await stored(files, content);
-      assertBytes(await contentOf(files, file), content);
+      const file = await putFile(files, content);
+      assertBytes(await readContent(files, file), content);
       const range = { start: PART - 2, end: Math.min(length, PART + 2) };
-      assertBytes(await contentOf(files, file, range), content.subarray(range.start, range.end));
+      assertBytes(await readContent(files, file, range), content.subarray(range.start, range.end));
     }
   });
 
@@ -83,7 +83,7 @@ moto.describe('s3Files', () => {
       yield bytes(3 * PART);
       throw new Error('The client has left.');
     }
-    const upload = uploadOf(breaking());
+    const upload = makeUpload(breaking());
     await expect(files.put(upload)).rejects.toThrow('The client has left.');
     await assertMissing(files, upload);
     expect([await s3.footprint(), await s3.keys(prefix)]).toEqual([before, []]);
@@ -118,7 +118,7 @@ moto.describe('s3Files', () => {
     await assertMissing(files, { scope: 'me', id: 'cut' });
     expect(await s3.footprint()).toBeGreaterThanOrEqual(before + PART);
     added = HOURS;
-    expect(await idsOf(files, 'anybody')).toEqual([]);
+    expect(await listFileIds(files, 'anybody')).toEqual([]);
     expect([await s3.footprint(), await s3.keys(prefix)]).toEqual([before, []]);
   });
 
@@ -131,15 +131,15 @@ moto.describe('s3Files', () => {
         yield bytes(PART, index);
         added += HOURS / 3;
         yield bytes(1);
-        await idsOf(store({ prefix, now }), 'anybody');
+        await listFileIds(store({ prefix, now }), 'anybody');
       }
     }
     const files = store({ prefix, now });
-    const file = await files.put(uploadOf(slow()));
-    expect((await contentOf(files, file))?.length).toBe(4 * (PART + 1));
+    const file = await files.put(makeUpload(slow()));
+    expect((await readContent(files, file))?.length).toBe(4 * (PART + 1));
     added += HOURS;
-    await idsOf(store({ prefix, now }), 'anybody');
-    expect((await contentOf(files, file))?.length).toBe(4 * (PART + 1));
+    await listFileIds(store({ prefix, now }), 'anybody');
+    expect((await readContent(files, file))?.length).toBe(4 * (PART + 1));
   });
 
   it('[X-14] removes what is left of a delete later, and keeps a file whose upload was never unmarked', async () => {
@@ -155,15 +155,15 @@ moto.describe('s3Files', () => {
         return send(command);
       },
     };
-    const kept = await stored(store({ ...options, client: failing as never }), bytes(10));
-    const gone = await stored(store(options), bytes(10));
+    const kept = await putFile(store({ ...options, client: failing as never }), bytes(10));
+    const gone = await putFile(store(options), bytes(10));
     await expect(store({ ...options, client: failing as never }).delete(gone)).rejects.toThrow('Cut off.');
     added = HOURS;
     const files = store(options);
-    await idsOf(files, 'anybody');
+    await listFileIds(files, 'anybody');
     client.destroy();
     await assertMissing(files, gone);
-    assertBytes(await contentOf(files, kept), bytes(10));
+    assertBytes(await readContent(files, kept), bytes(10));
     expect((await s3.keys(prefix)).map((key) => key.split('/')[1])).toEqual(['content', 'files']);
   });
 
@@ -181,30 +181,34 @@ moto.describe('s3Files', () => {
     ];
     for (const [index, filename] of names.entries()) {
       const details = () => ({ filename, purpose: 'user_data', contentType: 'text/plain' });
-      const upload = { ...uploadOf([bytes(1)], { scope: '../me', id: `../${index}`, createdAt: index }), details };
+      const upload = { ...makeUpload([bytes(1)], { scope: '../me', id: `../${index}`, createdAt: index }), details };
       expect(await files.put(upload)).toMatchObject({ filename });
       expect(await files.get(upload)).toMatchObject({ filename, contentType: 'text/plain' });
     }
     const page = await files.list('../me', { limit: 100, order: 'asc' });
     expect(page.files.map(({ filename }) => filename)).toEqual(names);
     for (const key of await s3.keys(prefix)) expect(key).toMatch(/^[\w/-]{1,700}$/);
-    await expect(files.put(uploadOf([], { id: 'x'.repeat(250) }))).rejects.toThrow('too long');
+    await expect(files.put(makeUpload([], { id: 'x'.repeat(250) }))).rejects.toThrow('too long');
   });
 
   it('[X-14] keeps to its prefix, one store beside the other', async () => {
     const prefix = freshPrefix();
     const [outer, inner] = [store({ prefix }), store({ prefix: `${prefix}in/` })];
-    const file = await stored(outer, bytes(5));
+    const file = await putFile(outer, bytes(5));
     await assertMissing(inner, file);
-    await stored(inner, bytes(6), { scope: file.scope, id: file.id });
+    await putFile(inner, bytes(6), { scope: file.scope, id: file.id });
     expect([(await outer.usage(file.scope)).bytes, (await inner.usage(file.scope)).bytes]).toEqual([5, 6]);
     expect(await inner.delete(file)).toBe(true);
-    assertBytes(await contentOf(outer, file), bytes(5));
+    assertBytes(await readContent(outer, file), bytes(5));
   });
 
   it('[X-14] rejects when the server fails, and reports which bucket is not there', async () => {
     const files = store({ bucket: 'no-such-bucket' });
-    for (const ask of [() => files.get({ scope: 'a', id: 'b' }), () => files.usage('a'), () => files.put(uploadOf([]))])
+    for (const ask of [
+      () => files.get({ scope: 'a', id: 'b' }),
+      () => files.usage('a'),
+      () => files.put(makeUpload([])),
+    ])
       await expect((async () => ask())()).rejects.toThrow('bucket does not exist');
   });
 });

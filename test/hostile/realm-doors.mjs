@@ -7,7 +7,7 @@ import { CodeRealm } from '../../dist/sandbox/code-interpreter/child/code-realm.
 const prepared = process.argv[2] !== 'raw';
 const realm = new CodeRealm();
 const inside = await realm.evaluate(join(import.meta.dirname, '../../dist/sandbox/code-interpreter/child/realm.js'));
-if (prepared) inside.prepare(JSON.stringify({ wasmBytes: 2 ** 28 }));
+if (prepared) inside.prepareRealm(JSON.stringify({ wasmBytes: 2 ** 28 }));
 
 // Runs in the realm itself, like code that has escaped from Python.
 const text = readFileSync(join(import.meta.dirname, 'realm-doors-inside.mjs'), 'utf8');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { runOutputs } from '../../src/tools/code-interpreter/run-outputs.ts';
-import { frameReader, framesOf } from '../../src/tools/code-interpreter/shared/frames.ts';
+import { encodeFrames, frameReader } from '../../src/tools/code-interpreter/shared/frames.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { CHANGING, JUDGE, SYMBOLIC } from '../tools/code-interpreter/escapes.ts';
 import { PATIENCE } from '../tools/code-interpreter/support.ts';
@@ -120,7 +120,7 @@ describe('the frames of a container', () => {
       );
       count.tried('streams of garbage', runs);
       await expectLinearWork(80_000, (frames) => {
-        const bytes = Buffer.alloc(frames * 9, framesOf('result', 1));
+        const bytes = Buffer.alloc(frames * 9, encodeFrames('result', 1));
         let seen = 0;
         frameReader({ frame: () => (seen += 1), broken: () => {} })(bytes);
         expect(seen).toBe(frames);

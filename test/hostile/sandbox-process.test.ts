@@ -39,7 +39,7 @@ describeSandboxed('a process of the sandbox', () => {
     async () => {
       const { file, remove } = scriptFile('setInterval(() => {}, 1000); console.log("up")');
       const started = startChild(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]));
-      await Promise.all([once(started.child.stdout, 'data'), started.known]);
+      await Promise.all([once(started.child.stdout, 'data'), started.pidReported]);
       const pid = started.codePid() ?? 0;
       const seen = ['Seccomp', 'NoNewPrivs', 'CapEff', 'CapPrm', 'CapBnd', 'NSpid'].map((name) => fieldOf(pid, name));
       const spaces = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup'].filter(
@@ -67,11 +67,11 @@ describeSandboxed('a process of the sandbox', () => {
       const script = scriptFile(requested);
       const dist = compiledInside();
       const host = `
-        const { launchOf, pyodideFolder } = await import('${dist}/tools/code-interpreter/sandbox/launch.js');
-        const { isolationOf } = await import('${dist}/tools/code-interpreter/sandbox/isolation.js');
+        const { pyodideLaunch, pyodideFolder } = await import('${dist}/tools/code-interpreter/sandbox/launch.js');
+        const { resolveIsolation } = await import('${dist}/tools/code-interpreter/sandbox/isolation.js');
         const { startChild } = await import('${dist}/tools/code-interpreter/sandbox/start-child.js');
         const { PYODIDE_LIMITS } = await import('${dist}/tools/code-interpreter/sandbox/pyodide-settings.js');
-        const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
+        const launch = await pyodideLaunch(pyodideFolder(), PYODIDE_LIMITS, resolveIsolation('bubblewrap'));
         const at = launch.args.indexOf('--remount-ro'), node = launch.args.lastIndexOf('/node');
         const args = [...launch.args.slice(0, at), '--ro-bind', ${JSON.stringify(script.file)}, '/s.mjs', ...launch.args.slice(at, node), '/node', '/s.mjs'];
         startChild({ ...launch, args }).child.stdout.pipe(process.stdout);`;

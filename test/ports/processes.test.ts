@@ -34,7 +34,7 @@ child.send({ file: ${JSON.stringify(file)}, data: 'loop', megabytes: 64 }, () =>
 /** A host that has no file descriptors left, and then has. */
 const CROWDED = `
 const { closeSync, openSync } = require('node:fs');
-const reader = require(${JSON.stringify(join(BUILT, 'documents/index.js'))}).documentText();
+const reader = require(${JSON.stringify(join(BUILT, 'tools/documents/index.js'))}).documentText();
 const bytes = Buffer.from('<html><p>Hello.</p></html>');
 const read = () => reader.read({ filename: 'a.html', bytes: bytes.length, content: async () => [bytes] }, new AbortController().signal).catch(({ code }) => code);
 const open = [];

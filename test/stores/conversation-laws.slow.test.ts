@@ -12,7 +12,7 @@ import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { law, same } from '../support/law.ts';
 import { describePostgres, postgresPerSuite } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
-import type { Service } from '../support/services.ts';
+import { openPerSuite } from '../support/suite-resources.ts';
 import { sqliteDrivers } from './sqlite-drivers.ts';
 
 /** What happens next: a process takes a turn over, ends it (or wakes up and tries), or a client changes something. */
@@ -148,15 +148,12 @@ function connect(url: string) {
 }
 
 describeRedis('Redis', () => {
-  let server: Service;
   let client: Awaited<ReturnType<typeof connect>>;
-  beforeAll(async () => {
-    server = await startRedis();
+  openPerSuite(async (closeLater) => {
+    const server = await startRedis();
+    closeLater(server.close);
     client = await connect(server.url);
-  });
-  afterAll(async () => {
-    client?.destroy();
-    await server?.close();
+    closeLater(() => client.destroy());
   });
   holds(() => redisStore({ client }).conversations, 100);
 });

@@ -8,7 +8,7 @@ import {
   type PostgresStoreOptions,
   postgresStore,
 } from '../../src/stores/postgres/postgres-store.ts';
-import { migrate, migrateTables, postgresTables } from '../../src/stores/postgres/schema.ts';
+import { migratePostgres, migrateTables, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describePostgres, poolOf, postgresPerSuite } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
@@ -318,7 +318,7 @@ describePostgres('[X-06] postgresStore', () => {
     it('upgrades the tables of an earlier version, and keeps what they hold', async () => {
       const tablePrefix = freshPrefix();
       const tables = postgresTables(tablePrefix);
-      await migrate(pool, tables, 1);
+      await migratePostgres(pool, tables, 1);
       const values = [...['s', 'old'].map(digest), DAY_MS * 1e6, JSON.stringify(storedResponse('old'))];
       await pool.query(`INSERT INTO ${tables.responses} VALUES ($1, $2, NULL, $3, $4)`, values);
       const store = postgresStore({ pool, tablePrefix });
@@ -330,7 +330,7 @@ describePostgres('[X-06] postgresStore', () => {
     it('[F-05] upgrades the second version: versions count from 0, and conversations know their bytes', async () => {
       const tablePrefix = freshPrefix();
       const tables = postgresTables(tablePrefix);
-      await migrate(pool, tables, 2);
+      await migratePostgres(pool, tables, 2);
       const [scope, id, late] = [digest('s'), digest('old'), DAY_MS * 1e6];
       const text = '{"type":"message","id":"é"}';
       const add = (table: string, values: unknown[]) =>
@@ -354,7 +354,7 @@ describePostgres('[X-06] postgresStore', () => {
 
     it('adds event logs to the tables of the third version', async () => {
       const tablePrefix = freshPrefix();
-      await migrate(pool, postgresTables(tablePrefix), 3);
+      await migratePostgres(pool, postgresTables(tablePrefix), 3);
       const { events } = postgresStore({ pool, tablePrefix });
       const key = { scope: 's', id: 'a' };
       await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
@@ -425,7 +425,7 @@ describePostgres('[X-06] postgresStore', () => {
     it('[G-12] goes on with tables of a release that did not know which releases may use them', async () => {
       const tablePrefix = freshPrefix();
       const tables = postgresTables(tablePrefix);
-      await migrate(pool, tables, 5);
+      await migratePostgres(pool, tables, 5);
       await pool.query(`ALTER TABLE ${tables.schema} DROP COLUMN compatible_since`);
       await postgresStore({ pool, tablePrefix }).setup();
       const { rows } = await pool.query(`SELECT * FROM ${tables.schema}`);

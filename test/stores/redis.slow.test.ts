@@ -9,6 +9,7 @@ import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/s
 import { storeContract } from '../../src/testing/index.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
+import { openPerSuite } from '../support/suite-resources.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -33,15 +34,13 @@ describeRedis('[X-06] redisStore', () => {
   let client: NodeRedis;
   let ioredis: Redis;
 
-  beforeAll(async () => {
+  openPerSuite(async (closeLater) => {
     server = await startRedis();
+    closeLater(server.close);
     client = await connect(server.url);
+    closeLater(() => client.destroy());
     ioredis = new Redis(server.url);
-  });
-  afterAll(async () => {
-    client?.destroy();
-    ioredis?.disconnect();
-    await server?.close();
+    closeLater(() => ioredis.disconnect());
   });
 
   /** How many commands the server has been sent by clients, those of scripts not counted. */

@@ -32,6 +32,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   upstreams: [],
   stores: [],
   'tools/egress': [],
+  'tools/functions': [],
   // Servers that a request names are reached through the guard.
   'tools/mcp': ['tools/egress'],
   'tools/code-interpreter': [],

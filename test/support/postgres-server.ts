@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { Pool, type PoolConfig } from 'pg';
 import { pythonPackage } from './python-package.ts';
 import { describeWith, findProgram, freePort, type Service, startService } from './services.ts';
+import { openPerSuite } from './suite-resources.ts';
 
 const execute = promisify(execFile);
 
@@ -58,16 +59,12 @@ export async function startPostgres({ durable = false, programs }: PostgresSetup
 
 /** A server of its own for the tests of one `describe`, with a pool of connections to it; both end after the tests. */
 export function postgresPerSuite(use: (server: Service, pool: Pool) => void, setup: PostgresSetup = {}): void {
-  let server: Service | undefined;
-  let pool: Pool | undefined;
-  beforeAll(async () => {
-    server = await startPostgres(setup);
-    pool = poolOf(server);
+  openPerSuite(async (closeLater) => {
+    const server = await startPostgres(setup);
+    closeLater(server.close);
+    const pool = poolOf(server);
+    closeLater(() => pool.end());
     use(server, pool);
-  });
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
   });
 }
 

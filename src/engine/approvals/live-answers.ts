@@ -18,18 +18,14 @@ export function liveAnswers(input: readonly Item[]): readonly Answer[] {
   const live: Answer[] = [];
   const later = new Set<string | undefined>();
   for (const item of input.toReversed()) {
-    if (isModels(item)) later.add(modelCallOfItem(String(item.id)));
-    else if (isAnswer(item) && isNew(item, later)) live.push(item);
+    if (isModelOutput(item)) later.add(modelCallOfItem(String(item.id)));
+    if (!isAnswer(item)) continue;
+    const modelCall = modelCallOfItem(item.approval_request_id);
+    // The model may have requested several approvals at once, and the client may have put each answer after its request.
+    const isOfSameCall = later.size === 1 && modelCall !== undefined && later.has(modelCall);
+    if (later.size === 0 || isOfSameCall) live.push(item);
   }
   return live.toReversed();
-}
-
-/**
- * The model may have requested several approvals at once, and the client may have put each answer after its request.
- */
-function isNew({ approval_request_id: request }: Answer, later: ReadonlySet<string | undefined>): boolean {
-  const modelCall = modelCallOfItem(request);
-  return later.size === 0 || (later.size === 1 && modelCall !== undefined && later.has(modelCall));
 }
 
 /** What the model's own server asked for, it is told itself. */
@@ -38,7 +34,7 @@ function isAnswer(item: Item): item is Answer {
 }
 
 /** The model's other output besides messages and tool calls. */
-const MODELS: ReadonlySet<string> = new Set([
+const MODEL_OUTPUT: ReadonlySet<string> = new Set([
   'reasoning',
   'mcp_list_tools',
   'mcp_approval_request',
@@ -46,7 +42,7 @@ const MODELS: ReadonlySet<string> = new Set([
   'tool_search_output',
 ]);
 
-function isModels(item: Item): boolean {
+function isModelOutput(item: Item): boolean {
   const { type, role } = item;
-  return MODELS.has(type) || toolCallKind(item) !== undefined || (type === 'message' && role === 'assistant');
+  return MODEL_OUTPUT.has(type) || toolCallKind(item) !== undefined || (type === 'message' && role === 'assistant');
 }

@@ -13,7 +13,7 @@ export interface PendingCall {
 }
 
 /** The same as stored. */
-interface KeptCall extends Item, PendingCall {
+interface StoredCall extends Item, PendingCall {
   readonly type: typeof TYPE;
 }
 
@@ -28,18 +28,18 @@ export async function keepPending(
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   pending: PendingCall,
 ): Promise<void> {
-  await keep(storedCall(scope, pending), settings, requestId);
+  await keep(toStoredCall(scope, pending), settings, requestId);
 }
 
 /** Stores calls again that were taken and will not run. Throws `store_error`. */
 export async function giveBack(store: ResponseStore, scope: string, calls: readonly PendingCall[]): Promise<void> {
-  for (const call of calls) await fromStore(() => store.put(storedCall(scope, call)));
+  for (const call of calls) await fromStore(() => store.put(toStoredCall(scope, call)));
 }
 
-function storedCall(scope: string, pending: PendingCall): StoredResponse {
+function toStoredCall(scope: string, pending: PendingCall): StoredResponse {
   const id = pendingCallId(pending.request.id);
-  const kept: KeptCall = { type: TYPE, ...pending };
-  return { scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} };
+  const call: StoredCall = { type: TYPE, ...pending };
+  return { scope, id, createdAt: Date.now(), input: [], output: [call], resource: {} };
 }
 
 /**
@@ -48,15 +48,16 @@ function storedCall(scope: string, pending: PendingCall): StoredResponse {
  */
 export async function findPending(store: ResponseStore, scope: string, id: string): Promise<PendingCall | undefined> {
   // Ids that were not generated here would be keys of any length.
-  if (!isOwn(id)) return undefined;
+  if (responseIdOfItem(id) === undefined) return undefined;
   const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
-  const [kept] = stored?.output ?? [];
-  return isKept(kept) ? kept : undefined;
+  const [call] = stored?.output ?? [];
+  // The cast: items of this type are written here alone.
+  return call?.type === TYPE ? (call as StoredCall) : undefined;
 }
 
 /** Removes the call, so that it can be answered once; returns whether it was still there. Throws `store_error`. */
 export async function takePending(store: ResponseStore, scope: string, id: string): Promise<boolean> {
-  return isOwn(id) && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
+  return responseIdOfItem(id) !== undefined && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
 }
 
 /** Removes the calls that these items refer to: they can no longer be approved. Throws `store_error`. */
@@ -64,12 +65,4 @@ export async function dropPending(store: ResponseStore, scope: string, items: re
   for (const { type, id } of items) {
     if (type === 'mcp_approval_request') await takePending(store, scope, String(id));
   }
-}
-
-function isOwn(id: string): boolean {
-  return responseIdOfItem(id) !== undefined;
-}
-
-function isKept(item: Item | undefined): item is KeptCall {
-  return item?.type === TYPE;
 }

@@ -45,86 +45,74 @@ export interface ApprovalSettings {
  */
 export function readAnswers(sources: AnswerSources, settings: ApprovalSettings): MaybePromise<Answers> {
   const live = liveAnswers(sources.input);
-  return live.length === 0 ? NO_ANSWERS : checkedAnswers(live, sources, settings);
+  return live.length === 0 ? NO_ANSWERS : checkAnswers(live, sources, settings);
 }
 
-async function checkedAnswers(
+async function checkAnswers(
   live: readonly Answer[],
   sources: AnswerSources,
   settings: ApprovalSettings,
 ): Promise<Answers> {
-  refuseMany(live, settings.limits.toolCalls);
-  refuseRepeated(live);
+  const invalid = (code: ErrorCode, message: string) => new ApiError(code, message, { param: 'input' });
+  const max = settings.limits.toolCalls;
+  // Each requires a read from the store.
+  if (live.length > max) {
+    const message = `The input answers ${live.length} approval requests; at most ${max} can be answered at once.`;
+    throw invalid('array_above_max_length', message);
+  }
+  const ids = live.map(({ approval_request_id: id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
+  if (repeated !== undefined)
+    throw invalid('invalid_value', `The input answers the approval request ${quotedId(repeated)} twice.`);
   const approved: (ApprovedCall & Decided)[] = [];
   const denied: Decided[] = [];
   for (const answer of live) {
     const id = answer.approval_request_id;
     const pending = await findPending(settings.store, sources.apiRequest.scope, id);
-    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(sources.conversation, id)[0] });
-    else approved.push(approvedCall(answer, pending, sources, settings));
+    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsFor(id, sources.conversation)[0] });
+    else approved.push(checkApproval(answer, pending, sources, settings));
   }
-  refuseTrigger(sources.input);
+  // If the client requests only compaction, an approved call would not run.
+  if (sources.input.at(-1)?.type === 'compaction_trigger')
+    throw invalid('invalid_value', "A 'compaction_trigger' cannot go with an answer to an approval request.");
   return { approved, denied };
 }
 
-/** Each requires a read from the store. */
-function refuseMany(answers: readonly Answer[], most: number): void {
-  if (answers.length <= most) return;
-  const message = `The input answers ${answers.length} approval requests; at most ${most} can be answered at once.`;
-  throw new ApiError('array_above_max_length', message, { param: 'input' });
-}
-
-function refuseRepeated(answers: readonly Answer[]): void {
-  const ids = answers.map(({ approval_request_id: id }) => id);
-  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
-  if (repeated === undefined) return;
-  throw new ApiError('invalid_value', `The input answers the approval request ${quotedId(repeated)} twice.`, {
-    param: 'input',
-  });
-}
-
-/** If the client requests only compaction, an approved call would not run. */
-function refuseTrigger(input: readonly Item[]): void {
-  if (input.at(-1)?.type !== 'compaction_trigger') return;
-  const message = "A 'compaction_trigger' cannot go with an answer to an approval request.";
-  throw new ApiError('invalid_value', message, { param: 'input' });
-}
-
-function requestsIn(conversation: readonly Item[], id: string): readonly Item[] {
+function requestsFor(id: string, conversation: readonly Item[]): readonly Item[] {
   return conversation.filter((item) => item.type === 'mcp_approval_request' && item.id === id);
 }
 
-function approvedCall(
+function checkApproval(
   { approval_request_id: id }: Answer,
   pending: PendingCall | undefined,
   sources: AnswerSources,
   settings: ApprovalSettings,
 ): ApprovedCall & Decided {
-  const refused = (code: ErrorCode, why: string): ApiError => {
+  const refuse = (code: ErrorCode, why: string): ApiError => {
     reportApproval({ id, request: pending?.request }, 'refused', sources, settings);
     return new ApiError(code, `The approval of ${quotedId(id)} does not count: ${why}.`, { param: 'input' });
   };
-  if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
+  if (!pending) throw refuse('approval_not_found', 'no call waits for it, or it was answered before');
   const { request, url } = pending;
-  if (!requestsIn(sources.conversation, id).every(sameAs(request)))
-    throw refused('approval_mismatch', 'the request in the conversation is not the one that was made');
+  if (!requestsFor(id, sources.conversation).every(sameCallTest(request)))
+    throw refuse('approval_mismatch', 'the request in the conversation is not the one that was made');
   const [name, entry] = findTool(sources.toolset, request.server_label, request.name) ?? [];
-  if (name === undefined) throw refused('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
+  if (name === undefined) throw refuse('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
   if ((entry?.url ?? null) !== url)
-    throw refused('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
+    throw refuse('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
   return { id, request, name, arguments: request.arguments, approvalRequestId: id };
 }
 
 /**
  * Clients may reformat the arguments. Those of the call are parsed once: a conversation may show it thousands of times.
  */
-function sameAs({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
-  let meant: { readonly value: unknown } | undefined;
-  const isMeant = (given: unknown): boolean => {
-    const value = markedIn(String(given));
-    meant ??= { value: markedIn(text) };
-    return isRecord(value) && isDeepStrictEqual(value, meant.value);
+function sameCallTest({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
+  let parsed: { readonly value: unknown } | undefined;
+  const hasSameArguments = (shown: unknown): boolean => {
+    const value = markedIn(String(shown));
+    parsed ??= { value: markedIn(text) };
+    return isRecord(value) && isDeepStrictEqual(value, parsed.value);
   };
   return (item) =>
-    item.server_label === label && item.name === name && (item.arguments === text || isMeant(item.arguments));
+    item.server_label === label && item.name === name && (item.arguments === text || hasSameArguments(item.arguments));
 }

@@ -25,13 +25,9 @@ export function reportApproval(
   { apiRequest: { requestId, scope }, toolset, approvalRules }: Approver,
   { hooks }: { readonly hooks: Reports },
 ): void {
-  const server = textOf(request?.server_label);
-  const name = textOf(request?.name);
+  const server = typeof request?.server_label === 'string' ? request.server_label : undefined;
+  const name = typeof request?.name === 'string' ? request.name : undefined;
   const [modelName = ''] = findTool(toolset, server ?? '', name ?? '') ?? [];
   const forcedByHost = approvalRules.get(modelName) === 'host';
   notify(hooks, 'onApproval', { requestId, scope, server, name, approvalRequestId: id, decision, forcedByHost });
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

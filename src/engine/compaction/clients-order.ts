@@ -24,7 +24,9 @@ export function inClientsOrder(conversation: readonly Item[]): readonly Item[] {
     const place = isCallOutput(item) ? calls.get(answeredId(item)) : undefined;
     const call = place === undefined ? undefined : conversation[place];
     if (first && call && place !== undefined && isOfOneRequest(first, item) && !isOfOneRequest(call, item)) {
-      const start = speechStart(conversation, place);
+      // The first item of the model's output that the call belongs to.
+      let start = place;
+      while (start > 0 && isSameSpeech(conversation[start - 1], conversation[start])) start -= 1;
       moved.set(start, [...(moved.get(start) ?? []), ...words]);
       for (const word of words) gone.add(word);
     }
@@ -40,11 +42,4 @@ export function inClientsOrder(conversation: readonly Item[]): readonly Item[] {
 function isOfOneRequest(one: Item, other: Item): boolean {
   const id = responseIdOfItem(String(one.id));
   return id !== undefined && id === responseIdOfItem(String(other.id));
-}
-
-/** The first item of the model's output that the call belongs to. */
-function speechStart(conversation: readonly Item[], place: number): number {
-  let start = place;
-  while (start > 0 && isSameSpeech(conversation[start - 1], conversation[start])) start -= 1;
-  return start;
 }

@@ -3,11 +3,11 @@
 import type { Limits } from '../../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { type ModelEvent, NO_USAGE, type Usage } from '../../protocol/events.ts';
+import { NO_USAGE, type Usage } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { CompactionSettings } from './settings.ts';
-import { transcriptOf } from './transcript.ts';
+import { toTranscript } from './transcript.ts';
 import { pendingFrom } from './window.ts';
 
 /** The conversation to compact, its tenant, and the model call for it. */
@@ -51,9 +51,12 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
   for await (const batch of upstream.stream(request, call)) {
     if (!begun) yield;
     begun = true;
-    summary += textIn(batch);
-    if (summary.length > limits.outputBytes) throw tooLarge();
-    used = usageIn(batch) ?? used;
+    for (const event of batch) {
+      if (event.type === 'text-delta') summary += event.text;
+      else if (event.type === 'usage') used = event;
+    }
+    if (summary.length > limits.outputBytes)
+      throw new ApiError('output_too_large', "The model wrote more than this server's limit for a summary.");
   }
   if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
   const kept = items.slice(start);
@@ -78,20 +81,8 @@ function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: 
   const { model, instructions, serviceTier, safetyIdentifier, user, moderation } = original;
   const { promptCacheKey, promptCacheOptions, promptCacheRetention } = original;
   const cache = { promptCacheKey, promptCacheOptions, promptCacheRetention };
-  const kept = { instructions, serviceTier, safetyIdentifier, ...cache, user, moderation };
-  const given = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
+  const all = { instructions, serviceTier, safetyIdentifier, ...cache, user, moderation };
+  const settings = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };
-  return { ...given, model, items: [...transcriptOf(items), question], tools: [] };
-}
-
-function textIn(batch: readonly ModelEvent[]): string {
-  return batch.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
-}
-
-function usageIn(batch: readonly ModelEvent[]): Pick<Summarised, 'usage' | 'cost'> | undefined {
-  return batch.flatMap((event) => (event.type === 'usage' ? [event] : [])).at(-1);
-}
-
-function tooLarge(): ApiError {
-  return new ApiError('output_too_large', "The model wrote more than this server's limit for a summary.");
+  return { ...settings, model, items: [...toTranscript(items), question], tools: [] };
 }

@@ -48,13 +48,13 @@ export function truncated(
   isPinned: (item: Item) => boolean = () => false,
 ): Truncated | undefined {
   const { items } = request;
-  const [newest, end] = newestWords(items);
+  const [newest, end] = newestUserMessages(items);
   const stays = (item: Item, index: number) => isRule(item) || isPinned(item) || (index >= newest && index < end);
   let weight = weightOf(request);
   let from = 0;
   let turns = 0;
   let rounds = 0;
-  for (const cut of cutsIn(items, newest)) {
+  for (const cut of possibleStarts(items, newest)) {
     if (weight <= maxWeight) break;
     const gone = items.slice(from, cut).filter((item, at) => !stays(item, from + at));
     weight -= gone.reduce((sum, item) => sum + itemWeight(item), 0);
@@ -68,7 +68,7 @@ export function truncated(
 }
 
 /** The place of the user's newest messages in a row, and its end; the end of the list twice if there are none. */
-function newestWords(items: readonly Item[]): readonly [number, number] {
+function newestUserMessages(items: readonly Item[]): readonly [number, number] {
   const last = items.findLastIndex(isUsers);
   if (last < 0) return [items.length, items.length];
   return [items.findLastIndex((item, index) => index < last && !isUsers(item)) + 1, last + 1];
@@ -78,14 +78,18 @@ function newestWords(items: readonly Item[]): readonly [number, number] {
  * Where the conversation may begin anew: at each message of the user that follows something else, and in front of each
  * answer of the model to results of tools; never between a call and its output.
  */
-function* cutsIn(items: readonly Item[], newest: number): Generator<number, void> {
+function* possibleStarts(items: readonly Item[], newest: number): Generator<number, void> {
   const open = new Map<unknown, number>();
   let waiting = 0;
   let searches = 0;
   for (const [index, item] of items.entries()) {
     const before = items[index - 1];
     const isWhole = waiting === 0 && searches <= 0;
-    if (before && isWhole && (beginsTurn(before, item) || (index > newest && beginsRound(before, item)))) yield index;
+    if (before && isWhole && !isUsers(before)) {
+      const beginsTurn = isUsers(item) && !isRule(before);
+      const beginsRound = !isUsers(item) && !isCallOutput(item) && !isRule(item) && !isSameSpeech(before, item);
+      if (beginsTurn || (beginsRound && index > newest)) yield index;
+    }
     if (item.type === 'tool_search_call' && item.output === undefined) searches += 1;
     else if (item.type === 'tool_search_output') searches -= 1;
     else if (isCall(item) && item.status !== 'incomplete') {
@@ -98,12 +102,4 @@ function* cutsIn(items: readonly Item[], newest: number): Generator<number, void
       open.set(id, Math.max(count - 1, 0));
     }
   }
-}
-
-function beginsTurn(before: Item, item: Item): boolean {
-  return isUsers(item) && !isUsers(before) && !isRule(before);
-}
-
-function beginsRound(before: Item, item: Item): boolean {
-  return !isUsers(before) && !isUsers(item) && !isCallOutput(item) && !isRule(item) && !isSameSpeech(before, item);
 }

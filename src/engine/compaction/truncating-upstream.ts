@@ -24,7 +24,7 @@ export function truncatingUpstream(
   function shortened(request: ModelRequest, note: (note: Note) => void): ModelRequest | undefined {
     const shorter = truncated(request, maxWeight, isPinned);
     if (!shorter) return undefined;
-    note({ code: 'history_truncated', message: messageOf(shorter) });
+    note({ code: 'history_truncated', message: lossText(shorter) });
     return { ...request, items: shorter.items };
   }
 
@@ -42,8 +42,8 @@ export function truncatingUpstream(
 }
 
 /** The least tokens that are left free for an answer without a limit; a short context leaves a quarter. */
-const USUAL_ANSWER = 1024;
-const ANSWER_SHARE = 0.25;
+const DEFAULT_ANSWER_TOKENS = 1024;
+const MAX_ANSWER_SHARE = 0.25;
 
 /**
  * The weight of a request like this one that fills a context of so many tokens, an answer aside: some servers leave out
@@ -55,13 +55,13 @@ export async function weightThatFits(
   countTokens: TokenCounter,
   signal: AbortSignal,
 ): Promise<number> {
-  const { maxOutputTokens = USUAL_ANSWER } = request;
-  const room = contextLength - Math.min(maxOutputTokens, contextLength * ANSWER_SHARE);
+  const { maxOutputTokens = DEFAULT_ANSWER_TOKENS } = request;
+  const maxInput = contextLength - Math.min(maxOutputTokens, contextLength * MAX_ANSWER_SHARE);
   const tokens = await countTokens(request, signal);
-  return tokens > 0 ? (weightOf(request) * room) / tokens : Number.POSITIVE_INFINITY;
+  return tokens > 0 ? (weightOf(request) * maxInput) / tokens : Number.POSITIVE_INFINITY;
 }
 
-function messageOf({ turns, rounds }: Truncated): string {
+function lossText({ turns, rounds }: Truncated): string {
   const what = [
     ...(turns > 0 ? [turns === 1 ? 'the oldest turn' : `the ${turns} oldest turns`] : []),
     ...(rounds > 0 ? [rounds === 1 ? 'the oldest round of tools' : `the ${rounds} oldest rounds of tools`] : []),
@@ -72,20 +72,20 @@ function messageOf({ turns, rounds }: Truncated): string {
 /** What the error says nothing about is halved; what it says is trusted with a reserve, since turns differ in tokens. */
 const UNKNOWN_SHARE = 0.5;
 const RESERVE = 0.9;
-const LEAST_SHARE = 0.05;
+const MIN_SHARE = 0.05;
 
 /** Numbers below are no token counts; words and version numbers are not read. */
-const LEAST_COUNT = 100;
-const READ_CHARACTERS = 2000;
+const MIN_COUNT = 100;
+const MAX_MESSAGE_CHARACTERS = 2000;
 
 /** The part of the conversation that fits, by the two greatest numbers that a server names: what was sent, and its limit. */
 export function shareThatFits(message: string): number {
-  const words = message.slice(0, READ_CHARACTERS).split(/[^\w,.-]+/);
+  const words = message.slice(0, MAX_MESSAGE_CHARACTERS).split(/[^\w,.-]+/);
   const numbers = words.flatMap((word) => {
     const digits = word.replace(/[,_]/g, '').replace(/\.$/, '');
     return /^\d{3,9}$/.test(digits) ? [Number(digits)] : [];
   });
-  const [sent, limit] = [...new Set(numbers)].filter((count) => count >= LEAST_COUNT).sort((one, other) => other - one);
+  const [sent, limit] = [...new Set(numbers)].filter((count) => count >= MIN_COUNT).sort((one, other) => other - one);
   if (sent === undefined || limit === undefined) return UNKNOWN_SHARE;
-  return Math.max(LEAST_SHARE, (limit / sent) * RESERVE);
+  return Math.max(MIN_SHARE, (limit / sent) * RESERVE);
 }

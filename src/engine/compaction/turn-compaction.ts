@@ -73,11 +73,8 @@ class Compaction {
     } catch (error) {
       call.signal.throwIfAborted();
       // The answer is written; a failed compaction only makes the next one more expensive, and must not fail it.
-      note({ code: 'compaction_skipped', message: `The conversation could not be compacted: ${reasonOf(error)}` });
+      const reason = error instanceof Error ? error.message : String(error);
+      note({ code: 'compaction_skipped', message: `The conversation could not be compacted: ${reason}` });
     }
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

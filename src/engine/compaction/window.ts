@@ -21,6 +21,7 @@ export function contextWindow(
   open: (item: Item) => Compacted,
   isNative: (item: Item) => boolean = () => false,
 ): ContextWindow {
+  const isOfCompaction = ({ type }: Item) => type === 'compaction' || type === 'compaction_trigger';
   if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
   const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
   const place = items.findLastIndex((item) => item.type === 'compaction' && !isNative(item));
@@ -32,10 +33,6 @@ export function contextWindow(
     .slice(0, place)
     .filter((item, index) => isRule(item) || (index >= place - retained && isUsers(item)));
   return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
-}
-
-function isOfCompaction({ type }: Item): boolean {
-  return type === 'compaction' || type === 'compaction_trigger';
 }
 
 /** The user's: as a system message, the model's old text would have more weight than the user's. */
@@ -73,14 +70,8 @@ export function pendingFrom(items: readonly Item[]): number {
 
 /** Whether both belong to one output of the model. */
 export function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
-  return !!before && !!item && isModels(before) && modelCallOf(before) === modelCallOf(item);
-}
-
-function isModels(item: Item): boolean {
-  if (item.type === 'message') return item.role === 'assistant';
-  return item.type === 'reasoning' || toolCallKind(item) !== undefined;
-}
-
-function modelCallOf({ id }: Item): string | undefined {
-  return modelCallOfItem(String(id));
+  if (!before || !item) return false;
+  const { type, role } = before;
+  const isModels = type === 'message' ? role === 'assistant' : type === 'reasoning' || toolCallKind(before);
+  return !!isModels && modelCallOfItem(String(before.id)) === modelCallOfItem(String(item.id));
 }

@@ -17,10 +17,13 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
     try {
       const text = await guards.tool(call.arguments, 'tool-arguments', call.name);
       const result = await run({ ...call, arguments: text }, onPartialImage);
-      return await guardedResult(result, call, guards);
+      return await guardResult(result, call, guards);
     } catch (error) {
       signal.throwIfAborted();
-      return failure(error);
+      const isBlocked = error instanceof GuardBlocked;
+      const message = isBlocked ? `Not allowed by this server's policy. ${error.reason}`.trim() : FAILED;
+      const code = isBlocked ? INVALID_PARAMS : INTERNAL_ERROR;
+      return { output: message, failed: true, error: protocolError(code, message) };
     }
   };
 }
@@ -29,7 +32,7 @@ export function guardedCalls(run: RunCall, guards: RequestGuards, signal: AbortS
  * Images are not inspected, and the tools that a search has found are the host's own. An error is guarded as an answer is
  * too: clients are shown it.
  */
-async function guardedResult(
+async function guardResult(
   { image, found, ...result }: ToolCallResult,
   { name }: RoundCall,
   guards: RequestGuards,
@@ -45,13 +48,6 @@ async function guardedResult(
     guarded = (await mapTexts(guarded, name, PIECE, { map })) as typeof result;
   }
   return { ...guarded, ...(image ? { image } : {}), ...(found ? { found } : {}) };
-}
-
-function failure(error: unknown): ToolCallResult {
-  const message =
-    error instanceof GuardBlocked ? `Not allowed by this server's policy. ${error.reason}`.trim() : FAILED;
-  const code = error instanceof GuardBlocked ? INVALID_PARAMS : INTERNAL_ERROR;
-  return { output: message, failed: true, error: protocolError(code, message) };
 }
 
 const FAILED = "A check of this server's policy failed, so the call was not made or its result is withheld.";

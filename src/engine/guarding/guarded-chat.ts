@@ -23,12 +23,12 @@ export function guardedChat<Body extends JsonObject>(
   guards: RequestGuards,
 ): typeof chat {
   if (!guards.guardsOutput) return chat;
-  const asked: typeof chat = guards.restores
+  const send: typeof chat = guards.restores
     ? async function* withPlaceholders(body, call) {
         yield* chat(await bodyForModel(body, guards), call);
       }
     : chat;
-  return (body, call) => guardedStream(asked(body, call), new ChatBatches(guards));
+  return (body, call) => guardedStream(send(body, call), new ChatBatches(guards));
 }
 
 class ChatBatches implements BatchGuard<ChatBatch> {
@@ -50,8 +50,8 @@ class ChatBatches implements BatchGuard<ChatBatch> {
 
   async take({ whole, data }: ChatBatch): Promise<ChatBatch> {
     if (whole) return { whole, data: await Promise.all(data.map((text) => this.answer.whole(text))) };
-    const shown: string[] = [];
-    for (const each of data) shown.push(...(await this.answer.event(each)));
-    return { whole, data: shown };
+    const events: string[] = [];
+    for (const each of data) events.push(...(await this.answer.event(each)));
+    return { whole, data: events };
   }
 }

@@ -43,7 +43,11 @@ export async function conversationItems(
 ): Promise<readonly Item[]> {
   await findConversation(store, key);
   const conversations = conversationsOf(store);
-  return fromStore(() => loadItems(conversations, key, maxBytes).catch(refuseBytes(maxBytes)));
+  return fromStore(() =>
+    loadItems(conversations, key, maxBytes).catch((error: unknown) => {
+      throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
+    }),
+  );
 }
 
 /**
@@ -119,13 +123,6 @@ export async function updateConversation(store: ResponseStore, conversation: Sto
   if (!conversations.update) return fromStore(() => conversations.put(conversation));
   const updated = await fromStore(() => conversations.update?.(conversation));
   if (!updated) throw conversationNotFound(conversation.id);
-}
-
-/** Converts an excess of bytes into the client's error; throws any other error unchanged. */
-function refuseBytes(maxBytes: number): (error: unknown) => never {
-  return (error) => {
-    throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
-  };
 }
 
 function conversationTooLong(maxBytes: number): ApiError {

@@ -52,47 +52,41 @@ async function loadTurns(
   previousId: string,
   { historyTurns, historyBytes }: HistoryLimits,
 ): Promise<History> {
-  if (!isResponseId(previousId)) throw notFound(previousId);
+  const param = 'previous_response_id';
+  const notFound = () =>
+    new ApiError('previous_response_not_found', `Previous response with id ${quotedId(previousId)} not found.`, {
+      param,
+    });
+  if (!isResponseId(previousId)) throw notFound();
   // One more than allowed distinguishes a chain at the limit from one past it.
   const key = { scope, id: previousId };
   const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
-  const chain = await fromStore(() => load().catch(refuseBytes(historyBytes)));
+  const chain = await fromStore(() => load().catch(bytesRefusal(historyBytes, param)));
   const [previous] = chain;
-  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound(previousId);
-  if (isRunning(previous)) throw inProgress(previousId);
-  if (chain.length > historyTurns) throw tooLong(`${historyTurns} responses`);
-  return { items: itemsAdded(chain.toReversed()), previous };
-}
-
-/** Loops: `flatMap` takes ten times as long for thousands of items. */
-function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
+  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound();
+  if (isRunning(previous)) {
+    const message = `Previous response with id ${quotedId(previousId)} is still in progress.`;
+    throw new ApiError('response_in_progress', message, { param });
+  }
+  if (chain.length > historyTurns) throw historyTooLong(`${historyTurns} responses`, param);
   const items: Item[] = [];
-  for (const { input, output } of turns) {
+  // Loops: `flatMap` takes ten times as long for thousands of items.
+  for (const { input, output } of chain.toReversed()) {
     for (const item of input) items.push(item);
     for (const item of output) items.push(item);
   }
-  return items;
+  return { items, previous };
 }
 
-function notFound(id: string): ApiError {
-  const message = `Previous response with id ${quotedId(id)} not found.`;
-  return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
-}
-
-function inProgress(id: string): ApiError {
-  const message = `Previous response with id ${quotedId(id)} is still in progress.`;
-  return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
-}
-
-function tooLong(limit: string, param = 'previous_response_id'): ApiError {
+function historyTooLong(limit: string, param: string): ApiError {
   const message = `The conversation is longer than the ${limit} that this server continues.`;
   return new ApiError('history_too_long', message, { param });
 }
 
 /** Converts an excess of bytes into the client's error; throws any other error unchanged. */
-function refuseBytes(maxBytes: number, param?: string): (error: unknown) => never {
+function bytesRefusal(maxBytes: number, param: string): (error: unknown) => never {
   return (error) => {
-    throw error instanceof TooManyBytes ? tooLong(`${maxBytes} bytes`, param) : error;
+    throw error instanceof TooManyBytes ? historyTooLong(`${maxBytes} bytes`, param) : error;
   };
 }
 
@@ -116,27 +110,26 @@ interface ReferenceSources {
  */
 export function resolveReferences(input: readonly Item[], sources: ReferenceSources): MaybePromise<readonly Item[]> {
   const wanted = input.filter(needsStored);
-  return wanted.length === 0 ? input : withStored(input, wanted, sources);
+  return wanted.length === 0 ? input : withStoredItems(input, wanted, sources);
 }
 
-async function withStored(
+async function withStoredItems(
   input: readonly Item[],
   wanted: readonly Item[],
   sources: ReferenceSources,
 ): Promise<readonly Item[]> {
-  const find = await itemsFor(wanted, sources);
+  const find = await findItems(wanted, sources);
   const resolved: Item[] = [];
   for (const item of input) {
     const stored = needsStored(item) ? find(item.id) : item;
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
-    else sources.note(skipped(item));
+    else {
+      const message = `No item with id ${quotedId(item.id)} is known; the reference is skipped.`;
+      sources.note({ code: 'reference_skipped', message });
+    }
   }
   return resolved;
-}
-
-function skipped({ id }: Item): Note {
-  return { code: 'reference_skipped', message: `No item with id ${quotedId(id)} is known; the reference is skipped.` };
 }
 
 /** Not what is no item: that is left to the body's validation. */
@@ -149,32 +142,38 @@ function isReference(item: Item): boolean {
 }
 
 /** Finds the wanted items. A reference is a few bytes, so its item is counted at each occurrence. */
-async function itemsFor(
+async function findItems(
   wanted: readonly Item[],
   sources: ReferenceSources,
 ): Promise<(id: unknown) => Item | undefined> {
   const earlier = new Map(sources.history.map((item) => [item.id, item]));
   const elsewhere = wanted.filter(({ id }) => !earlier.has(id));
-  const stored = await storedItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
-  const room = referenceRoom(sources.maxBytes, 'input');
+  const stored = await loadStoredItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
+  const count = referenceRoom(sources.maxBytes, 'input');
   return (id) => {
-    const known = earlier.get(id as string);
+    const item = earlier.get(id as string);
     // A copy: the item is repeated here, and the client's own items are distinguished from the history by identity.
-    return room(known ? { ...known } : stored.get(String(id)));
+    return count(item ? { ...item } : stored.get(String(id)));
   };
 }
 
 /** Those of the items that the store has. Each response that holds some is read once, and then released. */
-async function storedItems(ids: ReadonlySet<string>, sources: ReferenceSources): Promise<ReadonlyMap<string, Item>> {
+async function loadStoredItems(
+  ids: ReadonlySet<string>,
+  sources: ReferenceSources,
+): Promise<ReadonlyMap<string, Item>> {
   const { store, scope } = sources;
   const found = new Map<string, Item>();
-  const room = referenceRoom(sources.maxBytes, 'input');
+  const count = referenceRoom(sources.maxBytes, 'input');
   const responses = new Set([...ids].map(responseIdOfItem));
-  if (responses.size > sources.maxResponses) throw tooScattered(sources.maxResponses);
+  if (responses.size > sources.maxResponses) {
+    const message = `The input refers to items of more than the ${sources.maxResponses} responses that this server looks into.`;
+    throw new ApiError('history_too_long', message, { param: 'input' });
+  }
   for (const id of responses) {
-    const kept = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
-    const response = kept && !isUnstored(kept) ? kept : undefined;
-    const items = room([...(response?.input ?? []), ...(response?.output ?? [])]);
+    const stored = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
+    const response = stored && !isUnstored(stored) ? stored : undefined;
+    const items = count([...(response?.input ?? []), ...(response?.output ?? [])]);
     for (const item of items) {
       const itemId = String(item.id);
       if (ids.has(itemId) && responseIdOfItem(itemId) === id) found.set(itemId, item);
@@ -183,19 +182,14 @@ async function storedItems(ids: ReadonlySet<string>, sources: ReferenceSources):
   return found;
 }
 
-function tooScattered(limit: number): ApiError {
-  const message = `The input refers to items of more than the ${limit} responses that this server looks into.`;
-  return new ApiError('history_too_long', message, { param: 'input' });
-}
-
 /** Counts the item that a request refers to in `param`, and returns it. Throws `history_too_long` past `maxBytes`. */
 export function referenceRoom(maxBytes: number, param: string): <Value>(value: Value) => Value {
-  const room = roomOf(maxBytes);
+  const budget = roomOf(maxBytes);
   return (value) => {
     try {
-      return room.take(value);
+      return budget.take(value);
     } catch (error) {
-      return refuseBytes(maxBytes, param)(error);
+      return bytesRefusal(maxBytes, param)(error);
     }
   };
 }

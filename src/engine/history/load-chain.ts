@@ -19,20 +19,21 @@ import { eachOnce } from '../request/item-pages.ts';
 /** Anything up to this size is loaded at once, however many requests do so. */
 const SMALL_BYTES = 1024 * 1024;
 /** Maximum concurrent loads of anything that may be longer, of which a tenant leaves one to the others; the others wait. */
-const LARGE_LOADS = 4;
+const MAX_LARGE_LOADS = 4;
 
 type Chain = readonly StoredResponse[];
 
 /** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
 export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
   const tenant = shareOf(key.scope);
-  return withinSlots(
-    queue(store).hasPlace(tenant),
+  const places = loadPlaces(store);
+  return loadBySize(
+    places.hasPlace(tenant),
     maxBytes,
     (bytes) => chainOf(store, key, limit, bytes),
     async (bytes) => {
-      const load = () => inPlace(queue(store), tenant, () => chainOf(store, key, limit, bytes));
-      const [chain, isOwn] = await shared(store, `${limit}:${bytes}:${placeOf(key)}`, load);
+      const load = () => loadInPlace(places, tenant, () => chainOf(store, key, limit, bytes));
+      const [chain, isOwn] = await joinLoad(store, `${limit}:${bytes}:${placeOf(key)}`, load);
       const [newest] = chain;
       // It may have been stored, or have ended, since another request's load began.
       return isOwn || (newest && !isRunning(newest)) ? chain : load();
@@ -49,15 +50,15 @@ export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: 
     return eachOnce(bounded(await store.items(key, bytes), bytes));
   }
   const tenant = shareOf(key.scope);
-  const places = queue(store);
-  return withinSlots(places.hasPlace(tenant), maxBytes, load, (bytes) => inPlace(places, tenant, () => load(bytes)));
+  const places = loadPlaces(store);
+  return loadBySize(places.hasPlace(tenant), maxBytes, load, (bytes) => loadInPlace(places, tenant, () => load(bytes)));
 }
 
 /**
  * The size is known only after reading. While no place is free, small ones need not wait for those that are large; a large
  * one is then read twice.
  */
-async function withinSlots<Loaded>(
+async function loadBySize<Loaded>(
   hasPlace: boolean,
   maxBytes: number,
   small: (maxBytes: number) => Promise<Loaded>,
@@ -76,12 +77,13 @@ async function withinSlots<Loaded>(
 const loadsUnderWay = new WeakMap<ResponseStore, Map<string, Promise<Chain>>>();
 
 /** The running load of this name, or a new one; and whether it is new. Its result must not be changed. */
-async function shared(
+async function joinLoad(
   store: ResponseStore,
   name: string,
   load: () => Promise<Chain>,
 ): Promise<readonly [chain: Chain, isOwn: boolean]> {
-  const loads = made(loadsUnderWay, store, () => new Map<string, Promise<Chain>>());
+  const loads = loadsUnderWay.get(store) ?? new Map<string, Promise<Chain>>();
+  loadsUnderWay.set(store, loads);
   const other = loads.get(name);
   if (other) return [await other, false];
   const own = load().finally(() => loads.delete(name));
@@ -89,24 +91,22 @@ async function shared(
   return [await own, true];
 }
 
-const queues = new WeakMap<object, FairPlaces>();
+const placesOfStores = new WeakMap<object, FairPlaces>();
 
-function queue(store: object): FairPlaces {
-  return made(queues, store, () => new FairPlaces({ places: LARGE_LOADS, waiting: Number.POSITIVE_INFINITY }));
+/** The places of large loads from a store. */
+function loadPlaces(store: object): FairPlaces {
+  const places =
+    placesOfStores.get(store) ?? new FairPlaces({ places: MAX_LARGE_LOADS, waiting: Number.POSITIVE_INFINITY });
+  placesOfStores.set(store, places);
+  return places;
 }
 
 /** Runs the load when its tenant has a place. */
-async function inPlace<Result>(places: FairPlaces, tenant: string, load: () => Promise<Result>): Promise<Result> {
+async function loadInPlace<Result>(places: FairPlaces, tenant: string, load: () => Promise<Result>): Promise<Result> {
   await places.enter(tenant);
   try {
     return await load();
   } finally {
     places.leave(tenant);
   }
-}
-
-function made<Key extends object, Value>(values: WeakMap<Key, Value>, key: Key, make: () => Value): Value {
-  const value = values.get(key) ?? make();
-  values.set(key, value);
-  return value;
 }

@@ -6,13 +6,10 @@ export function ownInput(input: unknown, history: TurnContext['history']): unkno
   if (!history || history.loaded.length === 0 || !Array.isArray(input)) return input;
   const { loaded } = history;
   // The usual case needs no set: only a host moves loaded items.
-  if (beginsWith(input, loaded)) return input.slice(loaded.length);
-  const known = new Set(loaded);
-  return input.filter((member) => !known.has(member));
-}
-
-/** A loop: `every` takes ten times as long for thousands of items. */
-function beginsWith(list: readonly unknown[], start: readonly unknown[]): boolean {
-  for (let index = 0; index < start.length; index += 1) if (list[index] !== start[index]) return false;
-  return true;
+  let same = 0;
+  // A loop: `every` takes ten times as long for thousands of items.
+  while (same < loaded.length && input[same] === loaded[same]) same += 1;
+  if (same === loaded.length) return input.slice(loaded.length);
+  const loadedMembers = new Set(loaded);
+  return input.filter((member) => !loadedMembers.has(member));
 }

@@ -9,11 +9,11 @@ interface TextRange {
 }
 
 /** How much of the end of a chunk is searched for a better place to cut. */
-const SEARCHED = 0.25;
+const SEARCHED_SHARE = 0.25;
 /** The best places first: between paragraphs, after a line, after a sentence, between words. */
-const PLACES: readonly (readonly string[])[] = [['\n\n'], ['\n'], ['. ', '? ', '! ', '。', '？', '！'], [' ']];
+const CUT_MARKS: readonly (readonly string[])[] = [['\n\n'], ['\n'], ['. ', '? ', '! ', '。', '？', '！'], [' ']];
 /** How far a chunk may begin later, in UTF-16 units, in order to begin with a word. */
-const LONGEST_WORD = 40;
+const MAX_WORD = 40;
 
 /**
  * The chunks in order, which cover the whole text; blank ones are left out. The same text always has the same chunks. Runs in
@@ -29,7 +29,7 @@ export function chunkText(text: string, chunking: Chunking): readonly string[] {
 export function* chunkRanges(text: string, { maxTokens, overlapTokens }: Chunking): Iterable<TextRange> {
   let start = 0;
   while (start < text.length) {
-    const limit = forward(text, start, maxTokens * PARTS);
+    const limit = lastFittingIndex(text, start, maxTokens * PARTS);
     const end = limit < text.length ? bestEnd(text, start, limit) : limit;
     yield { start, end };
     if (end >= text.length) return;
@@ -38,13 +38,13 @@ export function* chunkRanges(text: string, { maxTokens, overlapTokens }: Chunkin
 }
 
 /** The place after as many whole characters as fit; at least one. */
-function forward(text: string, start: number, most: number): number {
+function lastFittingIndex(text: string, start: number, maxParts: number): number {
   let parts = 0;
   let at = start;
   while (at < text.length) {
     const point = text.codePointAt(at) ?? 0;
     parts += partsOf(point);
-    if (parts > most && at > start) break;
+    if (parts > maxParts && at > start) break;
     at += point > 0xffff ? 2 : 1;
   }
   return at;
@@ -52,18 +52,14 @@ function forward(text: string, start: number, most: number): number {
 
 /** The last of the best places to cut near the limit, or the limit itself. */
 function bestEnd(text: string, start: number, limit: number): number {
-  const from = limit - Math.floor((limit - start) * SEARCHED);
+  const from = limit - Math.floor((limit - start) * SEARCHED_SHARE);
   const searched = text.slice(from, limit);
-  for (const marks of PLACES) {
-    const ends = marks.map((mark) => endOfLast(searched, mark)).filter((end) => end > 0);
+  for (const marks of CUT_MARKS) {
+    const found = marks.filter((mark) => searched.includes(mark));
+    const ends = found.map((mark) => searched.lastIndexOf(mark) + mark.length);
     if (ends.length > 0) return from + Math.max(...ends);
   }
   return limit;
-}
-
-function endOfLast(text: string, mark: string): number {
-  const at = text.lastIndexOf(mark);
-  return at < 0 ? -1 : at + mark.length;
 }
 
 /** Goes back by the overlap, then on to the next word if one is near; always after the start of the chunk before. */
@@ -71,19 +67,14 @@ function nextStart(text: string, { start, end }: TextRange, overlap: number): nu
   let parts = 0;
   let at = end;
   while (at > start + 1) {
-    const before = at - (isPair(text, at - 2) ? 2 : 1);
+    const isPair = (text.codePointAt(at - 2) ?? 0) > 0xffff;
+    const before = at - (isPair ? 2 : 1);
     parts += partsOf(text.codePointAt(before) ?? 0);
     if (parts > overlap || before <= start) break;
     at = before;
   }
-  return at === end ? end : wordStart(text, at, end);
-}
-
-function wordStart(text: string, from: number, end: number): number {
-  const space = text.slice(Math.max(0, from - 1), Math.min(end, from + LONGEST_WORD)).search(/\s/);
-  return space < 0 ? from : Math.max(0, from - 1) + space + 1;
-}
-
-function isPair(text: string, at: number): boolean {
-  return (text.codePointAt(at) ?? 0) > 0xffff;
+  if (at === end) return end;
+  const from = Math.max(0, at - 1);
+  const space = text.slice(from, Math.min(end, at + MAX_WORD)).search(/\s/);
+  return space < 0 ? at : from + space + 1;
 }

@@ -40,14 +40,8 @@ async function embedTexts(
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
   const embeddings: unknown = await untilAborted(signal, () => embedder.embed(texts, signal));
-  if (areFor(texts, embeddings)) return embeddings;
+  const isEmbedding = (value: unknown) =>
+    value instanceof Float32Array && value.length > 0 && value.every(Number.isFinite);
+  if (Array.isArray(embeddings) && texts.every((_, at) => isEmbedding(embeddings[at]))) return embeddings;
   throw new EmbeddingError('The embedder did not answer with an embedding for each text.', { retryable: false });
-}
-
-function areFor(texts: readonly string[], embeddings: unknown): embeddings is readonly Float32Array[] {
-  return Array.isArray(embeddings) && texts.every((_, at) => isEmbedding(embeddings[at]));
-}
-
-function isEmbedding(value: unknown): boolean {
-  return value instanceof Float32Array && value.length > 0 && value.every(Number.isFinite);
 }

@@ -21,23 +21,23 @@ export function fuse(
   byWords: readonly FoundChunk[] | undefined,
   { meaning, words }: SearchWeights,
 ): readonly FoundChunk[] {
-  if (!byWords) return byMeaning.map((chunk) => ({ ...chunk, score: within(chunk.score) }));
+  if (!byWords) return byMeaning.map((chunk) => ({ ...chunk, score: clampScore(chunk.score) }));
   const fused = new Map<string, FoundChunk>();
   const add = (chunk: FoundChunk, score: number) => {
     const key = `${chunk.store}\0${chunk.file}\0${chunk.place}`;
-    fused.set(key, { ...chunk, score: within((fused.get(key)?.score ?? 0) + score) });
+    fused.set(key, { ...chunk, score: clampScore((fused.get(key)?.score ?? 0) + score) });
   };
-  for (const [at, chunk] of byMeaning.entries()) add(chunk, meaning * shareOf(at));
-  for (const [at, chunk] of byWords.entries()) add(chunk, words * shareOf(at));
+  for (const [at, chunk] of byMeaning.entries()) add(chunk, meaning * rankShare(at));
+  for (const [at, chunk] of byWords.entries()) add(chunk, words * rankShare(at));
   return [...fused.values()].toSorted((one, other) => other.score - one.score);
 }
 
 /** 1 for the first place, and less for each further one. */
-function shareOf(place: number): number {
+function rankShare(place: number): number {
   return (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + place);
 }
 
 /** The score from 0 to 1, despite rounding errors, and for a vector of zeros, whose similarity is NaN. */
-function within(score: number): number {
+function clampScore(score: number): number {
   return Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : 0;
 }

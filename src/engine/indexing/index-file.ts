@@ -46,10 +46,10 @@ export class UnusableFile extends Error {
 const DISCARDED_AT_ONCE = 64;
 
 /** A host's own embedder or reader that never answers would occupy a place of indexing for ever, in milliseconds. */
-const LONGEST_ANSWER_MS = 15 * 60_000;
+const MAX_ANSWER_MS = 15 * 60_000;
 
-function answered<Value>(ask: () => Promise<Value>): Promise<Value> {
-  return inTime(ask(), LONGEST_ANSWER_MS, () => 'There was no answer for 15 minutes.');
+function withinAnswerTime<Value>(pending: Promise<Value>): Promise<Value> {
+  return inTime(pending, MAX_ANSWER_MS, () => 'There was no answer for 15 minutes.');
 }
 
 /** How many chunks of the file are stored. */
@@ -67,16 +67,16 @@ export async function indexFile(
   progress: IndexingProgress,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const chunks = await chunksOf(claim, parts, signal);
-  const room = await roomFor(claim, parts);
+  const chunks = await readChunks(claim, parts, signal);
+  const budget = await storeByteBudget(claim, parts);
   // What was embedded is stored before more is: the next process repeats no more of a killed one.
   for (let from = claim.chunks; from < chunks.length; from += EMBEDDED_AT_ONCE) {
     const texts = chunks.slice(from, from + EMBEDDED_AT_ONCE);
-    const embeddings = await answered(() => embedDocuments(texts, parts.embedder, claim.file.scope, signal));
+    const embeddings = await withinAnswerTime(embedDocuments(texts, parts.embedder, claim.file.scope, signal));
     signal.throwIfAborted();
     // The cast: there is one for each text.
     const embedded = texts.map((text, at) => ({ text, embedding: embeddings[at] as Float32Array }));
-    room.take(embedded);
+    budget.take(embedded);
     if (!(await parts.index.addChunks(claim, from, embedded))) return false;
     progress.stored = from + texts.length;
   }
@@ -84,8 +84,8 @@ export async function indexFile(
   return parts.index.endClaim(claim, { status: 'completed' });
 }
 
-/** What the vector store still has room for; files that are indexed at the same time do not see each other's share. */
-async function roomFor({ file }: IndexingClaim, { index, storeBytes }: IndexingParts) {
+/** The bytes that the vector store may still take; files that are indexed at the same time do not see each other's share. */
+async function storeByteBudget({ file }: IndexingClaim, { index, storeBytes }: IndexingParts) {
   let { bytes: used } = await index.countFiles({ scope: file.scope, id: file.store });
   return {
     take(chunks: readonly Chunk[]) {
@@ -105,18 +105,20 @@ export async function discardChunks(claim: IndexingClaim, stored: number, index:
   }
 }
 
-async function chunksOf(
+async function readChunks(
   { file }: IndexingClaim,
   { files, documents, fileChunks }: IndexingParts,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { scope, id, chunking } = file;
   const stored = await files.get({ scope, id });
-  if (!stored) throw deleted();
-  const read = () => untilAborted(signal, () => documents.read(documentOf(stored, files), signal));
-  const text = storable(await answered(read));
+  if (!stored) throw fileDeleted();
+  const document = toTextDocument(stored, files);
+  const read = await withinAnswerTime(untilAborted(signal, () => documents.read(document, signal)));
+  // Databases store neither NUL nor lone surrogates.
+  const text = wellFormed(read.includes('\0') ? read.replaceAll('\0', '') : read);
   signal.throwIfAborted();
-  const chunks = await cut(text, chunking, { most: fileChunks, signal });
+  const chunks = await cutText(text, chunking, { maxChunks: fileChunks, signal });
   if (chunks.length === 0) throw new UnusableFile('invalid_file', 'The file has no text.');
   return chunks;
 }
@@ -125,18 +127,18 @@ async function chunksOf(
 const CUT_AT_ONCE = 262_144;
 
 /** The chunks of the text, as `chunkText` cuts it. */
-async function cut(
+async function cutText(
   text: string,
   chunking: Chunking,
-  { most, signal }: { readonly most: number; readonly signal: AbortSignal },
+  { maxChunks, signal }: { readonly maxChunks: number; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const chunks: string[] = [];
   let pause = CUT_AT_ONCE;
   for (const { start, end } of chunkRanges(text, chunking)) {
     const chunk = text.slice(start, end);
     if (chunk.trim() !== '') chunks.push(chunk);
-    if (chunks.length > most)
-      throw new UnusableFile('invalid_file', `The file has more than ${most} chunks, and no more are indexed.`);
+    if (chunks.length > maxChunks)
+      throw new UnusableFile('invalid_file', `The file has more than ${maxChunks} chunks, and no more are indexed.`);
     if (start < pause) continue;
     pause = start + CUT_AT_ONCE;
     await breathe();
@@ -145,25 +147,20 @@ async function cut(
   return chunks;
 }
 
-function documentOf(file: StoredFile, files: FileStore): TextDocument {
+function toTextDocument(file: StoredFile, files: FileStore): TextDocument {
   const { scope, filename, contentType, bytes } = file;
   return {
     ...{ scope, filename, contentType, bytes },
     async content() {
       const found = await files.read(file);
-      if (!found) throw deleted();
+      if (!found) throw fileDeleted();
       return found;
     },
   };
 }
 
-function deleted(): UnusableFile {
+function fileDeleted(): UnusableFile {
   return new UnusableFile('invalid_file', 'The file was deleted.');
-}
-
-/** Databases store neither NUL nor lone surrogates. */
-function storable(text: string): string {
-  return wellFormed(text.includes('\0') ? text.replaceAll('\0', '') : text);
 }
 
 /** How often a file is tried if a later attempt may succeed. */
@@ -185,25 +182,22 @@ export function isFileFault(error: unknown): error is UnusableFile | ApiError {
 }
 
 const FIRST_RETRY_MS = 2000;
-const LONGEST_RETRY_MS = 5 * 60_000;
+const MAX_RETRY_MS = 5 * 60_000;
 
 /** How the claim ends after this error. A file that may succeed later is tried again, each time after a longer pause. */
 export function failureOf(error: unknown, claim: IndexingClaim, { attempts, now }: RetryTerms): IndexingEnd {
-  if (error instanceof UnusableFile) return failed(error.code, error.message);
-  if (isFileFault(error)) return failed(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
+  if (error instanceof UnusableFile) return failedEnd(error.code, error.message);
+  if (isFileFault(error)) return failedEnd(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
   if (error instanceof DimensionMismatch)
-    return failed('server_error', `${error.message} Another model embeds now: use a new vector store.`);
+    return failedEnd('server_error', `${error.message} Another model embeds now: use a new vector store.`);
   const isFinal = error instanceof EmbeddingError && !error.retryable;
-  if (isFinal || claim.attempts >= attempts) return failed('server_error', messageOf(error));
-  const pause = Math.min(FIRST_RETRY_MS * 2 ** (claim.attempts - 1), LONGEST_RETRY_MS);
+  // Only messages of embedding errors are shown; other messages may hold secrets.
+  const message = error instanceof EmbeddingError ? error.message : 'The file could not be indexed: the server failed.';
+  if (isFinal || claim.attempts >= attempts) return failedEnd('server_error', message);
+  const pause = Math.min(FIRST_RETRY_MS * 2 ** (claim.attempts - 1), MAX_RETRY_MS);
   return { status: 'retry', at: now + pause };
 }
 
-/** Only messages of embedding errors are shown; other messages may hold secrets. */
-function messageOf(error: unknown): string {
-  return error instanceof EmbeddingError ? error.message : 'The file could not be indexed: the server failed.';
-}
-
-function failed(code: IndexingError['code'], message: string): IndexingEnd {
+function failedEnd(code: IndexingError['code'], message: string): IndexingEnd {
   return { status: 'failed', error: { code, message } };
 }

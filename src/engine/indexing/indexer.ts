@@ -43,7 +43,7 @@ const FAULT_PAUSE_MS = 1000;
  * The runs that an engine's queue may hold at once, under names of their own, so that the queue does not grow. A run indexes one
  * file after the other until none waits.
  */
-const MOST_RUNS = 64;
+const MAX_RUNS = 64;
 
 /** Works until it is closed. */
 export class Indexer {
@@ -157,10 +157,10 @@ export class Indexer {
 
   /** Hands in as many runs as there are files, for any process. A name that is taken belongs to a run that is not over. */
   private async submit(engine: BackgroundEngine, files: number): Promise<void> {
-    const first = randomInt(MOST_RUNS);
+    const first = randomInt(MAX_RUNS);
     try {
-      for (let run = 0; run < Math.min(files, MOST_RUNS) && !this.isClosed; run += 1)
-        await engine.submit({ scope: '', id: `indexing-${(first + run) % MOST_RUNS}` });
+      for (let run = 0; run < Math.min(files, MAX_RUNS) && !this.isClosed; run += 1)
+        await engine.submit({ scope: '', id: `indexing-${(first + run) % MAX_RUNS}` });
     } finally {
       this.wakeIn(this.settings.pollMs);
     }

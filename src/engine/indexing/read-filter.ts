@@ -3,74 +3,77 @@ import type { AttributeCombination, AttributeComparison, AttributeFilter } from 
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 /** Comparisons and combinations of one filter. */
-const MOST_PARTS = 100;
-const MOST_VALUES = 500;
-const LONGEST_TEXT = 512;
-const LONGEST_KEY = 64;
+const MAX_PARTS = 100;
+const MAX_VALUES = 500;
+const MAX_TEXT = 512;
+const MAX_KEY = 64;
 
 const COMBINATIONS: ReadonlySet<unknown> = new Set(['and', 'or']);
 const COMPARISONS: Readonly<Record<string, { readonly value: string; test(value: unknown): boolean }>> = {
-  eq: { value: 'a text, a number or a boolean', test: isValue },
-  ne: { value: 'a text, a number or a boolean', test: isValue },
-  gt: { value: 'a text or a number', test: isOrdered },
-  gte: { value: 'a text or a number', test: isOrdered },
-  lt: { value: 'a text or a number', test: isOrdered },
-  lte: { value: 'a text or a number', test: isOrdered },
-  in: { value: `a list of at most ${MOST_VALUES} texts, numbers or booleans`, test: isList },
-  nin: { value: `a list of at most ${MOST_VALUES} texts, numbers or booleans`, test: isList },
+  eq: { value: 'a text, a number or a boolean', test: isAttributeValue },
+  ne: { value: 'a text, a number or a boolean', test: isAttributeValue },
+  gt: { value: 'a text or a number', test: isTextOrNumber },
+  gte: { value: 'a text or a number', test: isTextOrNumber },
+  lt: { value: 'a text or a number', test: isTextOrNumber },
+  lte: { value: 'a text or a number', test: isTextOrNumber },
+  in: { value: `a list of at most ${MAX_VALUES} texts, numbers or booleans`, test: isAttributeList },
+  nin: { value: `a list of at most ${MAX_VALUES} texts, numbers or booleans`, test: isAttributeList },
 };
 
 /** The filter; undefined for none. Throws `invalid_value` naming the field, such as `filters.filters[0].key`. */
-export function readFilter(given: unknown, param: string): AttributeFilter | undefined {
-  if (given === undefined || given === null) return undefined;
-  return new FilterReader().read(given, param, 1);
+export function readFilter(value: unknown, param: string): AttributeFilter | undefined {
+  if (value === undefined || value === null) return undefined;
+  return new FilterReader().read(value, param, 1);
 }
 
 class FilterReader {
   private parts = 0;
 
-  read(given: unknown, param: string, depth: number): AttributeFilter {
+  read(value: unknown, param: string, depth: number): AttributeFilter {
     this.parts += 1;
-    if (this.parts > MOST_PARTS) throw wrong(param, `a filter has at most ${MOST_PARTS} parts`);
-    if (depth > DEEPEST) throw wrong(param, `filters are nested at most ${DEEPEST} deep`);
-    if (!isRecord(given)) throw wrong(param, 'expected a filter, which is an object');
-    return COMBINATIONS.has(given.type) ? this.combination(given, param, depth) : comparison(given, param);
+    if (this.parts > MAX_PARTS) throw invalidFilter(param, `a filter has at most ${MAX_PARTS} parts`);
+    if (depth > MAX_DEPTH) throw invalidFilter(param, `filters are nested at most ${MAX_DEPTH} deep`);
+    if (!isRecord(value)) throw invalidFilter(param, 'expected a filter, which is an object');
+    return COMBINATIONS.has(value.type) ? this.combination(value, param, depth) : readComparison(value, param);
   }
 
   private combination({ type, filters }: JsonObject, param: string, depth: number): AttributeCombination {
-    if (!Array.isArray(filters) || filters.length > MOST_PARTS)
-      throw wrong(`${param}.filters`, `expected a list of at most ${MOST_PARTS} filters`);
+    if (!Array.isArray(filters) || filters.length > MAX_PARTS)
+      throw invalidFilter(`${param}.filters`, `expected a list of at most ${MAX_PARTS} filters`);
     const read = filters.map((each, at) => this.read(each, `${param}.filters[${at}]`, depth + 1));
     // The cast: looked up just before.
     return { type: type as 'and' | 'or', filters: read };
   }
 }
 
-function comparison({ type, key, value }: JsonObject, param: string): AttributeComparison {
+function readComparison({ type, key, value }: JsonObject, param: string): AttributeComparison {
   const kind = typeof type === 'string' && Object.hasOwn(COMPARISONS, type) ? COMPARISONS[type] : undefined;
   if (!kind)
-    throw wrong(`${param}.type`, `supported values are: ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`);
-  if (typeof key !== 'string' || key.length > LONGEST_KEY)
-    throw wrong(`${param}.key`, `expected a text of at most ${LONGEST_KEY} characters`);
-  if (!kind.test(value)) throw wrong(`${param}.value`, `expected ${kind.value}`);
+    throw invalidFilter(
+      `${param}.type`,
+      `supported values are: ${[...Object.keys(COMPARISONS), 'and', 'or'].join(', ')}`,
+    );
+  if (typeof key !== 'string' || key.length > MAX_KEY)
+    throw invalidFilter(`${param}.key`, `expected a text of at most ${MAX_KEY} characters`);
+  if (!kind.test(value)) throw invalidFilter(`${param}.value`, `expected ${kind.value}`);
   // The cast: the value fits its type, as tested just before.
   return { type, key, value } as AttributeComparison;
 }
 
-function isOrdered(value: unknown): boolean {
-  return typeof value === 'string' ? value.length <= LONGEST_TEXT : Number.isFinite(value);
+function isTextOrNumber(value: unknown): boolean {
+  return typeof value === 'string' ? value.length <= MAX_TEXT : Number.isFinite(value);
 }
 
-function isValue(value: unknown): boolean {
-  return typeof value === 'boolean' || isOrdered(value);
+function isAttributeValue(value: unknown): boolean {
+  return typeof value === 'boolean' || isTextOrNumber(value);
 }
 
-function isList(value: unknown): boolean {
-  return Array.isArray(value) && value.length <= MOST_VALUES && value.every(isValue);
+function isAttributeList(value: unknown): boolean {
+  return Array.isArray(value) && value.length <= MAX_VALUES && value.every(isAttributeValue);
 }
 
-function wrong(param: string, why: string): ApiError {
+function invalidFilter(param: string, why: string): ApiError {
   return new ApiError('invalid_value', `Invalid '${param}': ${why}.`, { param });
 }

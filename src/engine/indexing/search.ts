@@ -38,7 +38,7 @@ interface SearchParts {
 
 /** More chunks than requested are read, because chunks of deleted files are dropped. */
 const CANDIDATES_PER_RESULT = 2;
-const FEWEST_CANDIDATES = 20;
+const MIN_CANDIDATES = 20;
 /** A query without a word, such as one of punctuation, is searched by meaning only. */
 const WORD = /[\p{L}\p{N}]/u;
 
@@ -49,16 +49,21 @@ export async function searchChunks(
   signal: AbortSignal,
 ): Promise<readonly FoundChunk[]> {
   const { terms, limit } = search;
-  const embeddings = await embedded(search, parts.embedder, signal);
+  const embeddings = await embedSearch(search, parts.embedder, signal);
   const lists = await Promise.all(
-    search.queries.map((query, at) => foundFor(query, embeddings[at], search, parts.index)),
+    search.queries.map((query, at) => searchQuery(query, embeddings[at], search, parts.index)),
   );
-  const best = bestOf(lists.flat()).filter(({ score }) => score >= terms.scoreThreshold);
-  return (await withFiles(best, search.scope, parts)).slice(0, limit);
+  const best = bestOfEachChunk(lists.flat()).filter(({ score }) => score >= terms.scoreThreshold);
+  // Chunks of files that were deleted or have expired are removed, so that searches no longer find them.
+  const gone = await removeGone(
+    best.map(({ store, file }) => ({ scope: search.scope, store, id: file })),
+    parts,
+  );
+  return best.filter(({ file }) => !gone.has(file)).slice(0, limit);
 }
 
 /** The embeddings of the queries; an empty list if only the search by words counts. */
-async function embedded(
+async function embedSearch(
   { queries, terms }: Search,
   embedder: Embedder,
   signal: AbortSignal,
@@ -73,44 +78,33 @@ async function embedded(
   }
 }
 
-async function foundFor(
+async function searchQuery(
   text: string,
   embedding: Float32Array | undefined,
   { scope, stores, terms, limit }: Search,
   index: VectorIndex,
 ): Promise<readonly FoundChunk[]> {
-  const most = Math.max(limit * CANDIDATES_PER_RESULT, FEWEST_CANDIDATES);
-  const query: ChunkQuery = { scope, stores, filter: terms.filter, limit: most };
+  const candidates = Math.max(limit * CANDIDATES_PER_RESULT, MIN_CANDIDATES);
+  const query: ChunkQuery = { scope, stores, filter: terms.filter, limit: candidates };
   const [byMeaning, byWords] = await Promise.all([
-    embedding ? fromIndex(() => index.nearest(query, embedding)).catch(otherModel) : [],
+    embedding ? fromIndex(() => index.nearest(query, embedding)).catch(explainMismatch) : [],
     terms.weights.words > 0 && WORD.test(text) ? fromIndex(() => index.matching(query, text)) : undefined,
   ]);
   return fuse(byMeaning, byWords, terms.weights);
 }
 
-function otherModel(error: unknown): never {
+function explainMismatch(error: unknown): never {
   if (!(error instanceof DimensionMismatch)) throw error;
   const message = `${error.message} Another model made them: index the files again in a new vector store.`;
   throw new ApiError('invalid_value', message, { param: 'vector_store_id', cause: error });
 }
 
 /** Each chunk once, with its best score; a file that several vector stores have may be cut differently in each. */
-function bestOf(found: readonly FoundChunk[]): readonly FoundChunk[] {
+function bestOfEachChunk(found: readonly FoundChunk[]): readonly FoundChunk[] {
   const best = new Map<string, FoundChunk>();
   for (const chunk of found) {
     const key = `${chunk.file}\0${chunk.place}\0${chunk.text}`;
     if (chunk.score > (best.get(key)?.score ?? -1)) best.set(key, chunk);
   }
   return [...best.values()].toSorted((one, other) => other.score - one.score);
-}
-
-/** Removes the chunks of files that were deleted or have expired, so that searches no longer find them. */
-async function withFiles(
-  chunks: readonly FoundChunk[],
-  scope: string,
-  parts: SearchParts,
-): Promise<readonly FoundChunk[]> {
-  const keys = chunks.map(({ store, file }) => ({ scope, store, id: file }));
-  const gone = await removeGone(keys, parts);
-  return gone.size === 0 ? chunks : chunks.filter(({ file }) => !gone.has(file));
 }

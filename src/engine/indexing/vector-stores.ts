@@ -1,8 +1,6 @@
 /** The vector stores of a host: what is searched, and the work that makes files searchable. */
 import type { ResponseKey } from '../../ports/background/response-key.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
-import type { TextReader } from '../../ports/files/text-reader.ts';
-import type { Embedder } from '../../ports/vectors/embedder.ts';
 import {
   type FoundChunk,
   isStoreExpired,
@@ -56,23 +54,21 @@ export function vectorStoresOf(settings: IndexerSettings): VectorStores {
     touch: (store) => touch(store, index),
     drain: () => indexer.drain(),
     close() {
-      closing ??= closeAll(indexer, [embedder, documents, index]);
+      closing ??= (async () => {
+        await indexer.close();
+        for (const part of [embedder, documents, index]) await part.close?.();
+      })();
       return closing;
     },
   };
-}
-
-async function closeAll(indexer: Indexer, parts: readonly (Embedder | TextReader | VectorIndex)[]): Promise<void> {
-  await indexer.close();
-  for (const part of parts) await part.close?.();
 }
 
 async function touch(store: StoredVectorStore, index: VectorIndex): Promise<void> {
   const now = Date.now();
   if (now - store.lastActiveAt < TOUCH_MS || isStoreExpired(store, now)) return;
   // Read again: its name or its notes may have been changed since, such as during the search.
-  const kept = await findVectorStore(index, store);
-  if (kept) await fromIndex(() => index.putStore({ ...kept, lastActiveAt: now }, 'replace'));
+  const current = await findVectorStore(index, store);
+  if (current) await fromIndex(() => index.putStore({ ...current, lastActiveAt: now }, 'replace'));
 }
 
 /** The vector store, if the tenant has it. Throws `store_error`. */

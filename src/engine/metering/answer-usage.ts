@@ -46,7 +46,7 @@ export class AnswerUsage {
 
   private read(data: string): void {
     const answer = objectIn(data);
-    if (answer && isMessage(answer)) return this.readMessage(answer);
+    if (answer && MESSAGE_TYPES.has(answer.type)) return this.readMessage(answer);
     const reported = answer && usageIn(isRecord(answer.response) ? answer.response : answer);
     this.usage = readUsage(reported) ?? this.usage;
     this.cost = (reported && costIn(reported)) ?? this.cost;
@@ -60,17 +60,15 @@ export class AnswerUsage {
   }
 }
 
-/** Whether it is a message of Anthropic's API, or an event with the message's usage. */
-function isMessage({ type }: JsonObject): boolean {
-  return type === 'message' || type === 'message_start' || type === 'message_delta';
-}
+/** A message of Anthropic's API, and its events with the message's usage. */
+const MESSAGE_TYPES: ReadonlySet<unknown> = new Set(['message', 'message_start', 'message_delta']);
 
 /** The strings that follow the key, joined. */
 function stringsAfter(key: RegExp, data: string): string {
   let text = '';
   key.lastIndex = 0;
   while (key.test(data)) {
-    const end = endOfString(data, key.lastIndex);
+    const end = closingQuote(data, key.lastIndex);
     text += data.slice(key.lastIndex, end);
     key.lastIndex = end;
   }
@@ -78,7 +76,7 @@ function stringsAfter(key: RegExp, data: string): string {
 }
 
 /** Where the JSON string ends that begins here. Not a pattern, which exhausts the stack in a text of some megabytes. */
-function endOfString(data: string, start: number): number {
+function closingQuote(data: string, start: number): number {
   for (let at = data.indexOf('"', start); at >= 0; at = data.indexOf('"', at + 1)) {
     let escapes = 0;
     while (at - escapes > start && data[at - escapes - 1] === '\\') escapes += 1;

@@ -47,7 +47,7 @@ export function budgeted<Settings extends BudgetSettings>(
   const before = new Map(taken);
   // From here on each model call is counted, not the answer.
   taken?.clear();
-  return counting(request.scope, settings, { life, taken: before, isResumed });
+  return beginCounting(request.scope, settings, { life, taken: before, isResumed });
 }
 
 /** A request before its turn. */
@@ -58,7 +58,7 @@ interface Beginning {
   readonly isResumed: boolean;
 }
 
-async function counting<Settings extends BudgetSettings>(
+async function beginCounting<Settings extends BudgetSettings>(
   scope: string,
   settings: Settings,
   { life, taken, isResumed }: Beginning,
@@ -66,16 +66,16 @@ async function counting<Settings extends BudgetSettings>(
   const { budget, upstream, countTokens } = settings;
   const tenant = shareOf(scope);
   const needed = budget && !taken.has(budget) ? budget : undefined;
-  const admittance = await (isResumed ? needed?.resume(tenant) : admitted(needed, tenant, taken));
+  const admittance = await (isResumed ? needed?.resume(tenant) : admit(needed, tenant, taken));
   const own = admittance && guardedTurn(admittance);
   const turns = new CountedTurns(own ? [...taken.values(), own] : [...taken.values()]);
   life.whenOver(() => turns.over());
-  const counted = { upstream: metered(upstream, turns, countTokens), isMetered: true };
-  return { settings: { ...settings, ...counted }, headers: own?.headers };
+  const metered = { upstream: meteredUpstream(upstream, turns, countTokens), isMetered: true };
+  return { settings: { ...settings, ...metered }, headers: own?.headers };
 }
 
 /** Takes the request from the router's own budget; where that is refused, those of the middlewares are over. */
-async function admitted(
+async function admit(
   budget: Budget | undefined,
   tenant: string,
   taken: ReadonlyMap<Budget, BudgetedTurn>,
@@ -125,30 +125,30 @@ class CountedTurns implements Pick<BudgetedTurn, 'count'> {
   }
 }
 
-function metered(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
+function meteredUpstream(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
   const { chat, messages } = upstream;
-  const meterFor = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
+  const newMeter = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
   return wrapUpstream(upstream, {
     stream(request, call) {
-      const meter = meterFor({ ...request });
+      const meter = newMeter({ ...request });
       const take = (events: readonly ModelEvent[]) => meter.takeEvents(events);
-      return counted(upstream.stream(request, call), { meter, turns, signal: call.signal, take });
+      return countedStream(upstream.stream(request, call), { meter, turns, signal: call.signal, take });
     },
-    chat: chat && countedBatches(chat.bind(upstream), meterFor, turns),
-    messages: messages && countedBatches(messages.bind(upstream), meterFor, turns),
+    chat: chat && countedBatches(chat.bind(upstream), newMeter, turns),
+    messages: messages && countedBatches(messages.bind(upstream), newMeter, turns),
   });
 }
 
 /** The same for calls that pass on the bodies and events of an API. */
 function countedBatches(
-  ask: NonNullable<Upstream['chat']>,
-  meterFor: (input: JsonObject) => CallMeter,
+  send: NonNullable<Upstream['chat']>,
+  newMeter: (input: JsonObject) => CallMeter,
   turns: CountedTurns,
-): typeof ask {
+): typeof send {
   return (body, call) => {
-    const meter = meterFor(body);
+    const meter = newMeter(body);
     const take = ({ data, whole, server }: ChatBatch) => meter.takeData(data, whole, server);
-    return counted(ask(body, call), { meter, turns, signal: call.signal, take });
+    return countedStream(send(body, call), { meter, turns, signal: call.signal, take });
   };
 }
 
@@ -161,7 +161,7 @@ interface CountedCall<Batch> {
 }
 
 /** The same stream; the call is counted when it ends for any reason. */
-function counted<Batch>(
+function countedStream<Batch>(
   stream: AsyncIterable<Batch>,
   { meter, turns, signal, take }: CountedCall<Batch>,
 ): AsyncIterable<Batch> {

@@ -110,7 +110,7 @@ class Turns implements Activity {
   begin(turn: Running): Promise<void> | undefined {
     if (this.draining) throw drainError();
     // A free place and a turn that waits for it never meet: each place that becomes free is given away at once.
-    if (this.turns.size >= this.limits.concurrentTurns || !this.hasRoom(turn.tenant)) return this.wait(turn);
+    if (this.turns.size >= this.limits.concurrentTurns || !this.mayRun(turn.tenant)) return this.wait(turn);
     this.start(turn);
     return undefined;
   }
@@ -120,7 +120,7 @@ class Turns implements Activity {
     if (this.countsTenants) this.count(turn.tenant, -1);
     if (this.queue.size === 0) return;
     this.queue.wake(turn.tenant);
-    this.giveAway();
+    this.startNext();
   }
 
   async drain({ timeoutMs = DRAIN_MS, server }: DrainOptions = {}): Promise<void> {
@@ -133,7 +133,8 @@ class Turns implements Activity {
     server?.closeIdleConnections?.();
   }
 
-  private readonly hasRoom = (tenant: string): boolean =>
+  /** Whether the tenant has fewer running turns than it may. */
+  private readonly mayRun = (tenant: string): boolean =>
     !this.countsTenants || (this.counts.get(tenant) ?? 0) < this.limits.concurrentTurnsPerTenant;
 
   private start(turn: Running): void {
@@ -162,9 +163,9 @@ class Turns implements Activity {
     return place;
   }
 
-  private giveAway(): void {
+  private startNext(): void {
     while (this.turns.size < this.limits.concurrentTurns) {
-      const waiting = this.queue.next(this.hasRoom);
+      const waiting = this.queue.next(this.mayRun);
       if (!waiting) return;
       this.queued.delete(waiting.turn);
       waiting.unwatch();

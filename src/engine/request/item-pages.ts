@@ -21,16 +21,16 @@ export function page(items: readonly Item[], query: JsonObject, presentItem = pa
 
 /** The query's paging parameters. Throws `invalid_value`. */
 export function pageQuery({ limit, order, after, before }: JsonObject): ItemPageQuery {
-  return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
+  return { limit: readLimit(limit), order: readOrder(order), after: readCursor(after), before: readCursor(before) };
 }
 
 /** The page of these items, which are given oldest first. */
 export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
   const once = eachOnce(items);
   const ordered = order === 'asc' ? once : once.toReversed();
-  const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
-  const last = after === undefined ? -1 : placeOf(after);
-  const to = before === undefined ? ordered.length : placeOf(before);
+  const indexOf = (id: string) => ordered.findIndex((item) => item.id === id);
+  const last = after === undefined ? -1 : indexOf(after);
+  const to = before === undefined ? ordered.length : indexOf(before);
   if (after !== undefined && last < 0) return { items: [], hasMore: false, unknown: 'after' };
   if (to < 0) return { items: [], hasMore: false, unknown: 'before' };
   const found = ordered.slice(last + 1, Math.min(to, last + 1 + limit));
@@ -74,12 +74,12 @@ export function listResource(data: readonly JsonObject[], hasMore: boolean): Jso
 }
 
 /** A value that is not text, such as a repeated parameter, matches no item. */
-function idOf(value: unknown): string | undefined {
+function readCursor(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : '';
 }
 
-function limitOf(value: unknown): number {
+function readLimit(value: unknown): number {
   if (value === undefined) return DEFAULT_LIMIT;
   const limit = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : Number.NaN;
   if (limit >= 1 && limit <= MAX_LIMIT) return limit;
@@ -88,7 +88,7 @@ function limitOf(value: unknown): number {
   });
 }
 
-function orderOf(value: unknown): 'asc' | 'desc' {
+function readOrder(value: unknown): 'asc' | 'desc' {
   if (value === undefined || value === 'desc') return 'desc';
   if (value === 'asc') return 'asc';
   throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });

@@ -16,20 +16,24 @@ type TokenRanks = ReadonlyMap<string, number>;
 
 /** The counter of an encoding. Throws if the value is not one. */
 export function bytePairCounter({ pat_str: pattern, bpe_ranks: lines }: Ranks): Count {
-  const ranks = ranksIn(lines);
+  const ranks = parseRanks(lines);
   // Every single byte must be a token: otherwise some texts would have none.
   if (BYTES.some((byte) => !ranks.has(byte))) throw new TypeError('Not the ranks of an encoding.');
   const words = new RegExp(pattern, 'ug');
   return (text) => {
     let tokens = 0;
-    for (const [word] of text.matchAll(words)) tokens += tokensIn(bytesOf(word), ranks);
+    for (const [word] of text.matchAll(words)) {
+      const bytes = BEYOND_ASCII.test(word) ? Buffer.from(word).toString('latin1') : word;
+      tokens += countPairs(bytes, ranks);
+    }
     return tokens;
   };
 }
 
+const BEYOND_ASCII = /[^\0-\x7f]/;
 const BYTES = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
 
-function ranksIn(lines: string): TokenRanks {
+function parseRanks(lines: string): TokenRanks {
   const ranks = new Map<string, number>();
   for (const line of lines.split('\n')) {
     const [, first, ...tokens] = line.split(' ');
@@ -39,21 +43,15 @@ function ranksIn(lines: string): TokenRanks {
   return ranks;
 }
 
-const BEYOND_ASCII = /[^\0-\x7f]/;
-
-function bytesOf(word: string): string {
-  return BEYOND_ASCII.test(word) ? Buffer.from(word).toString('latin1') : word;
-}
-
 /** Merges the pair of the lowest rank until none is left. `pairs[n]` is the rank of the parts n and n + 1 together. */
-function tokensIn(bytes: string, ranks: TokenRanks): number {
+function countPairs(bytes: string, ranks: TokenRanks): number {
   if (ranks.has(bytes)) return 1;
   const starts = Array.from({ length: bytes.length + 1 }, (_, index) => index);
   const rankAt = (part: number) =>
     part + 2 < starts.length ? (ranks.get(bytes.slice(starts[part], starts[part + 2])) ?? NONE) : NONE;
   const pairs = starts.slice(0, -1).map((_, part) => rankAt(part));
   for (;;) {
-    const part = placeOfLowest(pairs);
+    const part = lowestRank(pairs);
     if (part < 0) return pairs.length;
     starts.splice(part + 1, 1);
     pairs.splice(part + 1, 1);
@@ -64,7 +62,7 @@ function tokensIn(bytes: string, ranks: TokenRanks): number {
 
 const NONE = Number.POSITIVE_INFINITY;
 
-function placeOfLowest(pairs: readonly number[]): number {
+function lowestRank(pairs: readonly number[]): number {
   let place = -1;
   let lowest = NONE;
   for (let part = 0; part < pairs.length; part += 1) {

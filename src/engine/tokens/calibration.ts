@@ -11,8 +11,8 @@ const MAX_SAMPLE_CHARACTERS = 200_000;
 /** How much of what was learnt before is left after another sample. */
 const MEMORY = 0.8;
 /** A tokenizer and a template beyond that are none; a broken count must not make estimates useless. */
-const LEAST_RATIO = 0.25;
-const GREATEST_RATIO = 8;
+const MIN_RATIO = 0.25;
+const MAX_RATIO = 8;
 /** A ratio holds for requests up to so many times as long as those it was learnt from: a short one is mostly template. */
 const REACH = 4;
 
@@ -44,7 +44,7 @@ export function calibrated(estimate: TokenCounter): TokenCounting {
     const { sample } = learnt ?? {};
     if (learnt && sample) {
       learnt.sample = undefined;
-      take(learnt, await estimate(sample.request, signal), sample.reported);
+      addSample(learnt, await estimate(sample.request, signal), sample.reported);
     }
     const tokens = await estimate(request, signal);
     return [tokens, learnt ? corrected(tokens, learnt) : tokens];
@@ -54,7 +54,9 @@ export function calibrated(estimate: TokenCounter): TokenCounting {
     count: async (request, signal) => (await counts(request, signal))[1],
     upperCount: async (request, signal) => Math.max(...(await counts(request, signal))),
     learner(request) {
-      if (!isShort(request)) return undefined;
+      const { instructions = '', items, tools } = request;
+      const byteBudget = MAX_SAMPLE_CHARACTERS - instructions.length;
+      if (byteBudget <= 0 || leastBytes([items, tools], byteBudget) > byteBudget) return undefined;
       // Held weakly: a history may be freed while the model answers, and then nothing is learnt from it.
       const sample = new WeakRef(request);
       return (reported) => {
@@ -66,12 +68,7 @@ export function calibrated(estimate: TokenCounter): TokenCounting {
   };
 }
 
-function isShort({ instructions = '', items, tools }: ModelRequest): boolean {
-  const room = MAX_SAMPLE_CHARACTERS - instructions.length;
-  return room > 0 && leastBytes([items, tools], room) <= room;
-}
-
-function take(learnt: Learnt, estimated: number, reported: number): void {
+function addSample(learnt: Learnt, estimated: number, reported: number): void {
   if (!(estimated > 0)) return;
   learnt.estimated = learnt.estimated * MEMORY + estimated;
   learnt.estimatedSquares = learnt.estimatedSquares * MEMORY + estimated * estimated;
@@ -80,7 +77,7 @@ function take(learnt: Learnt, estimated: number, reported: number): void {
 
 function corrected(tokens: number, { estimated, estimatedSquares, products }: Learnt): number {
   if (estimated === 0) return tokens;
-  const ratio = Math.min(GREATEST_RATIO, Math.max(LEAST_RATIO, products / estimatedSquares));
+  const ratio = Math.min(MAX_RATIO, Math.max(MIN_RATIO, products / estimatedSquares));
   const reach = (REACH * estimatedSquares) / estimated;
   return Math.ceil(tokens + (ratio - 1) * Math.min(tokens, reach));
 }

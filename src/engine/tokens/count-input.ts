@@ -12,20 +12,13 @@ export async function countInput(
   { upstream, tokenCounting }: { readonly upstream: Upstream; readonly tokenCounting: TokenCounting },
 ): Promise<number> {
   const { count, isHosts } = tokenCounting;
-  return (isHosts ? undefined : await countedUpstream(request, call, upstream)) ?? count(request, call.signal);
-}
-
-/** A server that cannot count this request may still answer it, so its failure is none. */
-async function countedUpstream(
-  request: ModelRequest,
-  call: UpstreamCall,
-  upstream: Upstream,
-): Promise<number | undefined> {
+  let tokens: number | undefined;
   try {
-    return await upstream.countTokens?.(request, call);
+    if (!isHosts) tokens = await upstream.countTokens?.(request, call);
   } catch (error) {
     call.signal.throwIfAborted();
-    if (error instanceof ApiError) return undefined;
-    throw error;
+    // A server that cannot count this request may still answer it, so its failure is none.
+    if (!(error instanceof ApiError)) throw error;
   }
+  return tokens ?? count(request, call.signal);
 }

@@ -22,26 +22,25 @@ export function tokenCounter(
       { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true, state: false },
       () => {},
     );
-    const media = messages.flatMap(partsOf).filter((part) => part.type !== 'text').length;
-    const tokens = await count(textOf(request, messages), request.model, signal);
+    const media = messages.flatMap(contentParts).filter((part) => part.type !== 'text').length;
+    const tokens = await count(inputText(request, messages), request.model, signal);
     return tokens + media * PER_MEDIUM + messages.length * PER_MESSAGE + PER_REQUEST;
   };
 }
 
 /** All texts joined into one: one call of the counter, whose rounding then counts once. */
-function textOf({ tools, textFormat }: ModelRequest, messages: readonly JsonObject[]): string {
+function inputText({ tools, textFormat }: ModelRequest, messages: readonly JsonObject[]): string {
+  const messageTexts = messages.map((message) => {
+    const { content, reasoning_content: thought, tool_calls: calls } = message;
+    const texts = typeof content === 'string' ? [content] : contentParts(message).map(({ text }) => text);
+    return [thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
+      .filter((text) => typeof text === 'string')
+      .join('\n');
+  });
   const schema = textFormat?.type === 'json_schema' ? [JSON.stringify(textFormat.schema ?? {})] : [];
-  return [...messages.map(wordsOf), ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');
+  return [...messageTexts, ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');
 }
 
-function wordsOf(message: JsonObject): string {
-  const { content, reasoning_content: thought, tool_calls: calls } = message;
-  const texts = typeof content === 'string' ? [content] : partsOf(message).map(({ text }) => text);
-  return [thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
-    .filter((text) => typeof text === 'string')
-    .join('\n');
-}
-
-function partsOf({ content }: JsonObject): readonly JsonObject[] {
+function contentParts({ content }: JsonObject): readonly JsonObject[] {
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }

@@ -22,7 +22,7 @@ const SLICE = 4096;
 export function* encodedTokens(text: string, count: Count): Generator<number, void> {
   let tokens = 0;
   let characters = 0;
-  for (const slice of slicesOf(text)) {
+  for (const slice of textSlices(text)) {
     tokens += count(slice);
     characters += slice.length;
     if (characters < SLICE) continue;
@@ -35,13 +35,13 @@ export function* encodedTokens(text: string, count: Count): Generator<number, vo
 
 /** Words with their leading white space. */
 const WORD = /\s{0,64}\S{1,64}|\s{1,64}/gu;
-const LONGEST_WORD = 64;
+const MAX_WORD = 64;
 
 /** Slices that contain no very long word: the encoder's time grows with the square of a word's length. */
-function* slicesOf(text: string): Generator<string> {
+function* textSlices(text: string): Generator<string> {
   let slice = '';
   for (const [word] of text.matchAll(WORD)) {
-    if (slice.length > 0 && (slice.length > SLICE || word.length >= LONGEST_WORD)) {
+    if (slice.length > 0 && (slice.length > SLICE || word.length >= MAX_WORD)) {
       yield slice;
       slice = '';
     }

@@ -25,10 +25,10 @@ export interface Ready {
 /** How long an idle thread is kept, in milliseconds. */
 const IDLE_MS = 60_000;
 /** Maximum that may be counted at the same time: texts, and characters in all. */
-const MOST_TEXTS = 256;
-const MOST_CHARACTERS = 16_000_000;
+const MAX_TEXTS = 256;
+const MAX_CHARACTERS = 16_000_000;
 /** Memory limit of the thread: the encoding takes some 60 MB. */
-const MOST_MB = 512;
+const MAX_MB = 512;
 
 interface Job {
   readonly characters: number;
@@ -59,7 +59,8 @@ export class TokenizerThread {
    */
   async count(text: string, signal?: AbortSignal): Promise<number | undefined> {
     signal?.throwIfAborted();
-    if (this.jobs.size >= MOST_TEXTS || this.characters + text.length > MOST_CHARACTERS) throw tooMuch();
+    if (this.jobs.size >= MAX_TEXTS || this.characters + text.length > MAX_CHARACTERS)
+      throw new ApiError('too_many_streams', 'Too many tokens are being counted. Try again later.');
     this.lastId += 1;
     const id = this.lastId;
     clearTimeout(this.idle);
@@ -105,7 +106,7 @@ export class TokenizerThread {
     try {
       // Imported on demand: not every runtime has threads.
       const { Worker } = await import('node:worker_threads');
-      const worker = new Worker(this.path, { resourceLimits: { maxOldGenerationSizeMb: MOST_MB } });
+      const worker = new Worker(this.path, { resourceLimits: { maxOldGenerationSizeMb: MAX_MB } });
       const { hasEncoding } = await this.readiness(worker);
       if (!hasEncoding) return void (await worker.terminate());
       this.worker = worker;
@@ -150,8 +151,4 @@ export class TokenizerThread {
     this.starting = undefined;
     for (const id of [...this.jobs.keys()]) this.end(id);
   }
-}
-
-function tooMuch(): ApiError {
-  return new ApiError('too_many_streams', 'Too many tokens are being counted. Try again later.');
 }

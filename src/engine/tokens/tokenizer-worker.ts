@@ -7,33 +7,33 @@ import { encodedTokens, loadEncoding } from './encoding.ts';
 import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
 
 const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
-let isRunning = false;
+let isCounting = false;
 
-void loadEncoding(async (name) => ({ default: requirePackage(name) })).then(serve);
+void loadEncoding(async (name) => ({ default: requirePackage(name) })).then(serveCounts);
 
-function serve(encoding: Count | undefined): void {
-  post({ hasEncoding: encoding !== undefined });
+function serveCounts(encoding: Count | undefined): void {
+  postResult({ hasEncoding: encoding !== undefined });
   parentPort?.on('message', ({ id, text }: ToCount) => {
     if (text === undefined || !encoding) return void counting.delete(id);
     counting.set(id, { slices: encodedTokens(text, encoding), tokens: 0 });
-    if (!isRunning) run();
+    if (!isCounting) countInTurns();
   });
 }
 
-function post(what: Counted | Ready): void {
-  parentPort?.postMessage(what);
+function postResult(result: Counted | Ready): void {
+  parentPort?.postMessage(result);
 }
 
-async function run(): Promise<void> {
-  isRunning = true;
+async function countInTurns(): Promise<void> {
+  isCounting = true;
   while (counting.size > 0) {
     for (const [id, job] of counting) {
       const { done, value } = job.slices.next();
       if (!done) job.tokens += value;
-      else if (counting.delete(id)) post({ id, tokens: job.tokens });
+      else if (counting.delete(id)) postResult({ id, tokens: job.tokens });
     }
     // Messages arrive in between: more to count, and cancellations.
     await nextTurn();
   }
-  isRunning = false;
+  isCounting = false;
 }

@@ -12,7 +12,7 @@ export function estimatedTokens(text: string): number {
 }
 
 /** Approximate number of bytes that are counted: the rest is assumed to be like the part before it. */
-const COUNTED = 1_000_000;
+const MAX_COUNTED_BYTES = 1_000_000;
 
 const shared = new TokenizerThread();
 
@@ -21,15 +21,12 @@ const shared = new TokenizerThread();
  * with the signal's reason, and with `too_many_streams` if too much is waiting to be counted already.
  */
 export async function tokensOf(text: string, signal?: AbortSignal, thread = shared): Promise<number> {
-  const counted = beginningOf(text);
+  // Its characters may all take one byte, or three, and the time depends on bytes.
+  const characters = text.slice(0, MAX_COUNTED_BYTES);
+  const bytes = Buffer.byteLength(characters);
+  const share = Math.min(1, MAX_COUNTED_BYTES / bytes);
+  const counted = characters.slice(0, Math.floor(characters.length * share));
   const tokens = await thread.count(counted, signal);
   if (tokens === undefined) return estimatedTokens(text);
   return counted === '' ? 0 : Math.ceil(tokens * (text.length / counted.length));
-}
-
-/** Its characters may all take one byte, or three, and the time depends on bytes. */
-function beginningOf(text: string): string {
-  const characters = text.slice(0, COUNTED);
-  const bytes = Buffer.byteLength(characters);
-  return bytes <= COUNTED ? characters : characters.slice(0, Math.floor(characters.length * (COUNTED / bytes)));
 }

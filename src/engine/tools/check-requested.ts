@@ -18,16 +18,16 @@ export async function checkRequested<Entry extends ToolsetEntry>(
   { scope, requestId, request }: EndpointRequest,
   note: (note: Note) => void,
 ): Promise<readonly Entry[]> {
-  const kept = withinTerms(entries, tools, note);
+  const allowed = withinTerms(entries, tools, note);
   const checked = new Set<ToolProvider>();
-  for (const { provider, tool } of kept) {
+  for (const { provider, tool } of allowed) {
     if (!provider.check || tool.requestedBy === undefined || checked.has(provider)) continue;
     checked.add(provider);
     const at = tools.findIndex(({ type }) => requestedType(type) === tool.requestedBy);
     const settings = tools[at];
     if (settings) await provider.check(settings, { scope, requestId, request }, `tools[${at}]`);
   }
-  return kept;
+  return allowed;
 }
 
 /** Where a request has several entries of one type, what any of them forbids is forbidden. */
@@ -36,15 +36,15 @@ function withinTerms<Entry extends ToolsetEntry>(
   tools: readonly JsonObject[],
   note: (note: Note) => void,
 ): readonly Entry[] {
-  const asked = new Map<unknown, JsonObject[]>();
+  const requested = new Map<unknown, JsonObject[]>();
   for (const tool of tools) {
     const type = requestedType(tool.type);
-    asked.set(type, [...(asked.get(type) ?? []), tool].slice(-MAX_ENTRIES));
+    requested.set(type, [...(requested.get(type) ?? []), tool].slice(-MAX_ENTRIES));
   }
   return entries.filter((entry) => {
     const { requestedBy } = entry.tool;
-    const all = requestedBy === undefined ? [] : (asked.get(requestedBy) ?? []);
-    const objection = all.map((settings) => objectionTo(entry, settings)).find((text) => text !== undefined);
+    const all = requestedBy === undefined ? [] : (requested.get(requestedBy) ?? []);
+    const objection = all.map((settings) => readObjection(entry, settings)).find((text) => text !== undefined);
     if (objection !== undefined)
       note({ code: 'tool_dropped', message: `${objection}; '${entry.tool.name}' is not offered.` });
     return objection === undefined;
@@ -54,7 +54,7 @@ function withinTerms<Entry extends ToolsetEntry>(
 /** Entries of one type that are looked at; clients send one. */
 const MAX_ENTRIES = 16;
 
-function objectionTo({ provider, tool }: ToolsetEntry, settings: JsonObject): string | undefined {
+function readObjection({ provider, tool }: ToolsetEntry, settings: JsonObject): string | undefined {
   const [unkept] = unkeptTerms(settings);
   if (unkept !== undefined) return `Nothing here keeps to '${unkept.slice(0, MAX_FIELD)}' of the request's tool`;
   if (provider.objection) return provider.objection(settings, tool);

@@ -14,11 +14,11 @@ export function conversationImages<Conversation>(
   itemsOf: (conversation: Conversation) => readonly Item[],
 ): (() => readonly string[]) | undefined {
   if (namesServing(toolset, IMAGE_GENERATION).length === 0) return undefined;
-  return () => itemsOf(conversation).flatMap(imagesOf);
+  return () => itemsOf(conversation).flatMap(itemImages);
 }
 
 /** Those that are addresses are left out: nothing is fetched for them. */
-function imagesOf(item: Item): readonly string[] {
+function itemImages(item: Item): readonly string[] {
   const { type, result, output_format: format } = item;
   if (type === imageGenerationCall.type) return typeof result === 'string' && result ? [dataURL(result, format)] : [];
   const parts = [item.content, item.output].flatMap((field) => (Array.isArray(field) ? field : []));

@@ -20,7 +20,7 @@ import {
 import { findTools } from './find-tools.ts';
 
 /** The most deferred tools that are offered at once, because the conversation has found them or nothing can find them. */
-const MOST_DIRECT = 512;
+const MAX_OFFERED = 512;
 
 /** How the model may use the tools in a turn. */
 interface ModelToolsetTerms {
@@ -53,35 +53,36 @@ export function modelToolset(
   note: (note: Note) => void,
 ): ModelToolset {
   const hidden = [...toolset, ...ofClient].filter(([name, { tool }]) => tool.deferred === true && !known.has(name));
-  if (hidden.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
-  if (!toolset.get(TOOL_SEARCH)?.search) return unhidden(toolset, hidden, known, note);
+  if (hidden.length === 0) return { toolset: withoutTools(toolset, [TOOL_SEARCH]), known };
+  if (!toolset.get(TOOL_SEARCH)?.search) return offerHidden(toolset, hidden, known, note);
   const findable = hidden.filter(([name]) => allows(name));
-  if (findable.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
-  return { toolset: new Map(toolset).set(TOOL_SEARCH, searchOf(findable)), known };
+  if (findable.length === 0) return { toolset: withoutTools(toolset, [TOOL_SEARCH]), known };
+  return { toolset: new Map(toolset).set(TOOL_SEARCH, toolSearch(findable)), known };
 }
 
-function without(toolset: Toolset, names: readonly string[]): Toolset {
+function withoutTools(toolset: Toolset, names: readonly string[]): Toolset {
   const gone = names.filter((name) => name !== TOOL_SEARCH || toolset.get(name)?.search);
   if (!gone.some((name) => toolset.has(name))) return toolset;
-  const kept = new Map(toolset);
-  for (const name of gone) kept.delete(name);
-  return kept;
+  const rest = new Map(toolset);
+  for (const name of gone) rest.delete(name);
+  return rest;
 }
 
-type Named = readonly [name: string, entry: ToolsetEntry];
+type NamedEntry = readonly [name: string, entry: ToolsetEntry];
 
-function unhidden(
+/** Without a search, the model is offered the deferred tools themselves. */
+function offerHidden(
   toolset: Toolset,
-  hidden: readonly Named[],
+  hidden: readonly NamedEntry[],
   known: ReadonlySet<string>,
   note: (note: Note) => void,
 ): ModelToolset {
   const names = hidden.map(([name]) => name);
-  const left = names.slice(MOST_DIRECT);
+  const left = names.slice(MAX_OFFERED);
   const loss = left.length === 0 ? '' : `, except ${left.length}, which the model cannot call`;
   const message = `The client has a tool '${TOOL_SEARCH}' of its own, so deferred tools are offered at once${loss}.`;
   note({ code: 'tool_dropped', message });
-  return { toolset: without(toolset, left), known: new Set([...known, ...names.slice(0, MOST_DIRECT)]) };
+  return { toolset: withoutTools(toolset, left), known: new Set([...known, ...names.slice(0, MAX_OFFERED)]) };
 }
 
 /** Nobody calls it: the search runs where the tools are known. */
@@ -91,13 +92,13 @@ const NO_PROVIDER: ToolProvider = {
   call: () => Promise.reject(new Error('The search has no provider.')),
 };
 
-const USUAL_FINDS = 5;
-const MOST_FINDS = 20;
+const DEFAULT_FINDS = 5;
+const MAX_FINDS = 20;
 const QUERY = {
   type: 'object',
   properties: {
     query: { type: 'string', description: 'Words for what the tool does, or of its name.' },
-    limit: { type: 'integer', description: `How many tools to find, at most ${MOST_FINDS}. Default: ${USUAL_FINDS}.` },
+    limit: { type: 'integer', description: `How many tools to find, at most ${MAX_FINDS}. Default: ${DEFAULT_FINDS}.` },
   },
   required: ['query'],
 };
@@ -117,7 +118,7 @@ export function deferredOfClient(
 }
 
 /** The search for these tools, as a tool of its own. */
-export function searchOf(tools: readonly Named[]): ToolsetEntry {
+export function toolSearch(tools: readonly NamedEntry[]): ToolsetEntry {
   const entries = tools.map(([modelName, { tool, own }]) => ({ modelName, tool, ...(own ? { own } : {}) }));
   return {
     provider: NO_PROVIDER,
@@ -125,63 +126,59 @@ export function searchOf(tools: readonly Named[]): ToolsetEntry {
       server: TOOL_SEARCH,
       name: TOOL_SEARCH,
       requestedBy: TOOL_SEARCH,
-      description: descriptionOf(tools),
+      description: searchDescription(tools),
       parameters: QUERY,
       annotations: { readOnlyHint: true },
     },
     search({ query, limit }, maxBytes) {
       const words = plainTextOf(query);
-      if (words.trim() === '') return refused('the query is empty');
-      const most = Math.min(Math.max(Number(limit ?? USUAL_FINDS), 1), MOST_FINDS);
-      const found = findTools(entries, words, most).map(({ tool, ...entry }) => ({
+      if (words.trim() === '') {
+        const message = 'input_validation_error: the query is empty';
+        return { output: message, failed: true, error: protocolError(INVALID_PARAMS, message) };
+      }
+      const count = Math.min(Math.max(Number(limit ?? DEFAULT_FINDS), 1), MAX_FINDS);
+      const found = findTools(entries, words, count).map(({ tool, ...entry }) => ({
         ...entry,
         server: tool.server,
         ...(tool.serverDescription === undefined ? {} : { serverDescription: tool.serverDescription }),
         tool: listedTool(tool),
       }));
-      return resultOf(fitting(found, maxBytes));
+      return searchResult(found, maxBytes);
     },
   };
 }
 
 /** Server labels in the description, and characters of what is said of each; a request may name thousands. */
-const MOST_LABELS = 32;
+const MAX_LABELS = 32;
 const MAX_ABOUT = 400;
 
-function descriptionOf(tools: readonly Named[]): string {
+function searchDescription(tools: readonly NamedEntry[]): string {
   const labels = [...new Set(tools.map(([, { tool }]) => tool.server || "the user's own"))];
-  const more = labels.length > MOST_LABELS ? ', …' : '';
-  const shown = `${labels.slice(0, MOST_LABELS).join(', ')}${more}`;
+  const more = labels.length > MAX_LABELS ? ', …' : '';
+  const shown = `${labels.slice(0, MAX_LABELS).join(', ')}${more}`;
   const about = new Map(tools.map(([, { tool }]) => [tool.server, tool.serverDescription]));
   const lines = labels
-    .slice(0, MOST_LABELS)
+    .slice(0, MAX_LABELS)
     .flatMap((label) => (about.get(label) ? [`\n- ${label}: ${about.get(label)?.slice(0, MAX_ABOUT)}`] : []));
   return `Finds tools that are not listed here: ${tools.length} more, of ${shown}. Tools that it finds can be called in the next step. Search before you say that something cannot be done.${lines.join('')}`;
 }
 
-function refused(reason: string): ToolCallResult {
-  const message = `input_validation_error: ${reason}`;
-  return { output: message, failed: true, error: protocolError(INVALID_PARAMS, message) };
-}
-
 /** Without the tools that would make the result larger than that of any tool may be. */
-function fitting(found: readonly FoundTool[], maxBytes: number): readonly FoundTool[] {
-  let room = maxBytes;
-  return found.filter(({ tool }) => {
+function searchResult(matches: readonly FoundTool[], maxBytes: number): ToolCallResult {
+  let byteBudget = maxBytes;
+  const found = matches.filter(({ tool }) => {
     const bytes = Buffer.byteLength(JSON.stringify(tool));
-    if (bytes > room) return false;
-    room -= bytes;
+    if (bytes > byteBudget) return false;
+    byteBudget -= bytes;
     return true;
   });
+  const names = new Map(found.map(({ server, tool, modelName }) => [qualifiedName(server, tool.name), modelName]));
+  const nameFor = ({ server = '', name }: ReturnType<typeof toolsFound>[number]) =>
+    names.get(qualifiedName(server, name)) ?? name;
+  return { output: foundText(namespacesOf(found), nameFor), failed: false, found };
 }
 
-function resultOf(found: readonly FoundTool[]): ToolCallResult {
-  const names = new Map(found.map(({ server, tool, modelName }) => [ownName(server, tool.name), modelName]));
-  const output = foundText(namespacesOf(found), ({ server = '', name }) => names.get(ownName(server, name)) ?? name);
-  return { output, failed: false, found };
-}
-
-function ownName(server: string, name: string): string {
+function qualifiedName(server: string, name: string): string {
   return `${server}\0${name}`;
 }
 
@@ -195,13 +192,13 @@ export function knownTools(conversation: readonly Item[], toolset: Toolset): Rea
   const known = new Set<string>();
   let names: ReadonlyMap<string, string> | undefined;
   for (let index = conversation.length - 1; index >= 0; index -= 1) {
-    for (const { server, name } of mentioned(conversation[index])) {
+    for (const { server, name } of toolsNamedIn(conversation[index])) {
       // Most conversations name none of thousands.
       names ??= deferredNames(toolset);
-      const isAlone = server === undefined || (server === name && !names.has(ownName(server, name)));
-      const modelName = names.get(isAlone ? name : ownName(server, name));
+      const isAlone = server === undefined || (server === name && !names.has(qualifiedName(server, name)));
+      const modelName = names.get(isAlone ? name : qualifiedName(server, name));
       if (modelName !== undefined) known.add(modelName);
-      if (known.size === MOST_DIRECT) return known;
+      if (known.size === MAX_OFFERED) return known;
     }
   }
   return known;
@@ -212,13 +209,13 @@ function deferredNames(toolset: Toolset): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const [modelName, { tool }] of toolset) {
     if (tool.deferred !== true) continue;
-    names.set(modelName, modelName).set(ownName(tool.server, tool.name), modelName);
+    names.set(modelName, modelName).set(qualifiedName(tool.server, tool.name), modelName);
   }
   return names;
 }
 
 /** The tools in an item: with a server under their own names, else under those that the model has for them. */
-function mentioned(item: Item | undefined): ReturnType<typeof toolsFound> {
+function toolsNamedIn(item: Item | undefined): ReturnType<typeof toolsFound> {
   if (!item) return [];
   if (isSearchOutput(item)) return toolsFound(item.tools);
   if (item.type === 'function_call_output')

@@ -19,11 +19,9 @@ export function withoutRepeats<Call extends RoundCall>(
   toolset: Toolset,
   wasRunning: (call: Call) => boolean,
 ): RunCall<Call> {
-  return async (call, onPartialImage) =>
-    wasRunning(call) && !isRepeatable(toolset, call.name) ? INTERRUPTED : runCall(call, onPartialImage);
-}
-
-function isRepeatable(toolset: Toolset, name: string): boolean {
-  const { idempotentHint, readOnlyHint } = toolset.get(name)?.tool.annotations ?? {};
-  return idempotentHint === true || readOnlyHint === true;
+  return async (call, onPartialImage) => {
+    const { idempotentHint, readOnlyHint } = toolset.get(call.name)?.tool.annotations ?? {};
+    const isRepeatable = idempotentHint === true || readOnlyHint === true;
+    return wasRunning(call) && !isRepeatable ? INTERRUPTED : runCall(call, onPartialImage);
+  };
 }

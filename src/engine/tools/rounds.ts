@@ -1,6 +1,6 @@
 /** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
-import type { PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
+import type { PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
 import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../turn/tool-rounds.ts';
 
@@ -43,15 +43,15 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     calls: readonly Call[],
     onPartialImage?: (call: Call, image: PartialImage) => void,
   ): ReturnType<ToolRounds<Call>['run']> {
-    const room = this.begin(calls.length);
-    const slots = limiter(this.limits.parallelTools);
-    const running = calls.slice(0, room).map((call) => {
-      return { call, pending: slots(() => this.runCall(call, (image) => onPartialImage?.(call, image))) };
+    const allowed = this.begin(calls.length);
+    const runInSlot = concurrencyLimiter(this.limits.parallelTools);
+    const running = calls.slice(0, allowed).map((call) => {
+      return { call, pending: runInSlot(() => this.runCall(call, (image) => onPartialImage?.(call, image))) };
     });
     // Each is awaited in order; until then its failure is not unhandled.
     for (const { pending } of running) pending.catch(() => {});
     for (const { call, pending } of running) yield { call, outcome: this.repeats.outcomeFor(call, await pending) };
-    for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
+    for (const call of calls.slice(allowed)) yield { call, outcome: NOT_RUN };
     if (this.isSteered()) this.end ??= 'steered';
   }
 
@@ -76,11 +76,11 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
   private begin(calls: number): number {
     const { toolIterations, toolCalls } = this.limits;
     this.rounds += 1;
-    const room = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
+    const allowed = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
     if (this.circling() && calls > 0) this.end = 'repeated_tool_calls';
-    if (calls > room) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
+    if (calls > allowed) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
     this.ran += calls;
-    return room;
+    return allowed;
   }
 }
 
@@ -92,7 +92,7 @@ const NOT_RUN: ToolCallResult = {
 };
 
 /** Runs at most this many at the same time. */
-function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
+function concurrencyLimiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
   const queue: (() => void)[] = [];
   let free = size;
   return async (task) => {
@@ -112,25 +112,20 @@ function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
 function repeatCounter(limit: number) {
   let last = '';
   let count = 0;
-  let circling = false;
+  let isRepeating = false;
   return {
-    circling: () => circling,
+    circling: () => isRepeating,
     /** The outcome as the model receives it. */
     outcomeFor(call: RoundCall, outcome: ToolCallResult): ToolCallResult {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
       count = signature === last ? count + 1 : 1;
       last = signature;
       if (count < limit) return outcome;
-      circling = true;
-      return { ...outcome, output: withNote(outcome.output, repeatNote(call.name, count)) };
+      isRepeating = true;
+      const note = `(${call.name} was called ${count} times in a row with the same arguments and the same result. Answer without tools.)`;
+      const { output } = outcome;
+      const noted = typeof output === 'string' ? `${output}\n${note}` : [...output, { type: 'input_text', text: note }];
+      return { ...outcome, output: noted };
     },
   };
-}
-
-function repeatNote(name: string, count: number): string {
-  return `(${name} was called ${count} times in a row with the same arguments and the same result. Answer without tools.)`;
-}
-
-function withNote(output: ToolOutput, note: string): ToolOutput {
-  return typeof output === 'string' ? `${output}\n${note}` : [...output, { type: 'input_text', text: note }];
 }

@@ -1,15 +1,16 @@
 /** Runs one call of a tool: arguments checked, time and output limited, every failure reported as text. */
 
 import type { Limits } from '../../ports/limits.ts';
-import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../../ports/tool-provider.ts';
+import {
+  isOptionalRecordList,
+  isToolContent,
+  type ProvidedTool,
+  type ToolCall,
+  type ToolProgress,
+  type ToolResult,
+} from '../../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../../ports/toolset.ts';
-import type {
-  GeneratedImage,
-  McpToolCallError,
-  PartialImage,
-  ToolCallResult,
-  ToolOutput,
-} from '../../protocol/items.ts';
+import type { McpToolCallError, PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { wrongIn } from '../../protocol/json/check-value.ts';
 import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -45,43 +46,37 @@ export async function runCall(
   text: string,
   context: CallContext,
 ): Promise<ToolCallResult> {
-  if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
+  if (!entry) return callFailure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = exactObjectIn(text);
-  if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
-  const wrong = findWrong(args, text, entry);
-  if (wrong) return badInput(wrong);
+  if (!args) return invalidArguments(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
+  const { tool, url } = entry;
+  // An untrusted schema's patterns and references can make a check endless; its own server checks as well.
+  const wrong = tool.parameters && url === undefined ? wrongIn(args, text, tool.parameters) : undefined;
+  if (wrong) return invalidArguments(wrong);
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
-    return outcomeOf(await bounded(entry, args, context), entry.tool, context.limits.toolOutputBytes);
+    return toCallResult(await callProvider(entry, args, context), tool, context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
-    return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
+    const isLate = error instanceof CallTimeout;
+    return callFailure(isLate ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
   }
 }
 
 /** The model receives what the client is shown, as text. */
-function failure(error: McpToolCallError): ToolCallResult {
+function callFailure(error: McpToolCallError): ToolCallResult {
   return { output: callErrorText(error), failed: true, error };
 }
 
-function badInput(reason: string): ToolCallResult {
-  return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
-}
-
-function findWrong(
-  args: JsonObject,
-  text: string,
-  { tool: { parameters: schema }, url }: ToolsetEntry,
-): string | undefined {
-  // An untrusted schema's patterns and references can make a check endless; its own server checks as well.
-  return !schema || url !== undefined ? undefined : wrongIn(args, text, schema);
+function invalidArguments(reason: string): ToolCallResult {
+  return callFailure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
 /** The call with its own deadline, which ends this call and does not affect its provider. */
-async function bounded(entry: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
+async function callProvider(entry: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
   context.signal.throwIfAborted();
   const deadline = new CallDeadline(context.signal, context.limits);
-  const call = givenCall(entry, args, context, deadline);
+  const call = buildToolCall(entry, args, context, deadline);
   try {
     return await untilAborted(deadline.signal, () => entry.provider.call(call, deadline.signal));
   } finally {
@@ -90,7 +85,7 @@ async function bounded(entry: ToolsetEntry, args: JsonObject, context: CallConte
 }
 
 /** The call as its provider receives it; what the tool reports after the deadline is ignored. */
-function givenCall(
+function buildToolCall(
   { tool: { server, name } }: ToolsetEntry,
   args: JsonObject,
   { signal: _, limits, onProgress, onPartialImage, ...about }: CallContext,
@@ -113,7 +108,7 @@ function givenCall(
 }
 
 /** The result as the item shows it; `output` is what the model receives. */
-function outcomeOf(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
+function toCallResult(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
   const {
     content,
@@ -123,57 +118,29 @@ function outcomeOf(result: ToolResult, tool: ProvidedTool, maxBytes: number): To
     passages,
     image,
   }: Partial<ToolResult> = isRecord(result) ? result : {};
-  if (typeof content !== 'string' && !isParts(content)) return badResult('neither text nor parts');
-  if (image !== undefined && !isImage(image)) return badResult('an image that is none');
-  if (![outputs, results, passages].every(isListOrNone)) return badResult('results that are no list of objects');
+  if (!isToolContent(content)) return invalidResult('neither text nor parts');
+  const isImage = isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
+  if (image !== undefined && !isImage) return invalidResult('an image that is none');
+  if (![outputs, results, passages].every(isOptionalRecordList))
+    return invalidResult('results that are no list of objects');
   assertOutputSize(content, maxBytes);
-  const output = typeof content === 'string' ? content : content.map(wholePart);
+  // Open Responses requires the detail of an image.
+  const withDetail = (part: JsonObject) => (part.type === 'input_image' ? { detail: 'auto', ...part } : part);
+  const output = typeof content === 'string' ? content : content.map(withDetail);
   const shown = {
     ...(outputs ? { outputs } : {}),
     ...(results ? { results } : {}),
     ...(passages ? { passages } : {}),
   };
-  if (image && !isError) return { output: imageOutput(image, output, tool), failed: false, ...shown, image };
   // The item of an image has no other result than the image.
-  return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };
+  if (!image || isError) return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };
+  if (typeof output !== 'string' || tool.modelSeesImages === false) return { output, failed: false, ...shown, image };
+  // What the model receives of an image is the only result that may be larger than `toolOutputBytes`.
+  const { result: data, details } = image;
+  const imageOutput = imageResult({ result: data, output_format: details.output_format }, output);
+  return { output: imageOutput, failed: false, ...shown, image };
 }
 
-function badResult(what: string): ToolCallResult {
-  return failure(protocolError(INTERNAL_ERROR, `The tool answered with ${what}.`));
-}
-
-function isImage(image: unknown): image is GeneratedImage {
-  return isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
-}
-
-/** What the model receives of an image: it is the only result that may be larger than `toolOutputBytes`. */
-function imageOutput({ result, details }: GeneratedImage, content: ToolOutput, tool: ProvidedTool): ToolOutput {
-  if (typeof content !== 'string' || tool.modelSeesImages === false) return content;
-  return imageResult({ result, output_format: details.output_format }, content);
-}
-
-/** Open Responses requires the detail of an image. */
-function wholePart(part: JsonObject): JsonObject {
-  return part.type === 'input_image' ? { detail: 'auto', ...part } : part;
-}
-
-/** Whether the value has the form of a result: an object of another kind may have a `content`, too. */
-export function isToolResult(value: unknown): value is ToolResult {
-  if (!isRecord(value)) return false;
-  const { content, isError, outputs, results, passages, image } = value;
-  return (
-    (typeof content === 'string' || isParts(content)) &&
-    (isError === undefined || typeof isError === 'boolean') &&
-    (image === undefined || isRecord(image)) &&
-    [outputs, results, passages].every(isListOrNone)
-  );
-}
-
-function isListOrNone(value: unknown): boolean {
-  return value === undefined || (Array.isArray(value) && value.every(isRecord));
-}
-
-/** Whether the value is a list of parts, each of some type. */
-function isParts(value: unknown): value is readonly JsonObject[] {
-  return Array.isArray(value) && value.every((part) => isRecord(part) && typeof part.type === 'string');
+function invalidResult(what: string): ToolCallResult {
+  return callFailure(protocolError(INTERNAL_ERROR, `The tool answered with ${what}.`));
 }

@@ -3,9 +3,8 @@
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../../ports/tool-provider.ts';
-import type { Toolset, ToolsetEntry } from '../../ports/toolset.ts';
+import type { Toolset } from '../../ports/toolset.ts';
 import { dataURL } from '../../protocol/images.ts';
-import type { ToolOutput } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
@@ -46,23 +45,16 @@ export function toolRunner(
     const called = { requestId, scope, server, name: own, ...(protocol ? { protocol } : {}) };
     const info = () => ({ ...called, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const settings = settingsOf(entry, tools);
+    const requestedBy = entry?.tool.requestedBy;
+    // The request's own entry for a tool that requests enable by its type.
+    const settings =
+      requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
     const outcome = await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
     const { failed, output, image } = outcome;
     if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.
-    const error = failed ? textOf(output) : undefined;
+    const error = failed ? (typeof output === 'string' ? output : JSON.stringify(output)) : undefined;
     notify(hooks, 'onToolCall', { ...info(), error });
     return outcome;
   };
-}
-
-/** The request's own entry for a tool that requests enable by its type. */
-function settingsOf(entry: ToolsetEntry | undefined, tools: readonly JsonObject[]): JsonObject | undefined {
-  const requestedBy = entry?.tool.requestedBy;
-  return requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
-}
-
-function textOf(output: ToolOutput): string {
-  return typeof output === 'string' ? output : JSON.stringify(output);
 }

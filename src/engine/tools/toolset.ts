@@ -12,7 +12,7 @@ import { modelSafe, namespacedName, shortened } from '../../protocol/tool-calls/
 import { foundText, isSearchOutput, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
-import { hasDeferred, searchOf } from './deferred-tools.ts';
+import { hasDeferred, toolSearch } from './deferred-tools.ts';
 
 /** No tools at all, as for most requests. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -43,7 +43,7 @@ export async function listTools(
 ): Promise<readonly ToolsetEntry[]> {
   if (providers.length === 0) return [];
   const about = request && { scope: request.scope, requestId: request.requestId, request: request.request };
-  const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note, about)));
+  const listed = await Promise.all(providers.map((provider) => listProvider(provider, signal, note, about)));
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
 }
 
@@ -59,18 +59,21 @@ export function namedTools(
 ): Toolset {
   if (tools.length === 0 && !searchesClients) return NOTHING;
   const searches = searchesClients || hasDeferred(tools);
-  const shared = repeated([...tools.map(({ tool }) => tool.name), ...(searches ? [TOOL_SEARCH] : [])]);
+  const seen = new Set<string>();
+  const names = [...tools.map(({ tool }) => tool.name), ...(searches ? [TOOL_SEARCH] : [])];
+  const shared = new Set(names.filter((name) => seen.has(name) || !seen.add(name)));
   const toolset = new Map<string, ToolsetEntry>();
-  if (searches && !clientNames.has(TOOL_SEARCH)) toolset.set(TOOL_SEARCH, searchOf([]));
+  if (searches && !clientNames.has(TOOL_SEARCH)) toolset.set(TOOL_SEARCH, toolSearch([]));
   for (const each of tools) {
     const name = modelName(each.tool, shared, toolset);
-    if (clientNames.has(name)) note(shadowed(name));
+    const message = `The client brings its own tool '${name}', so the server's is not offered.`;
+    if (clientNames.has(name)) note({ code: 'tool_dropped', message });
     else toolset.set(name, each);
   }
   return toolset;
 }
 
-async function toolsOf(
+async function listProvider(
   provider: ToolProvider,
   signal: AbortSignal,
   note: (note: Note) => void,
@@ -87,21 +90,12 @@ async function toolsOf(
   }
 }
 
-function repeated(names: readonly string[]): ReadonlySet<string> {
-  const seen = new Set<string>();
-  return new Set(names.filter((name) => seen.has(name) || !seen.add(name)));
-}
-
 function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Toolset): string {
   const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
   let distinct = plain;
   for (let copy = 0; taken.has(distinct); copy += 1)
     distinct = shortened(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
   return distinct;
-}
-
-function shadowed(name: string): Note {
-  return { code: 'tool_dropped', message: `The client brings its own tool '${name}', so the server's is not offered.` };
 }
 
 /** The tools' definitions for the model, without the deferred ones that it does not know. */
@@ -114,17 +108,15 @@ function isHidden(name: string, { tool }: ToolsetEntry, known: ReadonlySet<strin
 }
 
 function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
+  const { description, parameters: schema, strict } = tool;
+  // MCP servers may leave out `properties`, without which OpenAI refuses the whole request (openai/openai-agents-python#449).
+  const isIncomplete = schema?.type === 'object' && schema.properties === undefined;
   return {
     name,
-    ...(tool.description ? { description: tool.description } : {}),
-    ...(tool.parameters ? { parameters: withProperties(tool.parameters) } : {}),
-    ...(tool.strict === undefined ? {} : { strict: tool.strict }),
+    ...(description ? { description } : {}),
+    ...(schema ? { parameters: isIncomplete ? { ...schema, properties: {} } : schema } : {}),
+    ...(strict === undefined ? {} : { strict }),
   };
-}
-
-/** MCP servers may leave out `properties`, without which OpenAI refuses the whole request (openai/openai-agents-python#449). */
-function withProperties(schema: JsonObject): JsonObject {
-  return schema.type === 'object' && schema.properties === undefined ? { ...schema, properties: {} } : schema;
 }
 
 /** A tool that the model must find first, for the model and for clients. */
@@ -152,8 +144,8 @@ export function deniedNames(
   left: readonly ToolsetEntry[],
   taken: { has(name: string): boolean },
 ): ReadonlySet<string> | undefined {
-  const kept = new Set(left.map(({ tool }) => `${tool.server}\0${tool.name}`));
-  const gone = listed.filter(({ tool }) => !kept.has(`${tool.server}\0${tool.name}`));
+  const remaining = new Set(left.map(({ tool }) => `${tool.server}\0${tool.name}`));
+  const gone = listed.filter(({ tool }) => !remaining.has(`${tool.server}\0${tool.name}`));
   const names = gone.flatMap(({ tool: { server, name } }) => [modelSafe(name), modelSafe(`mcp__${server}__${name}`)]);
   const offered = new Set(left.map(({ tool }) => modelSafe(tool.name)));
   const denied = names.filter((name) => !taken.has(name) && !offered.has(name));
@@ -197,22 +189,17 @@ interface Terms {
 /** The owner of each tool. */
 export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
   if (toolset.size === 0) return NOTHING;
-  const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
-    server: tool.server,
-    name: tool.name,
-    ...shownWith(tool, container),
-    ...(approvalRules?.has(name) ? { needsApproval: true } : {}),
-  });
-  return new Map([...toolset].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
-}
-
-/** A tool with its own type has its own call type. */
-function shownWith(
-  { requestedBy }: ProvidedTool,
-  container: string | undefined,
-): Pick<ToolOwner, 'shownAs' | 'container'> {
-  const kind = kindServing(requestedBy);
-  return kind ? { shownAs: kind.type, ...(container === undefined ? {} : { container }) } : {};
+  const toOwner = (modelName: string, { server, name, requestedBy }: ProvidedTool): ToolOwner => {
+    // A tool with its own type has its own call type.
+    const kind = kindServing(requestedBy);
+    return {
+      server,
+      name,
+      ...(kind ? { shownAs: kind.type, ...(container === undefined ? {} : { container }) } : {}),
+      ...(approvalRules?.has(modelName) ? { needsApproval: true } : {}),
+    };
+  };
+  return new Map([...toolset].map(([name, { tool }]) => [name, toOwner(name, tool)]));
 }
 
 /** What a client has been shown: the conversation, what the turn has written so far, and the deferred tools it knows. */
@@ -266,7 +253,7 @@ export function forModel(
 ): readonly Item[] {
   const answered = withoutUnanswered(items, toolset);
   // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
-  return answered.some(isReadable)
+  return answered.some(needsModelForm)
     ? withModelNames(withDenials(answered, isNative), toolset, forms, isNative)
     : answered;
 }
@@ -280,13 +267,12 @@ function withDenials(items: readonly Item[], isNative: (item: Item) => boolean):
     const denial = item.type === 'mcp_approval_request' && !isNative(item) ? open.get(item.id) : undefined;
     // Clients may send the request again that is in the history.
     open.delete(item.id);
-    return denial ? { ...item, type: 'mcp_call', output: null, error: denialText(denial) } : item;
+    if (!denial) return item;
+    const { reason } = denial;
+    const why = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
+    const error = `The user did not approve this call, so it was not run.${why}`;
+    return { ...item, type: 'mcp_call', output: null, error };
   });
-}
-
-function denialText({ reason }: Item): string {
-  const why = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
-  return `The user did not approve this call, so it was not run.${why}`;
 }
 
 function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly Item[] {
@@ -312,10 +298,13 @@ function withModelNames(
     of: (server, name) => names.get(`${server}\0${name}`),
     serving: (type) => serving.get(type),
   };
+  // The namespace of a client's tool is part of the name that the model is offered.
+  const foundToolName = ({ server, name }: { readonly server: string | undefined; readonly name: string }) =>
+    server === undefined ? name : (known.of(server, name) ?? namespacedName(server, name));
   return items.map((item) => {
     if (isNative(item)) return item;
     const { namespace, name } = item;
-    if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
+    if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, foundToolName) };
     if (typeof namespace === 'string') {
       // Of another namespace the model knows nothing: a tool that a search found names itself as its namespace.
       const own = plainTextOf(name);
@@ -331,16 +320,8 @@ function withModelNames(
   });
 }
 
-function foundName(
-  { server, name }: { readonly server: string | undefined; readonly name: string },
-  names: ModelNames,
-): string {
-  // The namespace of a client's tool is part of the name that the model is offered.
-  return server === undefined ? name : (names.of(server, name) ?? namespacedName(server, name));
-}
-
 /** Whether the item has names that differ from the model's, or is an answer that may be a denial. */
-function isReadable(item: Item): boolean {
+function needsModelForm(item: Item): boolean {
   return (
     item.namespace !== undefined ||
     item.type === 'mcp_approval_response' ||

@@ -30,16 +30,16 @@ interface WorkspaceCase {
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
  * contains, `unsupported_parameter` for uploaded files where there are none.
  */
-export function workspaceOf(given: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
-  const tool = given.tools.find(({ type }) => type === CODE_INTERPRETER);
-  const runsCode = tool && namesServing(given.toolset, CODE_INTERPRETER).length > 0;
-  return runsCode ? workspaceFor(tool, given, store) : undefined;
+export function workspaceOf(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
+  const tool = request.tools.find(({ type }) => type === CODE_INTERPRETER);
+  const runsCode = tool && namesServing(request.toolset, CODE_INTERPRETER).length > 0;
+  return runsCode ? buildWorkspace(tool, request, store) : undefined;
 }
 
-async function workspaceFor(tool: JsonObject, given: WorkspaceCase, store: ResponseStore): Promise<Workspace> {
-  const { conversation, seed } = given;
-  const named = namedContainer(tool, given.hasUploads);
-  const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, given, store);
+async function buildWorkspace(tool: JsonObject, request: WorkspaceCase, store: ResponseStore): Promise<Workspace> {
+  const { conversation, seed } = request;
+  const id = readContainer(tool, request.hasUploads);
+  const used = id === undefined ? containersIn(conversation).at(-1) : await findContainer(id, request, store);
   let files: ReturnType<Workspace['files']> | undefined;
   return {
     container: used ?? containerId(seed),
@@ -52,17 +52,12 @@ async function workspaceFor(tool: JsonObject, given: WorkspaceCase, store: Respo
 }
 
 /** A tool without a container leaves the choice to the server. */
-function namedContainer({ container }: JsonObject, hasUploads: boolean): string | undefined {
+function readContainer({ container }: JsonObject, hasUploads: boolean): string | undefined {
   if (typeof container === 'string') return container;
   const ids = isRecord(container) ? container.file_ids : undefined;
   if (hasUploads || !Array.isArray(ids) || ids.length === 0) return undefined;
   const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
   throw new ApiError('unsupported_parameter', message, { param: 'tools' });
-}
-
-function lastContainer(conversation: readonly Item[]): string | undefined {
-  const ids = containersIn(conversation);
-  return ids.at(-1);
 }
 
 /** Other servers' containers too: their ids stay, and their content starts empty here. */
@@ -74,7 +69,7 @@ function containersIn(conversation: readonly Item[]): readonly string[] {
 
 const CONTAINER_ID = /^cntr_[\w-]{1,64}$/;
 
-async function foundContainer(
+async function findContainer(
   id: string,
   { conversation, scope }: WorkspaceCase,
   store: ResponseStore,

@@ -10,18 +10,14 @@ const PARAM = 'tools';
 
 /** A message that holds them, as if the user had sent it; none if there are none. Throws `file_not_found`. */
 export async function filesOfContainer(tools: readonly JsonObject[], reader: UploadReader): Promise<readonly Item[]> {
-  const ids = fileIdsOf(tools);
-  if (ids.length === 0) return [];
-  const content: JsonObject[] = [];
-  for (const id of ids) content.push(filePart(await reader.get(id, PARAM)));
-  return [{ type: 'message', role: 'user', content }];
-}
-
-function fileIdsOf(tools: readonly JsonObject[]): readonly string[] {
   const container = tools.find(({ type }) => type === CODE_INTERPRETER)?.container;
-  const ids = isRecord(container) && Array.isArray(container.file_ids) ? container.file_ids : [];
-  if (ids.every((id) => typeof id === 'string')) return [...new Set(ids)];
-  throw new ApiError('invalid_type', `Invalid type for '${PARAM}': 'container.file_ids' holds ids of files.`, {
-    param: PARAM,
-  });
+  const ids: readonly unknown[] = isRecord(container) && Array.isArray(container.file_ids) ? container.file_ids : [];
+  if (ids.length === 0) return [];
+  if (!ids.every((id) => typeof id === 'string')) {
+    const message = `Invalid type for '${PARAM}': 'container.file_ids' holds ids of files.`;
+    throw new ApiError('invalid_type', message, { param: PARAM });
+  }
+  const content: JsonObject[] = [];
+  for (const id of new Set(ids)) content.push(filePart(await reader.get(id, PARAM)));
+  return [{ type: 'message', role: 'user', content }];
 }

@@ -40,7 +40,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The type by the file's first bytes, then its name, then the client's declaration. */
-export function typeOf(upload: Named): string {
+export function detectContentType(upload: Named): string {
   const { filename, contentType = UNKNOWN } = upload.file;
   if (upload.content.subarray(0, 5).toString('latin1') === '%PDF-') return 'application/pdf';
   const ending = filename.slice(filename.lastIndexOf('.') + 1).toLowerCase();
@@ -52,8 +52,8 @@ const UNKNOWN = 'application/octet-stream';
 const TEXT = /^text\/|^application\/(?:json|xml|yaml)$/;
 
 /** The text of a file of text; undefined for any other, also for one that only claims to be. */
-export function textOf(upload: Named): string | undefined {
-  return TEXT.test(typeOf(upload)) ? textOfBytes(upload.content) : undefined;
+export function readPlainText(upload: Named): string | undefined {
+  return TEXT.test(detectContentType(upload)) ? textOfBytes(upload.content) : undefined;
 }
 
 /** The file as a data URL of this type. */

@@ -5,8 +5,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { bytesOfData } from '../../protocol/file-data.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { imageType, textOf } from './file-kinds.ts';
-import { MOST_FILES, tooLarge, type Upload } from './upload-reader.ts';
+import { imageType, readPlainText } from './file-kinds.ts';
+import { MAX_FILES, requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** An uploaded file, or one that the request itself contains. */
 type Readable = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file'], 'filename' | 'contentType' | 'bytes'> };
@@ -17,7 +17,7 @@ export class InlineTexts {
   private readonly scope: string;
   private readonly signal: AbortSignal;
   private readonly limit: number;
-  private readonly known = new Map<Readable, string | undefined>();
+  private readonly cache = new Map<Readable, string | undefined>();
   private characters = 0;
   private documents = 0;
 
@@ -37,7 +37,7 @@ export class InlineTexts {
    * `too_many_documents` and `request_too_large`.
    */
   async of(file: Readable, param: string): Promise<string | undefined> {
-    const text = textOf(file) ?? (await this.read(file, param));
+    const text = readPlainText(file) ?? (await this.read(file, param));
     return text === undefined ? undefined : `[The file '${plainFileName(file.file.filename)}':]\n\n${text}`;
   }
 
@@ -52,18 +52,25 @@ export class InlineTexts {
 
   private async read(file: Readable, param: string): Promise<string | undefined> {
     if (!this.reader || imageType(file)) return undefined;
-    if (!this.known.has(file)) this.known.set(file, await this.readNow(this.reader, file, param));
-    const text = this.known.get(file);
+    if (!this.cache.has(file)) this.cache.set(file, await this.readDocument(this.reader, file, param));
+    const text = this.cache.get(file);
     this.characters += text?.length ?? 0;
     if (this.characters > this.limit)
-      throw tooLarge(`its documents have more than ${this.limit} characters together`, param);
+      throw requestTooLarge(`its documents have more than ${this.limit} characters together`, param);
     return text;
   }
 
-  private async readNow(reader: TextReader, { file, content }: Readable, param: string): Promise<string | undefined> {
+  private async readDocument(
+    reader: TextReader,
+    { file, content }: Readable,
+    param: string,
+  ): Promise<string | undefined> {
     this.documents += 1;
-    if (this.documents > MOST_FILES) throw tooLarge(`it has more than ${MOST_FILES} documents`, param);
-    const document = { ...file, scope: this.scope, content: async () => once(content) };
+    if (this.documents > MAX_FILES) throw requestTooLarge(`it has more than ${MAX_FILES} documents`, param);
+    async function* bytes(): AsyncIterable<Uint8Array> {
+      yield content;
+    }
+    const document = { ...file, scope: this.scope, content: async () => bytes() };
     try {
       const text = await reader.read(document, this.signal);
       return text.trim() === '' ? '(The file has no text.)' : text;
@@ -74,10 +81,6 @@ export class InlineTexts {
       throw new ApiError(code, message, { param, headers, cause: error });
     }
   }
-}
-
-async function* once(content: Buffer): AsyncIterable<Uint8Array> {
-  yield content;
 }
 
 /** Whether the part holds a file. */

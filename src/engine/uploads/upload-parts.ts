@@ -3,7 +3,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { dataURL, imageType, typeOf } from './file-kinds.ts';
+import { dataURL, detectContentType, imageType } from './file-kinds.ts';
 import type { Upload } from './upload-reader.ts';
 
 /** The id of the uploaded file that the part stands for; undefined if it has its content, or is of another type. */
@@ -28,5 +28,5 @@ type Attachment = Pick<Upload, 'content'> & { readonly file: Pick<Upload['file']
 /** The file as a part, with its content as a data URL. */
 export function filePart(upload: Attachment, filename?: unknown): JsonObject {
   const name = (typeof filename === 'string' && plainFileName(filename)) || upload.file.filename;
-  return { type: 'input_file', filename: name, file_data: dataURL(upload, typeOf(upload)) };
+  return { type: 'input_file', filename: name, file_data: dataURL(upload, detectContentType(upload)) };
 }

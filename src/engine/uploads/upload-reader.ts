@@ -12,7 +12,7 @@ export interface Upload {
 }
 
 /** The most files that one request may look up: a history may name hundreds of thousands that do not exist. */
-export const MOST_FILES = 500;
+export const MAX_FILES = 500;
 
 /** The tenant's files for one request. Each mention of a file counts, since each makes the model's request longer. */
 export class UploadReader {
@@ -20,7 +20,7 @@ export class UploadReader {
   private readonly scope: string;
   private readonly limit: number;
   private readonly signal: AbortSignal;
-  private readonly known = new Map<string, Upload | undefined>();
+  private readonly cache = new Map<string, Upload | undefined>();
   private bytes = 0;
 
   constructor(
@@ -36,19 +36,19 @@ export class UploadReader {
 
   /** Undefined if the tenant has no such file. Throws `request_too_large` past the limit. */
   async find(id: string, param: string): Promise<Upload | undefined> {
-    const known = this.known.get(id);
-    if (known) this.count(known.file, param);
-    if (known || this.known.has(id)) return known;
-    if (this.known.size >= MOST_FILES) throw tooLarge(`it names more than ${MOST_FILES} files`, param);
-    const found = await this.read(id, param);
-    this.known.set(id, found);
-    return found;
+    const cached = this.cache.get(id);
+    if (cached) this.count(cached.file, param);
+    if (cached || this.cache.has(id)) return cached;
+    if (this.cache.size >= MAX_FILES) throw requestTooLarge(`it names more than ${MAX_FILES} files`, param);
+    const upload = await this.read(id, param);
+    this.cache.set(id, upload);
+    return upload;
   }
 
   /** Throws `file_not_found` if the tenant has no such file, even if another tenant has it. */
   async get(id: string, param: string): Promise<Upload> {
-    const found = await this.find(id, param);
-    if (found) return found;
+    const upload = await this.find(id, param);
+    if (upload) return upload;
     throw new ApiError('file_not_found', `No such File object: ${quotedId(id)}.`, { param, status: 400 });
   }
 
@@ -59,16 +59,16 @@ export class UploadReader {
     if (!file) return undefined;
     this.count(file, param);
     const bytes = await fromFiles(() => this.files.read(key));
-    return bytes && { file, content: await fromFiles(() => this.joined(bytes)) };
+    return bytes && { file, content: await fromFiles(() => this.readAll(bytes)) };
   }
 
   private count({ id, bytes }: StoredFile, param: string): void {
     this.bytes += bytes;
     if (this.bytes > this.limit)
-      throw tooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
+      throw requestTooLarge(`with '${id}', its files have more than ${this.limit} bytes together`, param);
   }
 
-  private async joined(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  private async readAll(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for await (const piece of bytes) {
       this.signal.throwIfAborted();
@@ -79,6 +79,6 @@ export class UploadReader {
 }
 
 /** For a request whose files take too much. */
-export function tooLarge(why: string, param: string): ApiError {
+export function requestTooLarge(why: string, param: string): ApiError {
   return new ApiError('request_too_large', `The request is larger than this server takes: ${why}.`, { param });
 }

@@ -4,7 +4,7 @@ import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { tooLarge, type Upload } from './upload-reader.ts';
+import { requestTooLarge, type Upload } from './upload-reader.ts';
 
 /** The most URLs that one request has fetched: each is a request to a server that the client chose. */
 const MAX_URLS = 32;
@@ -25,7 +25,7 @@ export class UrlReader {
   private readonly fetcher: FileFetcher;
   private readonly signal: AbortSignal;
   private readonly limit: number;
-  private readonly known = new Map<string, Promise<FetchedFile>>();
+  private readonly cache = new Map<string, Promise<FetchedFile>>();
   private bytes = 0;
 
   constructor(fetcher: FileFetcher, { signal }: { readonly signal: AbortSignal }, { inputFileBytes }: Limits) {
@@ -36,40 +36,42 @@ export class UrlReader {
 
   /** Throws `invalid_file` for what cannot be fetched, and `request_too_large` past the limits. */
   async get(url: string, param: string): Promise<FetchedFile> {
-    const known = this.known.get(url);
-    if (known) {
-      const file = await known;
+    const cached = this.cache.get(url);
+    if (cached) {
+      const file = await cached;
       this.count(file.content.length, param);
       return file;
     }
-    if (this.known.size >= MAX_URLS) throw tooLarge(`it names more than ${MAX_URLS} files by their URLs`, param);
+    if (this.cache.size >= MAX_URLS) throw requestTooLarge(`it names more than ${MAX_URLS} files by their URLs`, param);
     const fetched = this.read(url, param);
-    this.known.set(url, fetched);
+    this.cache.set(url, fetched);
     return fetched;
   }
 
   private async read(url: string, param: string): Promise<FetchedFile> {
-    const response = await this.answer(url, param);
+    const response = await this.fetch(url, param);
     if (!response.ok) {
       await response.body?.cancel().catch(() => {});
-      throw notFetched(`its server answered with the status ${response.status}`, param);
+      throw fetchFailure(`its server answered with the status ${response.status}`, param);
     }
-    const content = await this.joined(response, param);
+    const content = await this.readBody(response, param);
     const contentType = response.headers.get('content-type')?.split(';')[0]?.trim();
-    return { file: { filename: nameIn(url), contentType, bytes: content.length }, content };
+    const path = URL.canParse(url) ? new URL(url).pathname : '';
+    const filename = plainFileName(path.slice(path.lastIndexOf('/') + 1)) || 'file';
+    return { file: { filename, contentType, bytes: content.length }, content };
   }
 
-  private async answer(url: string, param: string): Promise<Response> {
+  private async fetch(url: string, param: string): Promise<Response> {
     try {
       return await this.fetcher.fetch(url, { signal: this.signal });
     } catch (cause) {
       this.signal.throwIfAborted();
       // The same for all: the reason would tell what there is in this server's network.
-      throw notFetched('this server may not reach it, or it does not answer', param, cause);
+      throw fetchFailure('this server may not reach it, or it does not answer', param, cause);
     }
   }
 
-  private async joined(response: Response, param: string): Promise<Buffer> {
+  private async readBody(response: Response, param: string): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     try {
       for await (const piece of response.body ?? []) {
@@ -79,7 +81,7 @@ export class UrlReader {
     } catch (cause) {
       this.signal.throwIfAborted();
       if (cause instanceof ApiError) throw cause;
-      throw notFetched('its answer broke off or is too large', param, cause);
+      throw fetchFailure('its answer broke off or is too large', param, cause);
     }
     return Buffer.concat(pieces);
   }
@@ -87,15 +89,10 @@ export class UrlReader {
   private count(bytes: number, param: string): void {
     this.bytes += bytes;
     if (this.bytes > this.limit)
-      throw tooLarge(`the files at its URLs have more than ${this.limit} bytes together`, param);
+      throw requestTooLarge(`the files at its URLs have more than ${this.limit} bytes together`, param);
   }
 }
 
-function nameIn(url: string): string {
-  const path = URL.canParse(url) ? new URL(url).pathname : '';
-  return plainFileName(path.slice(path.lastIndexOf('/') + 1)) || 'file';
-}
-
-function notFetched(why: string, param: string, cause?: unknown): ApiError {
+function fetchFailure(why: string, param: string, cause?: unknown): ApiError {
   return new ApiError('invalid_file', `The file at this URL cannot be fetched: ${why}.`, { param, cause });
 }

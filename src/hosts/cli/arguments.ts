@@ -1,6 +1,6 @@
 /** Reads the command line. */
 import { parseArgs } from 'node:util';
-import { messageOf, wrongUsage } from './failure.ts';
+import { printableMessage, usageFailure } from './failure.ts';
 
 /** What `--help` prints. */
 export const HELP = `Serves OpenAI's Responses API, Chat Completions and Anthropic's Messages API
@@ -58,42 +58,40 @@ const OPTIONS = {
 
 /** Throws a `Failure` for an option that is not known or has a wrong value. */
 export function readArguments(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Command {
-  const values = parsed(args);
+  let values: ReturnType<typeof parseOptions>;
+  try {
+    values = parseOptions(args);
+  } catch (error) {
+    // Only the first sentence: the others explain positional arguments.
+    throw usageFailure(printableMessage(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
+  }
   if (values.help) return { print: 'help' };
   if (values.version) return { print: 'version' };
   const { upstream, host, store, mcp, inspect } = values;
   for (const [name, value] of Object.entries(values)) {
-    if (value === '') throw wrongUsage(`--${name} needs a value`);
+    if (value === '') throw usageFailure(`--${name} needs a value`);
   }
-  const apiKey = keyFrom(values['key-env'], upstream, env);
-  return { serve: { upstream, apiKey, host, port: portFrom(values.port), store, mcp, inspect } };
+  const apiKey = readApiKey(values['key-env'], upstream, env);
+  const port = Number(values.port);
+  if (!/^\d{1,5}$/.test(values.port) || port > 65_535)
+    throw usageFailure(`--port must be a number from 0 to 65535, got '${printableMessage(values.port)}'`);
+  return { serve: { upstream, apiKey, host, port, store, mcp, inspect } };
 }
 
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
-  } catch (error) {
-    // Only the first sentence: the others explain positional arguments.
-    throw wrongUsage(messageOf(error).split('. ', 1)[0]?.replace(/\.$/, '') ?? '', error);
-  }
+function parseOptions(args: readonly string[]) {
+  return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
 }
 
-function portFrom(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw wrongUsage(`--port must be a number from 0 to 65535, got '${messageOf(text)}'`);
-}
-
-function keyFrom(
+function readApiKey(
   name: string | undefined,
   upstream: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ) {
   if (name === undefined) return undefined;
-  if (upstream === undefined) throw wrongUsage('--key-env needs --upstream');
+  if (upstream === undefined) throw usageFailure('--key-env needs --upstream');
   // A value that is not a variable's name is not quoted: it may be the key itself.
-  if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw wrongUsage('--key-env must be the name of a variable');
+  if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw usageFailure('--key-env must be the name of a variable');
   const key = env[name];
-  if (!key) throw wrongUsage(`--key-env: the environment variable ${name} is not set`);
+  if (!key) throw usageFailure(`--key-env: the environment variable ${name} is not set`);
   return key;
 }

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { VERSION } from '../../protocol/version.ts';
 import { HELP, readArguments } from './arguments.ts';
-import { Failure, messageOf } from './failure.ts';
+import { Failure, printableMessage } from './failure.ts';
 import { serve } from './serve.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
@@ -20,7 +20,7 @@ async function main(): Promise<void> {
 
 /** Exits, because parts that have started would keep the process running. */
 function fail(error: unknown): void {
-  console.error(`express-open-responses: ${messageOf(error)}`);
+  console.error(`express-open-responses: ${printableMessage(error)}`);
   process.exit(error instanceof Failure ? error.status : 1);
 }
 

@@ -12,12 +12,12 @@ export class Failure extends Error {
 }
 
 /** The command line is wrong. */
-export function wrongUsage(message: string, cause?: unknown): Failure {
+export function usageFailure(message: string, cause?: unknown): Failure {
   return new Failure(`${message}. See --help.`, 2, cause);
 }
 
 /** The message of a thrown value, on one line and without control characters, which a terminal would obey. */
-export function messageOf(error: unknown): string {
+export function printableMessage(error: unknown): string {
   const { message, code } = Object(error);
   return String(message || code || error)
     .replace(/[^\P{C}\n]/gu, '?')

@@ -1,5 +1,5 @@
 /** Answers HTTP requests with the APIs and the inspector, on Node's own server. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { parse } from 'node:querystring';
 import { isLocalHost } from '../../observe/inspector/server/access.ts';
 import type { InspectorHandler } from '../../observe/inspector/server/handler.ts';
@@ -28,12 +28,36 @@ export function listener({ api, inspector, isLocal }: Served): RequestListener {
     const isForeign = isLocal && !isLocalHost(req.headers.host);
     if (!isForeign && path === '/health')
       return void res.setHeader('content-type', 'application/json').end('{"status":"ok"}');
-    if (!isForeign && inspector && (path === PAGE || path.startsWith(`${PAGE}/`))) return inspector(below(req), res);
-    const request = requestOf(req, res, path, query);
+    if (!isForeign && inspector && (path === PAGE || path.startsWith(`${PAGE}/`))) {
+      // As Express passes it to a mounted handler.
+      const originalUrl = req.url ?? '';
+      const below = originalUrl.slice(PAGE.length);
+      return inspector(Object.assign(req, { originalUrl, url: below.startsWith('/') ? below : `/${below}` }), res);
+    }
+    const left = new AbortController();
+    res.once('close', () => left.abort(new Error('The client left.')));
+    const request: ApiRequest = {
+      method: req.method ?? 'GET',
+      path: path.startsWith(`${BASE}/`) ? path.slice(BASE.length) : '',
+      query: parse(query),
+      headers: req.headers,
+      bytes: req,
+      signal: left.signal,
+      request: req,
+      disconnect: () => res.destroy(),
+    };
+    // OpenAI's wording.
+    const unknownPath = () => new ApiError('not_found', `Invalid URL (${req.method} ${path})`);
     const reply = isForeign
       ? api.refuse(FOREIGN, request)
-      : (api.handle(request) ?? api.refuse(unknown(req, path), request));
-    reply.then((answer) => respond(res, answer)).catch(() => failed(res));
+      : (api.handle(request) ?? api.refuse(unknownPath(), request));
+    reply
+      .then((answer) => respond(res, answer))
+      .catch(() => {
+        // The client has left, or the answer broke off.
+        if (res.headersSent || res.destroyed) return void res.destroy();
+        res.writeHead(500).end();
+      });
   };
 }
 
@@ -41,36 +65,3 @@ const FOREIGN = new ApiError(
   'invalid_value',
   'This server accepts only a Host header that names its own machine, such as localhost.',
 );
-
-/** OpenAI's wording. */
-function unknown({ method }: IncomingMessage, path: string): ApiError {
-  return new ApiError('not_found', `Invalid URL (${method} ${path})`);
-}
-
-/** The request as Express passes it to a mounted handler. */
-function below(req: IncomingMessage): IncomingMessage {
-  const originalUrl = req.url ?? '';
-  const url = originalUrl.slice(PAGE.length);
-  return Object.assign(req, { originalUrl, url: url.startsWith('/') ? url : `/${url}` });
-}
-
-function requestOf(req: IncomingMessage, res: ServerResponse, path: string, query: string): ApiRequest {
-  const left = new AbortController();
-  res.once('close', () => left.abort(new Error('The client left.')));
-  return {
-    method: req.method ?? 'GET',
-    path: path.startsWith(`${BASE}/`) ? path.slice(BASE.length) : '',
-    query: parse(query),
-    headers: req.headers,
-    bytes: req,
-    signal: left.signal,
-    request: req,
-    disconnect: () => res.destroy(),
-  };
-}
-
-/** Ends an answer that failed: the client has left, or the answer broke off. */
-function failed(res: ServerResponse): void {
-  if (res.headersSent || res.destroyed) return void res.destroy();
-  res.writeHead(500).end();
-}

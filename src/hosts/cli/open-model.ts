@@ -8,7 +8,7 @@ import {
   chatCompletionsUpstream,
 } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import type { Arguments } from './arguments.ts';
-import { messageOf, wrongUsage } from './failure.ts';
+import { printableMessage, usageFailure } from './failure.ts';
 
 /** A model server, and the models that it listed. */
 interface OpenModel {
@@ -28,34 +28,32 @@ export async function openModel(
   { upstream: baseURL, apiKey }: Pick<Arguments, 'upstream' | 'apiKey'>,
   warn: (line: string) => void,
 ): Promise<OpenModel> {
-  if (baseURL === undefined) return openDemo();
-  const upstream = upstreamAt(baseURL, apiKey);
+  if (baseURL === undefined) {
+    const demo = await startDemoModel();
+    const upstream = chatCompletionsUpstream({ baseURL: demo.baseURL });
+    const name = 'the demo model, which repeats its input (use --upstream URL for your model server)';
+    const close = async () => void (await Promise.all([upstream.close?.(), demo.close()]));
+    return { upstream, name, models: await listModels(upstream), close };
+  }
+  let upstream: ChatCompletionsUpstream;
+  try {
+    upstream = chatCompletionsUpstream({ baseURL, apiKey });
+  } catch (error) {
+    const words = printableMessage(error).replace('chatCompletionsUpstream: ', '').replace('baseURL', '--upstream');
+    throw usageFailure(
+      words.replace('apiKey or headers', '--key-env').replace('apiKey', 'the key of --key-env'),
+      error,
+    );
+  }
   const name = upstream.origin ?? baseURL;
-  const models = await modelsOf(upstream).catch((error) => {
-    warn(`${name} did not list its models: ${messageOf(error)} Requests are sent to it all the same.`);
+  const models = await listModels(upstream).catch((error) => {
+    warn(`${name} did not list its models: ${printableMessage(error)} Requests are sent to it all the same.`);
     return [];
   });
   return { upstream, name, models, close: async () => upstream.close?.() };
 }
 
-async function openDemo(): Promise<OpenModel> {
-  const demo = await startDemoModel();
-  const upstream = chatCompletionsUpstream({ baseURL: demo.baseURL });
-  const name = 'the demo model, which repeats its input (use --upstream URL for your model server)';
-  const close = async () => void (await Promise.all([upstream.close?.(), demo.close()]));
-  return { upstream, name, models: await modelsOf(upstream), close };
-}
-
-function upstreamAt(baseURL: string, apiKey: string | undefined): ChatCompletionsUpstream {
-  try {
-    return chatCompletionsUpstream({ baseURL, apiKey });
-  } catch (error) {
-    const words = messageOf(error).replace('chatCompletionsUpstream: ', '').replace('baseURL', '--upstream');
-    throw wrongUsage(words.replace('apiKey or headers', '--key-env').replace('apiKey', 'the key of --key-env'), error);
-  }
-}
-
-async function modelsOf(upstream: Upstream): Promise<readonly string[]> {
+async function listModels(upstream: Upstream): Promise<readonly string[]> {
   const limits = { ...DEFAULT_LIMITS, firstByteTimeoutMs: PATIENCE_MS, idleTimeoutMs: PATIENCE_MS };
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const listed = await upstream.models?.({ signal, headers: new Headers(), limits, note() {}, retries: 0 });

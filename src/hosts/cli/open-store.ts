@@ -8,7 +8,7 @@ import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type PostgresPool, postgresStore } from '../../stores/postgres/postgres-store.ts';
 import { type NodeRedisClient, redisStore } from '../../stores/redis/redis-store.ts';
 import { type SqliteDatabase, sqliteStore } from '../../stores/sqlite/sqlite-store.ts';
-import { Failure, messageOf, wrongUsage } from './failure.ts';
+import { Failure, printableMessage, usageFailure } from './failure.ts';
 
 /** A store that has answered once. */
 interface OpenStore {
@@ -24,15 +24,17 @@ export async function openStore(place: string | undefined, warn: (line: string) 
   if (place === undefined) return { store: memoryStore(), close() {} };
   // Only the scheme is quoted: the rest may hold a password.
   const scheme = /^([a-z][a-z\d+.-]+):\/\//i.exec(place)?.[1]?.toLowerCase();
-  const onError = (error: unknown) => warn(`the store: ${messageOf(error)}`);
+  const onError = (error: unknown) => warn(`the store: ${printableMessage(error)}`);
   try {
     if (scheme === undefined) return openSqlite(place.replace(/^sqlite:/, ''));
     if (/^rediss?$/.test(scheme)) return await openRedis(place, onError);
     if (/^postgres(ql)?$/.test(scheme)) return await openPostgres(place, onError);
   } catch (error) {
-    throw error instanceof Failure ? error : new Failure(`--store cannot be used: ${messageOf(error)}`, 1, error);
+    throw error instanceof Failure
+      ? error
+      : new Failure(`--store cannot be used: ${printableMessage(error)}`, 1, error);
   }
-  throw wrongUsage(`--store must be a file, redis://... or postgres://..., got '${printable(scheme)}://...'`);
+  throw usageFailure(`--store must be a file, redis://... or postgres://..., got '${printable(scheme)}://...'`);
 }
 
 type DatabaseClass = new (file: string) => SqliteDatabase & { close(): void };
@@ -96,7 +98,7 @@ async function openPostgres(url: string, onError: (error: unknown) => void): Pro
 /** The first of the packages that is installed, in the user's project or beside this package. */
 function driver<Package>(what: string, ...names: readonly string[]): Package {
   for (const name of names) {
-    const found = ofProject(name) ?? optionalPeer<Package>(name);
+    const found = requireFromProject(name) ?? optionalPeer<Package>(name);
     // The cast: the package exports it.
     if (found !== undefined) return found as Package;
   }
@@ -104,7 +106,7 @@ function driver<Package>(what: string, ...names: readonly string[]): Package {
   throw new Failure(`${what} needs the package ${names.join(' or ')}: npm install ${names.at(-1)}, or ${add}`, 1);
 }
 
-function ofProject(name: string): unknown {
+function requireFromProject(name: string): unknown {
   const require = createRequire(join(process.cwd(), 'package.json'));
   try {
     require.resolve(name);

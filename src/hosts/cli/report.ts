@@ -13,7 +13,7 @@ interface Facts {
   readonly inspect: boolean;
 }
 
-const MOST_MODELS = 5;
+const MAX_MODELS = 5;
 /** For the lines to copy, if the server named no model. */
 const SOME_MODEL = 'my-model';
 
@@ -21,34 +21,28 @@ const SOME_MODEL = 'my-model';
 export function readyLines({ origin, modelServer, models, store, tools, inspect }: Facts): readonly string[] {
   const baseURL = `${origin}/v1`;
   const model = models[0] ?? SOME_MODEL;
+  const unlisted = models.length - MAX_MODELS;
+  const modelList = models.slice(0, MAX_MODELS).join(', ') || 'not known';
+  const provider = `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
   return [
     `express-open-responses ${VERSION}`,
     `  model server  ${modelServer}`,
-    `  models        ${modelsIn(models)}`,
+    `  models        ${modelList}${unlisted > 0 ? ` and ${unlisted} more` : ''}`,
     `  store         ${store}`,
     ...(tools === undefined ? [] : [`  MCP servers   ${tools}`]),
     `  API           ${baseURL}`,
     ...(inspect ? [`  inspector     ${origin}/inspect/`] : []),
     '',
     'A request:',
-    `  curl ${baseURL}/responses -H 'content-type: application/json' -d ${quoted(JSON.stringify({ model, input: 'Say hello.' }))}`,
+    `  curl ${baseURL}/responses -H 'content-type: application/json' -d ${quoteForShell(JSON.stringify({ model, input: 'Say hello.' }))}`,
     "OpenAI's SDKs:",
     `  export OPENAI_BASE_URL=${baseURL} OPENAI_API_KEY=unused`,
     'Codex:',
-    `  codex -c model_provider=local -c ${quoted(providerOf(baseURL))} -m ${quoted(model)}`,
+    `  codex -c model_provider=local -c ${quoteForShell(provider)} -m ${quoteForShell(model)}`,
   ];
 }
 
-function modelsIn(models: readonly string[]): string {
-  const more = models.length - MOST_MODELS;
-  return `${models.slice(0, MOST_MODELS).join(', ') || 'not known'}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-function providerOf(baseURL: string): string {
-  return `model_providers.local={name="local",base_url="${baseURL}",model_catalog_url="${baseURL}/models",experimental_bearer_token="unused",wire_api="responses"}`;
-}
-
 /** Quotes the text as one word of a shell: names of models come from the model server. */
-function quoted(text: string): string {
+function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

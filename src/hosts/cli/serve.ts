@@ -7,11 +7,11 @@ import { isLoopback } from '../../observe/inspector/server/access.ts';
 import { allApis } from '../../server/api.ts';
 import { coreSettings } from '../../server/core-settings.ts';
 import type { Arguments } from './arguments.ts';
-import { Failure, messageOf } from './failure.ts';
+import { Failure, printableMessage } from './failure.ts';
 import { listener } from './listener.ts';
 import { openModel } from './open-model.ts';
 import { openStore } from './open-store.ts';
-import { openTools, summaryOf } from './open-tools.ts';
+import { openTools, toolsSummary } from './open-tools.ts';
 import { readyLines } from './report.ts';
 
 /** A server that listens. */
@@ -34,14 +34,14 @@ export async function serve(args: Arguments, warn: (line: string) => void): Prom
   const opened: (() => unknown)[] = [];
   const closeAll = async () => void (await Promise.allSettled(opened.map((close) => close())));
   try {
-    return await started(args, warn, opened, closeAll);
+    return await startParts(args, warn, opened, closeAll);
   } catch (error) {
     await closeAll();
     throw error;
   }
 }
 
-async function started(
+async function startParts(
   args: Arguments,
   warn: (line: string) => void,
   opened: (() => unknown)[],
@@ -50,7 +50,13 @@ async function started(
   const server = createServer();
   // Listens first: a port in use is found immediately, while MCP servers take long to start.
   const origin = await listening(server, args);
-  opened.push(() => closed(server));
+  opened.push(async () => {
+    const ended = once(server, 'close');
+    server.close();
+    server.closeIdleConnections();
+    setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
+    await ended;
+  });
   const { store, close: closeStore } = await openStore(args.store, warn);
   opened.push(closeStore);
   const model = await openModel(args, warn);
@@ -61,7 +67,7 @@ async function started(
   const inspector = args.inspect ? createInspector({ playground: true }) : undefined;
   const options = { upstream: model.upstream, store, tools };
   const api = allApis(coreSettings('express-open-responses', inspector?.observe(options) ?? options));
-  const isLocal = isLoopback(addressOf(server).address);
+  const isLocal = isLoopback(listenAddress(server).address);
   if (!isLocal) warn(`everyone who reaches ${args.host} may use the model server through this one.`);
   server.removeAllListeners('request').on('request', listener({ api, inspector: inspector?.router, isLocal }));
 
@@ -72,7 +78,7 @@ async function started(
   }
 
   const facts = { origin, modelServer: model.name, models: model.models, store: store.name ?? 'its own' };
-  return { lines: readyLines({ ...facts, tools: tools && summaryOf(tools), inspect: args.inspect }), close };
+  return { lines: readyLines({ ...facts, tools: tools && toolsSummary(tools), inspect: args.inspect }), close };
 }
 
 /** Listens, and answers 503 until the APIs are ready; resolves with the origin to print. */
@@ -83,29 +89,19 @@ async function listening(server: Server, { host, port }: Arguments): Promise<str
     server.listen(port, host);
     await once(server, 'listening');
   } catch (error) {
-    throw new Failure(reasonOf(error, host, port), 1, error);
+    const { code } = Object(error);
+    let reason = `cannot listen on --host ${host}: ${printableMessage(error)}`;
+    if (code === 'EADDRINUSE')
+      reason = `port ${port} of ${host} is in use: choose another with --port, 0 for a free one`;
+    else if (code === 'EACCES') reason = `port ${port} may not be used by this user: choose one from 1024 with --port`;
+    throw new Failure(reason, 1, error);
   }
-  const { address, port: chosen } = addressOf(server);
+  const { address, port: chosen } = listenAddress(server);
   const reached = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
   return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${chosen}`;
 }
 
-function reasonOf(error: unknown, host: string, port: number): string {
-  const { code } = Object(error);
-  if (code === 'EADDRINUSE') return `port ${port} of ${host} is in use: choose another with --port, 0 for a free one`;
-  if (code === 'EACCES') return `port ${port} may not be used by this user: choose one from 1024 with --port`;
-  return `cannot listen on --host ${host}: ${messageOf(error)}`;
-}
-
-function addressOf(server: Server): AddressInfo {
+function listenAddress(server: Server): AddressInfo {
   // The cast: a server that listens on TCP has an address, and not the name of a pipe.
   return server.address() as AddressInfo;
-}
-
-async function closed(server: Server): Promise<void> {
-  const ended = once(server, 'close');
-  server.close();
-  server.closeIdleConnections();
-  setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
-  await ended;
 }

@@ -2,7 +2,6 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
@@ -11,7 +10,7 @@ import { respond } from '../node/respond.ts';
 /** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
   return function endpointHandler(req, res, next) {
-    run(endpoint, req, res, next, scope);
+    answerRequest(endpoint, req, res, next, scope);
   };
 }
 
@@ -23,13 +22,19 @@ export function handleBytes(endpoint: Endpoint, owner: string, scope?: Scope): R
     discardRest(req, res);
     // Not destroyed by the end of the reading: the client must get its answer.
     const bytes = req.iterator({ destroyOnReturn: false });
-    run((request) => endpoint({ ...request, bytes }), req, res, next, scope);
+    answerRequest((request) => endpoint({ ...request, bytes }), req, res, next, scope);
   };
 }
 
 /** Answers the request with the endpoint. */
-export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
-  const request = endpointRequestOf(req, res, scope);
+export function answerRequest(
+  endpoint: Endpoint,
+  req: Request,
+  res: Response,
+  next: NextFunction,
+  scope?: Scope,
+): void {
+  const request = { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
   keepContext(res, { handled: true, ...request.context });
   endpoint(request)
     .then(
@@ -43,8 +48,3 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
 
 /** Returns the tenant of a request, as the host knows it. */
 export type Scope<Req extends Request = Request> = ScopeOf<Req>;
-
-/** The request, with what Express has read from the URL. */
-function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {
-  return { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
-}

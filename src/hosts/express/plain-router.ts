@@ -7,19 +7,19 @@ import type { PlainSettings } from '../../server/plain-api.ts';
 import type { ReportedRoutes } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { express } from './express.cjs';
-import { handle, handleBytes, run, type Scope } from './handle.ts';
+import { answerRequest, handle, handleBytes, type Scope } from './handle.ts';
 import { readBody } from './read-body.ts';
 
 /** The router of an API that calls no model; `scope` is the host's. */
 export function plainRouter({ routes, settings }: ReportedRoutes, scope: Scope<never> | undefined): Router {
   // The cast: the host states what its earlier handlers make of a request.
-  return routerOf(routes, settings, scope as Scope | undefined);
+  return createRouter(routes, settings, scope as Scope | undefined);
 }
 
 type ServingSettings = EndpointSettings & Pick<PlainSettings, 'limits' | 'owner'>;
 
 /** An Express router of the routes; their steps are reported already. */
-export function routerOf(routes: readonly Route[], settings: ServingSettings, scope: Scope | undefined): Router {
+export function createRouter(routes: readonly Route[], settings: ServingSettings, scope: Scope | undefined): Router {
   const body = readBody(settings.limits, scope);
   const router = express().Router();
   for (const { method, path, endpoint, readsBytes } of routes) {
@@ -34,9 +34,9 @@ export function routerOf(routes: readonly Route[], settings: ServingSettings, sc
 /** Answers request errors found before an endpoint runs; the host's own errors go to the host's handler. */
 function answerErrors(settings: EndpointSettings): ErrorRequestHandler {
   return function answerErrors(error, req, res, next) {
-    const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
-    if (!(shown instanceof ApiError)) return next(error);
+    const apiError = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
+    if (!(apiError instanceof ApiError)) return next(error);
     if (!req.readableEnded) discardRest(req, res);
-    run(refusal(shown, settings), req, res, next, () => '');
+    answerRequest(refusal(apiError, settings), req, res, next, () => '');
   };
 }

@@ -1,20 +1,28 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
-import type { NextFunction, Request, RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/json-body.ts';
-import { arrivedJson } from '../node/node-body.ts';
+import { readJson } from '../node/node-body.ts';
 import type { Scope } from './handle.ts';
 
 /**
  * Works as `express.json` for bodies within the limits; a missing content type counts as JSON. `scope` is the host's, for the
- * tenant's share of the room for bodies.
+ * tenant's share of the byte budget for bodies.
  */
 export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestHandler {
   return function readBody(req, _res, next) {
     const { headers, body } = req;
     if (!isJsonType(headers['content-type'], headers.origin)) return next(bodyErrors.otherType());
-    if (isUnparsed(body)) return parsed(req, limits, next);
-    if (isRead(req)) return next();
-    arrivedJson(req, limits, scope)
+    if (isUnparsed(body)) {
+      // What the host has read and not parsed.
+      try {
+        req.body = parseRead(body, limits);
+      } catch (error) {
+        return next(error);
+      }
+      return next();
+    }
+    if (hasBeenRead(req)) return next();
+    readJson(req, limits, scope)
       .then(({ value }) => {
         req.body = value;
       })
@@ -22,18 +30,8 @@ export function readBody(limits: BodyLimits, scope: Scope | undefined): RequestH
   };
 }
 
-/** Parses what the host has read. */
-function parsed(req: Request, limits: BodyLimits, next: NextFunction): void {
-  try {
-    req.body = parseRead(req.body, limits);
-  } catch (error) {
-    return next(error);
-  }
-  next();
-}
-
 /** As body-parser decides it: nothing was sent, or somebody has read it. */
-function isRead(req: Request & { readonly _body?: boolean }): boolean {
+function hasBeenRead(req: Request & { readonly _body?: boolean }): boolean {
   const { headers, socket, complete, readable, _body } = req;
   const isSent =
     headers['transfer-encoding'] !== undefined || !Number.isNaN(Number(headers['content-length'] ?? 'none'));

@@ -9,7 +9,7 @@ import type { CoreOptions } from '../../server/options.ts';
 import { reportedRoutes } from '../../server/reported-routes.ts';
 import { type RouterStatus, statusReader } from '../../server/status.ts';
 import type { Scope } from './handle.ts';
-import { routerOf } from './plain-router.ts';
+import { createRouter } from './plain-router.ts';
 
 /**
  * The shared options, and those that need an Express app. `Req` is the request as the app's earlier handlers leave it,
@@ -50,7 +50,7 @@ export function routerKit(owner: string, options: RouterOptions<never>): RouterK
 
   function serve(api: ApiRoutes): DrainableRouter {
     const { routes, drain, running } = reportedRoutes(api, settings, scope);
-    const router = routerOf(routes, { ...settings, envelopeOf: api.envelopeOf }, scope);
+    const router = createRouter(routes, { ...settings, envelopeOf: api.envelopeOf }, scope);
     return Object.assign(router, { drain, status: statusReader(settings, running) });
   }
 

@@ -11,7 +11,7 @@ import { discardRest } from '../node/discard-rest.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { type Dialect, dialectOf, speaksMessages } from './dialect.ts';
+import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 
 /** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
@@ -39,30 +39,25 @@ export function asMiddleware(
   steps: Readonly<Partial<Record<Dialect, Prepare>>>,
   settings: MiddlewareSettings,
 ): NodeMiddleware {
+  async function prepare(req: NodeRequest, res: ServerResponse): Promise<void> {
+    const body = await bodyOf(req, settings.limits, settings.scope);
+    const dialect = dialectFor(req, body, settings);
+    const step = dialect && steps[dialect];
+    if (!step) return;
+    const request = endpointRequestOfNode(req, res, settings.scope);
+    const limits = bringLimits(request, settings.limits);
+    refuseMany(bodyFields(body, limits), limits);
+    const { context, body: next } = await step(request, settings);
+    if (next !== body) replaceBody(req, next);
+    keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
+  }
+
   return function preparationMiddleware(req, res, next) {
-    prepared(req, res, steps, settings).then(
+    prepare(req, res).then(
       () => next(),
       (error) => refuse(error, req, res, next, settings),
     );
   };
-}
-
-async function prepared(
-  req: NodeRequest,
-  res: ServerResponse,
-  steps: Readonly<Partial<Record<Dialect, Prepare>>>,
-  settings: MiddlewareSettings,
-): Promise<void> {
-  const body = await bodyOf(req, settings.limits, settings.scope);
-  const dialect = dialectFor(req, body, settings);
-  const step = dialect && steps[dialect];
-  if (!step) return;
-  const request = endpointRequestOfNode(req, res, settings.scope);
-  const limits = bringLimits(request, settings.limits);
-  refuseMany(bodyFields(body, limits), limits);
-  const { context, body: next } = await step(request, settings);
-  if (next !== body) replaceBody(req, next);
-  keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
 }
 
 /** The API of this request, from the host's option or detected. */
@@ -71,8 +66,8 @@ export function dialectFor(
   body: unknown,
   { dialect }: Pick<MiddlewareSettings, 'dialect'>,
 ): Dialect | undefined {
-  const seen = dialectOf(urlOf(req), body);
-  return seen && (dialect ?? seen);
+  const detected = detectDialect(urlOf(req), body);
+  return detected && (dialect ?? detected);
 }
 
 /** The whole path, where a framework has cut off what it has matched. */
@@ -92,6 +87,6 @@ export function refuse(
   // The scope may be what failed, and errors do not need it.
   const request = endpointRequestOfNode(req, res, () => '');
   if (!req.readableEnded) discardRest(req, res);
-  const envelopeOf = () => (speaksMessages(urlOf(req)) ? ANTHROPIC : undefined);
+  const envelopeOf = () => (isMessagesPath(urlOf(req)) ? ANTHROPIC : undefined);
   respond(res, errorReplyTo(error, request, { ...settings, envelopeOf })).catch(next);
 }

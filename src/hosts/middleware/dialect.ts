@@ -13,18 +13,18 @@ const BY_PATH: readonly (readonly [RegExp, Dialect])[] = [
 const OTHER_APIS = /\/(embeddings|moderations|audio\/\w+)$/;
 
 /** Decided by the path if it is OpenAI's, otherwise by the body; undefined for none of them. */
-export function dialectOf(url: string | undefined, body: unknown): Dialect | undefined {
+export function detectDialect(url: string | undefined, body: unknown): Dialect | undefined {
   // Bytes that the host has read and not parsed are left unchanged.
   if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
-  return OTHER_APIS.test(pathOf(url)) ? undefined : textDialectOf(url, body);
+  return OTHER_APIS.test(lenientPath(url)) ? undefined : textDialect(url, body);
 }
 
 /**
  * The same, whatever else the path may be called: the client chooses the path, and what it is called for the handler may be
  * another thing than what it is called here.
  */
-export function textDialectOf(url: string | undefined, body: unknown): Dialect | undefined {
-  const path = pathOf(url);
+export function textDialect(url: string | undefined, body: unknown): Dialect | undefined {
+  const path = lenientPath(url);
   const found = BY_PATH.find(([pattern]) => pattern.test(path));
   if (found) return found[1];
   if (!isRecord(body)) return undefined;
@@ -33,25 +33,25 @@ export function textDialectOf(url: string | undefined, body: unknown): Dialect |
 }
 
 /** Whether the path is that of Anthropic's API. */
-export function speaksMessages(url: string | undefined): boolean {
-  return /\/messages(\/count_tokens)?$/.test(pathOf(url));
+export function isMessagesPath(url: string | undefined): boolean {
+  return /\/messages(\/count_tokens)?$/.test(lenientPath(url));
 }
 
 /**
  * The path of a request's target as the most generous of handlers reads it: without query and fragment, scheme and host,
  * parameters of its segments, and an end `/`; decoded, in lower case.
  */
-export function pathOf(url = ''): string {
+export function lenientPath(url = ''): string {
   const [target = ''] = url.split(/[?#]/, 1);
-  const path = decodedPath(target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '')).toLowerCase();
-  const segments = path.split(/[/\\]/).map((segment) => segment.split(';', 1)[0]);
-  return segments.filter((segment, at) => at === 0 || segment !== '').join('/');
-}
-
-function decodedPath(path: string): string {
+  let path = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '');
   try {
-    return decodeURIComponent(path);
+    path = decodeURIComponent(path);
   } catch {
-    return path;
+    // A path that cannot be decoded is read as it is.
   }
+  const segments = path
+    .toLowerCase()
+    .split(/[/\\]/)
+    .map((segment) => segment.split(';', 1)[0]);
+  return segments.filter((segment, at) => at === 0 || segment !== '').join('/');
 }

@@ -21,12 +21,12 @@ import { isRecord } from '../../protocol/record.ts';
 import { isUtf8Type } from '../../server/json-body.ts';
 import { eventLines } from '../../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
-import { type AnswerHead, isEventStream } from '../node/event-stream.ts';
-import { wholeBodyOf } from '../node/node-body.ts';
+import { isEventStream } from '../node/event-stream.ts';
+import { readWholeBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
 import { type HostMiddleware, refuse, urlOf } from './as-middleware.ts';
-import { type Dialect, pathOf, textDialectOf } from './dialect.ts';
+import { type Dialect, lenientPath, textDialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The guards, and the options of every middleware. */
@@ -66,8 +66,8 @@ export function guard<Req extends NodeRequest = NodeRequest>(
   const guards = guardSettings('guard', { input, output, tools });
   if (!guards) throw new TypeError('guard: one of input, output and tools must have a guard, got none');
   return function guardMiddleware(req, res, next) {
-    if (isUnguarded(req, unguardedPaths)) return next();
-    guarded(req, res, guards, settings).then(
+    if (isUnguardedPath(req, unguardedPaths)) return next();
+    guardRequest(req, res, guards, settings).then(
       () => next(),
       (error) => refuse(error, req, res, next, settings),
     );
@@ -82,7 +82,7 @@ const arePaths: OptionCheck = (value) =>
   "a list of paths that begin with '/', of plain letters, with '/*' at most at their end";
 
 /** Whether the host lets the request pass unread. The path is the one that the client wrote and that the handler sees. */
-function isUnguarded(req: NodeRequest, unguarded: readonly string[]): boolean {
+function isUnguardedPath(req: NodeRequest, unguarded: readonly string[]): boolean {
   if (unguarded.length === 0) return false;
   const [written = ''] = (urlOf(req) ?? '').split('?', 1);
   const [seen = ''] = (req.url ?? '').split('?', 1);
@@ -92,22 +92,22 @@ function isUnguarded(req: NodeRequest, unguarded: readonly string[]): boolean {
   );
 }
 
-async function guarded(
+async function guardRequest(
   req: NodeRequest,
   res: ServerResponse,
   guards: GuardSettings,
   settings: MiddlewareSettings,
 ): Promise<void> {
-  const body = await wholeBodyOf(req, settings.limits, settings.scope);
-  if (!body) return guardStored(req, res, guards, settings);
+  const body = await readWholeBody(req, settings.limits, settings.scope);
+  if (!body) return guardStoredAnswer(req, res, guards, settings);
   const { value } = body;
-  const dialect = settings.dialect ?? textDialectOf(urlOf(req), value) ?? 'responses';
+  const dialect = settings.dialect ?? textDialect(urlOf(req), value) ?? 'responses';
   const request = endpointRequestOfNode(req, res, settings.scope);
   const limits = bringLimits(request, settings.limits);
   const fields = bodyFields({ body: value }, limits);
   if (isRecord(value)) refuseMany(value, limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const { body: next, history } = await guardedRequest(fields.body, dialect, session, request);
+  const { body: next, history } = await guardBody(fields.body, dialect, session, request);
   if (next !== value || req.body !== value) body.replace(next);
   const { context = {}, requestId, scope } = request;
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
@@ -124,8 +124,13 @@ const STORED: readonly (readonly [RegExp, Dialect])[] = [
 ];
 
 /** Requests without a body. */
-function guardStored(req: NodeRequest, res: ServerResponse, guards: GuardSettings, settings: MiddlewareSettings): void {
-  const path = pathOf(urlOf(req));
+function guardStoredAnswer(
+  req: NodeRequest,
+  res: ServerResponse,
+  guards: GuardSettings,
+  settings: MiddlewareSettings,
+): void {
+  const path = lenientPath(urlOf(req));
   const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
   if (!dialect || guards.output.length === 0) return;
   const request = endpointRequestOfNode(req, res, settings.scope);
@@ -133,37 +138,30 @@ function guardStored(req: NodeRequest, res: ServerResponse, guards: GuardSetting
   guardAnswer(req, res, { dialect, session, request, settings });
 }
 
-interface GuardedRequest {
+interface BodyWithHistory {
   readonly body: unknown;
   readonly history: LoadedHistory | undefined;
 }
 
 /** With placeholders, which a router behind it takes back: it needs the values in its store. */
-async function guardedRequest(
+async function guardBody(
   body: unknown,
   dialect: Dialect,
   session: GuardSession,
   { context }: EndpointRequest,
-): Promise<GuardedRequest> {
+): Promise<BodyWithHistory> {
   const guards = new RequestGuards([session]);
   const history = context?.history;
   const known = new Set(history?.loaded);
-  const seen = await guardedBody(body, guards, known);
-  if (!guards.restores) return { body: seen, history };
-  const shown = await bodyForModel(seen, guards);
+  const inputBody = await guardedBody(body, guards, known);
+  if (!guards.restores) return { body: inputBody, history };
+  const modelBody = await bodyForModel(inputBody, guards);
   const list = dialect === 'responses' ? 'input' : 'messages';
-  const loaded = moved(memberOf(seen, list), memberOf(shown, list), known);
-  return { body: shown, history: history && { ...history, loaded } };
-}
-
-function memberOf(body: unknown, name: string): unknown {
-  return isRecord(body) ? body[name] : undefined;
-}
-
-/** The loaded members where they are now. */
-function moved(before: unknown, after: unknown, known: ReadonlySet<unknown>): readonly unknown[] {
-  if (!Array.isArray(before) || !Array.isArray(after)) return [...known];
-  return after.filter((_, at) => known.has(before[at]));
+  const before = isRecord(inputBody) ? inputBody[list] : undefined;
+  const after = isRecord(modelBody) ? modelBody[list] : undefined;
+  const loaded =
+    Array.isArray(before) && Array.isArray(after) ? after.filter((_, at) => known.has(before[at])) : [...known];
+  return { body: modelBody, history: history && { ...history, loaded } };
 }
 
 /** An answer to be guarded. */
@@ -180,17 +178,15 @@ function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswe
   const isWanted = () => !contextOf(res).handled;
   // No guard reads compressed bytes.
   delete req.headers['accept-encoding'];
-  rewriteAnswer(res, isWanted, (head) => (isWanted() ? rewriterFor(head, guards, answer) : undefined));
-}
-
-function rewriterFor(head: AnswerHead, guards: RequestGuards, answer: GuardedAnswer): AnswerRewriter | undefined {
-  const { dialect, settings } = answer;
-  const reader = new AnyAnswer(guards, settings.limits.outputBytes, dialect);
-  if (isEventStream(head)) return new EventRewriter(reader, answer);
-  const isError = head.status < 200 || head.status > 299;
-  const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
-  if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
-  return unreadable(answer);
+  rewriteAnswer(res, isWanted, (head) => {
+    if (!isWanted()) return undefined;
+    const reader = new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.dialect);
+    if (isEventStream(head)) return new EventRewriter(reader, answer);
+    const isError = head.status < 200 || head.status > 299;
+    const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
+    if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
+    return refuseUnreadable(answer);
+  });
 }
 
 /** The bytes of an event stream. */
@@ -198,7 +194,7 @@ class EventRewriter implements AnswerRewriter {
   private readonly reader: AnyAnswer;
   private readonly answer: GuardedAnswer;
   private readonly decoder = new StringDecoder('utf8');
-  private readonly spelt = eventLines();
+  private readonly toLines = eventLines();
   private readonly events: string[] = [];
   private readonly parser;
   private hasFailed = false;
@@ -214,7 +210,7 @@ class EventRewriter implements AnswerRewriter {
         this.hasComment = true;
       },
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') throw tooLarge();
+        if (type === 'max-buffer-size-exceeded') throw answerTooLarge();
       },
     });
   }
@@ -225,9 +221,9 @@ class EventRewriter implements AnswerRewriter {
 
   async write(bytes: Uint8Array): Promise<string> {
     try {
-      this.parser.feed(this.spelt(this.decoder.write(Buffer.from(bytes))));
+      this.parser.feed(this.toLines(this.decoder.write(Buffer.from(bytes))));
       let frames = '';
-      for (const data of this.events.splice(0)) frames += this.framed(await this.reader.event(data));
+      for (const data of this.events.splice(0)) frames += this.toFrames(await this.reader.event(data));
       const isHeartbeat = frames === '' && this.hasComment;
       this.hasComment = false;
       return isHeartbeat ? HEARTBEAT_FRAME : frames;
@@ -239,17 +235,17 @@ class EventRewriter implements AnswerRewriter {
   /** A last event without its blank line counts, if it is whole. */
   async end(): Promise<string> {
     try {
-      this.parser.feed(this.spelt(`${this.decoder.end()}\n\n`));
+      this.parser.feed(this.toLines(`${this.decoder.end()}\n\n`));
       let frames = '';
       for (const data of this.events.splice(0))
-        if (isDone(data) || jsonIn(data) !== undefined) frames += this.framed(await this.reader.event(data));
-      return frames + this.framed(await this.reader.end());
+        if (isDone(data) || jsonIn(data) !== undefined) frames += this.toFrames(await this.reader.event(data));
+      return frames + this.toFrames(await this.reader.end());
     } catch (error) {
       return this.failure(error);
     }
   }
 
-  private framed(events: readonly string[]): string {
+  private toFrames(events: readonly string[]): string {
     return events.map((data) => `${this.nameOf(data)}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`).join('');
   }
 
@@ -264,10 +260,10 @@ class EventRewriter implements AnswerRewriter {
     this.hasFailed = true;
     const { request, settings } = this.answer;
     const { api: dialect } = this.reader;
-    const shown = reportError(error, request, settings);
+    const apiError = reportError(error, request, settings);
     if (dialect === 'messages')
-      return `event: error\ndata: ${JSON.stringify(anthropicError(shown, request.requestId))}\n\n`;
-    const { body } = shown;
+      return `event: error\ndata: ${JSON.stringify(anthropicError(apiError, request.requestId))}\n\n`;
+    const { body } = apiError;
     const { code, message, param } = body;
     if (dialect === 'responses')
       return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param })}\n\n`;
@@ -291,7 +287,7 @@ class WholeRewriter implements AnswerRewriter {
   async write(bytes: Uint8Array): Promise<string> {
     const { outputBytes, eventBytes } = this.answer.settings.limits;
     this.size += bytes.byteLength;
-    if (this.size > outputBytes + eventBytes) throw this.reported(tooLarge());
+    if (this.size > outputBytes + eventBytes) throw this.report(answerTooLarge());
     this.pieces.push(Uint8Array.from(bytes));
     return '';
   }
@@ -300,21 +296,21 @@ class WholeRewriter implements AnswerRewriter {
     try {
       return await this.reader.whole(Buffer.concat(this.pieces).toString('utf8'));
     } catch (error) {
-      throw this.reported(error);
+      throw this.report(error);
     }
   }
 
-  private reported(error: unknown): Error {
+  private report(error: unknown): Error {
     return reportError(error, this.answer.request, this.answer.settings);
   }
 }
 
-function tooLarge(): ApiError {
+function answerTooLarge(): ApiError {
   return new ApiError('output_too_large', 'The handler wrote more than the limit for an answer that guards read.');
 }
 
 /** Compressed bytes and unknown formats may not pass. */
-function unreadable({ request, settings }: GuardedAnswer): AnswerRewriter {
+function refuseUnreadable({ request, settings }: GuardedAnswer): AnswerRewriter {
   const write = (): Promise<string> => {
     const advice = 'Let the handler answer with JSON or an event stream, uncompressed.';
     const error = new ApiError('guard_failed', 'The answer is in a form that guards cannot read.', { advice });

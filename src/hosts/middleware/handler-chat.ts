@@ -10,7 +10,7 @@ import { bytesOf, readWhole } from '../../streams/bytes.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange } from '../../upstreams/http/exchange.ts';
 import type { HttpClient } from '../../upstreams/http/http.ts';
-import { type AnyNodeHandler, answerOf, type HandlerAnswer, HandlerFailed } from '../node/handler-answer.ts';
+import { type AnyNodeHandler, callHandler, HandlerFailed } from '../node/handler-answer.ts';
 import { replaceBody } from '../node/node-body.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 
@@ -38,14 +38,21 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
 
   const client: HttpClient = {
     async send({ stop }) {
-      const answer = await answerOf(handler, req, res, stop).catch((error: unknown) => {
+      const answer = await callHandler(handler, req, res, stop).catch((error: unknown) => {
         if (error instanceof HandlerFailed) failure = error;
         throw error;
       });
       const contentType = String(answer.headers['content-type'] ?? '');
       const isFirst = headers === undefined;
-      headers ??= passedHeaders(answer);
-      if (isFirst) passCookies(answer, res);
+      headers ??= Object.fromEntries(
+        Object.entries(answer.headers)
+          .filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name))
+          .map(([name, value]) => [name, [value].flat().join(', ')]),
+      );
+      // Where the stream was opened before the handler answered, its cookies come too late.
+      if (isFirst && !res.headersSent)
+        for (const cookie of [answer.headers['set-cookie'] ?? []].flat())
+          res.appendHeader('set-cookie', String(cookie));
       const body = bytesOf(answer.body);
       if (answer.status >= 200 && answer.status < 300) {
         return { status: answer.status, headers: { 'content-type': contentType }, body };
@@ -80,15 +87,4 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
       return refusal;
     },
   };
-}
-
-function passCookies({ headers }: HandlerAnswer, res: ServerResponse): void {
-  // The stream was opened before the handler answered.
-  if (res.headersSent) return;
-  for (const cookie of [headers['set-cookie'] ?? []].flat()) res.appendHeader('set-cookie', String(cookie));
-}
-
-function passedHeaders({ headers }: HandlerAnswer): Readonly<Record<string, string>> {
-  const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name));
-  return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
 }

@@ -15,12 +15,12 @@ import { STREAM_HEADERS } from '../../protocol/reply.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type HeartbeatOptions, heartbeatSettings, millisecondsOrNever } from '../../server/heartbeat-options.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../streams/sse-frames.ts';
-import { earlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
+import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
-import { type EventTail, eventTail } from '../node/event-tail.ts';
+import { eventTail } from '../node/event-tail.ts';
 import { contextOf, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { type NodeMiddleware, urlOf } from './as-middleware.ts';
-import { type Dialect, dialectOf, speaksMessages } from './dialect.ts';
+import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 
@@ -56,13 +56,13 @@ export function heartbeat(options: HeartbeatMiddlewareOptions = {}): NodeMiddlew
   const openAfterMs = openAfter(openMs, wanted);
   return function heartbeatMiddleware(req, res, next) {
     // Every client of Anthropic's API knows this event.
-    const own: WantedHeartbeat = speaksMessages(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
+    const own: WantedHeartbeat = isMessagesPath(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
     keepContext(res, { ...contextOf(res), heartbeat: wanted });
     // A guard in front writes later than it is written to, and would take the handler's head for missing.
     const opens = openAfterMs < Number.POSITIVE_INFINITY && !contextOf(res).guards;
-    const answered = opens ? openLater(req, res, { ...own, openAfterMs }) : undefined;
+    const stopOpening = opens ? openWhenSilent(req, res, { ...own, openAfterMs }) : undefined;
     onHead(res, (head, layer) => {
-      answered?.();
+      stopOpening?.();
       const isOpen = isEventStream(head) && !head.compressed && !head.measured;
       if (isOpen && !contextOf(res).handled) startHeartbeat(res, layer, own);
     });
@@ -71,16 +71,18 @@ export function heartbeat(options: HeartbeatMiddlewareOptions = {}): NodeMiddlew
 }
 
 /** Opens the stream of a handler that is silent for too long, and fills its silence until the returned function is called. */
-function openLater(
+function openWhenSilent(
   req: NodeRequest,
   res: ServerResponse,
   { openAfterMs, intervalMs, style }: WantedHeartbeat & { readonly openAfterMs: number },
 ): () => void {
-  const early = earlyAnswer(res);
+  const early = new EarlyAnswer(res);
   const frame = style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME;
   let timer = setTimeout(() => {
     // Only now: a middleware behind this one may have read the body, or one of our routers answer.
-    const api = wantedStream(req);
+    const { body, method } = req;
+    const wantsStream = method === 'POST' && isRecord(body) && body.stream === true;
+    const api = wantsStream ? detectDialect(urlOf(req), body) : undefined;
     if (!api || contextOf(res).handled) return;
     const requestId = contextOf(res).requestId ?? requestIdFrom(req.headers['x-request-id']);
     const eventsFor = (answer: OtherAnswer) => failureFrames(api, answer, requestId);
@@ -90,12 +92,6 @@ function openLater(
   const stop = () => clearTimeout(timer);
   res.once('close', stop);
   return stop;
-}
-
-/** The API of a request that a parser has read, and that wants a stream. */
-function wantedStream(req: NodeRequest): Dialect | undefined {
-  const { body } = req;
-  return req.method === 'POST' && isRecord(body) && body.stream === true ? dialectOf(urlOf(req), body) : undefined;
 }
 
 /** The events of an open stream for an answer that is none: the handler's refusal, or something that is no stream. */
@@ -115,26 +111,23 @@ function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }
   const tail = eventTail();
   const { write, end } = layer;
   const timer = setInterval(() => {
-    if (maySend(res, tail)) write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
+    // None for a client that does not read.
+    if (tail.between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain)
+      write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
   }, intervalMs);
   timer.unref();
 
-  const watched = (chunk: unknown) => {
+  const restart = (chunk: unknown) => {
     timer.refresh();
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
   };
-  layer.write = function watchedWrite(...given: unknown[]) {
-    watched(given[0]);
-    return write(...(given as Parameters<typeof write>));
+  layer.write = function watchedWrite(...args: unknown[]) {
+    restart(args[0]);
+    return write(...(args as Parameters<typeof write>));
   } as typeof write;
-  layer.end = function watchedEnd(...given: unknown[]) {
+  layer.end = function watchedEnd(...args: unknown[]) {
     clearInterval(timer);
-    return end(...(given as unknown as Parameters<typeof end>));
+    return end(...(args as unknown as Parameters<typeof end>));
   } as typeof end;
   res.once('close', () => clearInterval(timer));
-}
-
-/** No heartbeats for a client that does not read. */
-function maySend(res: ServerResponse, { between }: EventTail): boolean {
-  return between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain;
 }

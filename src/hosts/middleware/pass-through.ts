@@ -5,13 +5,13 @@ import { noteOf } from '../../apis/endpoint/prepare.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { attemptsOf } from '../../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
-import type { PassedAnswer, PassedRequest, Upstream } from '../../ports/upstream.ts';
+import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { arrivedJson, replaceBody } from '../node/node-body.ts';
+import { readJson, replaceBody } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { type HostMiddleware, type NodeMiddleware, refuse } from './as-middleware.ts';
@@ -92,7 +92,16 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   checkOptions(owner, { paths }, { paths: arePaths });
   const settings = middlewareSettings(owner, { ...others, upstream });
   if (!upstream.pass) throw new TypeError(`${owner}: upstream must pass requests on, got '${upstream.name}'`);
-  const isPassed = pathMatcher(paths);
+  const patterns = paths.map((entry) => {
+    const [method, path] = entry.startsWith('/') ? [undefined, entry] : entry.split(' ', 2);
+    return { method, path: String(path) };
+  });
+  const isPassed = (method: string, path: string) =>
+    patterns.some(
+      ({ method: wanted, path: pattern }) =>
+        (wanted === undefined || wanted === method) &&
+        (pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern),
+    );
   // The cast: a budget is its own middleware.
   const budget = settings.budget as (NodeMiddleware & typeof settings.budget) | undefined;
   const { input, output, tools } = others.guards ?? {};
@@ -102,56 +111,37 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
   const before = [budget, guarding].filter((each) => each !== undefined);
 
   return function passThrough(req: NodeRequest, res: ServerResponse, next: (error?: unknown) => void): void {
-    const [path = '', query] = splitTarget(req.url);
+    const { url = '' } = req;
+    const [path = ''] = url.split('?', 1);
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
-    const failed = (error: unknown) => refuse(error, req, res, next, settings);
+    const fail = (error: unknown) => refuse(error, req, res, next, settings);
     discardRest(req, res);
-    heldBody(req, res, settings)
-      .then((held) => {
-        const pass = (error?: unknown) => {
+    takeJsonBody(req, res, settings)
+      .then((json) => {
+        runInOrder(before, req, res, (error) => {
           if (error !== undefined) return next(error);
-          const target = query === undefined ? path : `${path}?${query}`;
-          passed(req, res, { held, target, upstream, settings }).catch(failed);
-        };
-        inTurn(before, req, res, pass);
+          passOn(req, res, { json, target: url, upstream, settings }).catch(fail);
+        });
       })
-      .catch(failed);
+      .catch(fail);
   };
 }
 
-function splitTarget(url = ''): readonly [string, string | undefined] {
-  const at = url.indexOf('?');
-  return at < 0 ? [url, undefined] : [url.slice(0, at), url.slice(at + 1)];
-}
-
-function pathMatcher(paths: readonly string[]): (method: string, path: string) => boolean {
-  const known = paths.map((entry) => {
-    const [method, path] = entry.startsWith('/') ? [undefined, entry] : entry.split(' ', 2);
-    return { method, path: String(path) };
-  });
-  return (method, path) =>
-    known.some(
-      ({ method: wanted, path: pattern }) =>
-        (wanted === undefined || wanted === method) &&
-        (pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern),
-    );
-}
-
 /** Runs the middlewares one after the other; an error, or an answer of theirs, ends it. */
-function inTurn(
+function runInOrder(
   [first, ...rest]: readonly NodeMiddleware[],
   req: NodeRequest,
   res: ServerResponse,
   done: (error?: unknown) => void,
 ): void {
   if (!first) return done();
-  first(req, res, (error) => (error === undefined ? inTurn(rest, req, res, done) : done(error)));
+  first(req, res, (error) => (error === undefined ? runInOrder(rest, req, res, done) : done(error)));
 }
 
 /**
  * Reads a JSON body, or takes the one that the host has read; undefined for every other body, which stays unread. Throws `ApiError`.
  */
-async function heldBody(
+async function takeJsonBody(
   req: NodeRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
@@ -168,22 +158,23 @@ async function heldBody(
   const isCoded = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity';
   if (!isJsonType(headers['content-type'], headers.origin) || headers['content-type'] === undefined || isCoded)
     return undefined;
-  const whole = await arrivedJson(req, settings.limits, settings.scope);
+  const whole = await readJson(req, settings.limits, settings.scope);
   replaceBody(req, whole.value);
   return whole;
 }
 
 interface Passing {
-  readonly held: WholeJson | undefined;
+  /** Undefined for a body that is not JSON. */
+  readonly json: WholeJson | undefined;
   readonly target: string;
   readonly upstream: Upstream;
   readonly settings: MiddlewareSettings;
 }
 
-async function passed(
+async function passOn(
   req: NodeRequest,
   res: ServerResponse,
-  { held, target, upstream, settings }: Passing,
+  { json, target, upstream, settings }: Passing,
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, settings.scope);
   const { limits, hooks } = settings;
@@ -196,17 +187,22 @@ async function passed(
   };
   // The cast: checked when the router was created.
   const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(
-    await requestFor(req, request, held, target),
+    await toPassedRequest(req, request, json, target),
     call,
   );
-  const headers = { ...answerHeaders(answer), 'x-request-id': request.requestId };
+  const headers: Record<string, string> = {};
+  for (const name of ANSWER_HEADERS) {
+    const value = answer.headers[name];
+    if (value !== undefined) headers[name] = String(value);
+  }
+  headers['x-request-id'] = request.requestId;
   await respond(res, { status: answer.status, headers, body: '', bytes: answer.body });
 }
 
-async function requestFor(
+async function toPassedRequest(
   req: NodeRequest,
   { body }: EndpointRequest,
-  held: WholeJson | undefined,
+  json: WholeJson | undefined,
   path: string,
 ): Promise<PassedRequest> {
   const method = req.method ?? 'GET';
@@ -215,10 +211,10 @@ async function requestFor(
     const value = req.headers[name];
     if (value !== undefined) headers[name] = value;
   }
-  if (held) {
+  if (json) {
     // Guards put another object in the place of the one that was read.
-    const value = body ?? held.value;
-    const bytes = body === held.value ? held.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
+    const value = body ?? json.value;
+    const bytes = body === json.value ? json.bytes : Buffer.from(isUnparsed(value) ? value : JSON.stringify(value));
     const { 'content-length': _, 'content-encoding': __, ...own } = headers;
     const model = isRecord(value) && typeof value.model === 'string' ? value.model : '';
     const renamed = (name: string) => Buffer.from(JSON.stringify({ ...(isRecord(value) ? value : {}), model: name }));
@@ -227,12 +223,12 @@ async function requestFor(
   const isEmpty = req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined;
   if (isEmpty) return { method, path, headers, model: '' };
   if (req.readableDidRead) throw bodyErrors.otherType();
-  const { model, content } = await formHead(req, req.headers['content-type'] ?? '');
+  const { model, content } = await readFormHead(req, req.headers['content-type'] ?? '');
   return { method, path, headers, body: content, model };
 }
 
 /** The model that stands at the beginning of a form, and the whole body: what has been looked at comes first. */
-async function formHead(req: NodeRequest, type: string) {
+async function readFormHead(req: NodeRequest, type: string) {
   const source: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
   const head: Buffer[] = [];
   let length = 0;
@@ -266,13 +262,4 @@ async function formHead(req: NodeRequest, type: string) {
     }
   }
   return { model: model ?? '', content: content() };
-}
-
-function answerHeaders({ headers }: PassedAnswer): Readonly<Record<string, string>> {
-  const shown: Record<string, string> = {};
-  for (const name of ANSWER_HEADERS) {
-    const value = headers[name];
-    if (value !== undefined) shown[name] = String(value);
-  }
-  return shown;
 }

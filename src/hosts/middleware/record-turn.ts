@@ -36,9 +36,9 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 ): HostMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
   return function recordTurnMiddleware(req, res, next) {
-    requestOf(req, res, settings).then(
+    readRecordedRequest(req, res, settings).then(
       (request) => {
-        if (request) onHead(res, (head, layer) => watch(head, layer, request, res, settings));
+        if (request) onHead(res, (head, layer) => watchTurn(head, layer, request, res, settings));
         next();
       },
       (error) => refuse(error, req, res, next, settings),
@@ -56,7 +56,7 @@ interface RecordedRequest {
 }
 
 /** Undefined if nothing is stored. The host's function may throw, so it is called now and not mid-answer. */
-async function requestOf(
+async function readRecordedRequest(
   req: NodeRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
@@ -65,49 +65,42 @@ async function requestOf(
   const dialect = dialectFor(req, body, settings);
   if (!dialect || dialect === 'messages') return undefined;
   const request = endpointRequestOfNode(req, res, settings.scope);
-  return isUnstored(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
+  return isStoreFalse(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
 }
 
-function isUnstored(body: unknown): boolean {
+function isStoreFalse(body: unknown): boolean {
   return isRecord(body) && body.store === false;
 }
 
 /** By now the body is the one that the handler received. */
-function watch(
+function watchTurn(
   head: AnswerHead,
   layer: Layer,
-  request: RecordedRequest,
+  { dialect, apiRequest, bodyNow }: RecordedRequest,
   res: ServerResponse,
   settings: MiddlewareSettings,
 ): void {
-  const reader = head.status === 200 ? readerFor(request, res, settings) : undefined;
-  if (!reader) return;
-  const settle = () => keep(reader, contextOf(res).requestId ?? request.apiRequest.requestId, settings);
-  const watching = answerWatch(head, reader, settings.limits, settle);
-  if (watching) holdEnd(res, watching, layer);
-}
-
-function readerFor(
-  { dialect, apiRequest: request, bodyNow }: RecordedRequest,
-  res: ServerResponse,
-  settings: MiddlewareSettings,
-): AnswerReader | undefined {
+  if (head.status !== 200) return;
   const body = bodyNow();
-  if (!isRecord(body) || isUnstored(body)) return undefined;
+  if (!isRecord(body) || isStoreFalse(body)) return;
   const context = contextOf(res);
   // Our Responses router stores its turns itself.
-  if (dialect === 'responses' && context.handled) return undefined;
-  const call = { ...request, body, context };
-  return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
+  if (dialect === 'responses' && context.handled) return;
+  const call = { ...apiRequest, body, context };
+  const reader = dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
+  if (!reader) return;
+  const settle = () => storeTurn(reader, contextOf(res).requestId ?? apiRequest.requestId, settings);
+  const watch = answerWatch(head, reader, settings.limits, settle);
+  if (watch) holdEnd(res, watch, layer);
 }
 
-async function keep(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
+async function storeTurn(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
   try {
     const turn = reader.turn();
     if (turn) await fromStore(() => store.put(turn));
   } catch (error) {
-    const shown =
+    const apiError =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    notify(hooks, 'onError', shown, { requestId });
+    notify(hooks, 'onError', apiError, { requestId });
   }
 }

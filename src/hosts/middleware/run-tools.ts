@@ -53,7 +53,7 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
     // The cast: the handler accepts the framework's own objects.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
     const fail = (error: unknown) => refuse(error, req, res, next, settings);
-    run(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
+    runServerTools(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
       if (res.destroyed) return;
       if (error instanceof HandlerFailed) return next(error.cause);
       fail(error);
@@ -61,7 +61,7 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
   };
 }
 
-interface Run {
+interface ToolRun {
   readonly handler: AnyNodeHandler | undefined;
   readonly upstream: Upstream | undefined;
   readonly settings: MiddlewareSettings;
@@ -70,28 +70,28 @@ interface Run {
   readonly fail: (error: unknown) => void;
 }
 
-async function run(req: NodeRequest, res: ServerResponse, given: Run): Promise<void> {
-  const { handler, settings, pass, fail } = given;
+async function runServerTools(req: NodeRequest, res: ServerResponse, run: ToolRun): Promise<void> {
+  const { handler, settings, pass, fail } = run;
   const body = await bodyOf(req, settings.limits, settings.scope);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const request = await prepareChatTools(endpointRequestOfNode(req, res, settings.scope), settings);
   if (request.context?.tools?.toolset.size === 0) return void (await pass());
   keepContext(res, { ...request.context, handled: true });
   const chat = handler && handlerChat(handler, req, res);
-  const reply = await answer(request, given, chat);
-  const { body: asked } = req;
+  const reply = await answerChat(request, run, chat);
+  const { body: modelBody } = req;
   // Middlewares in front read the client's own body when the head is written.
   replaceBody(req, request.body);
   const sent = respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, request));
   // A stream that was opened before the handler has answered: it may read its body only now.
-  if (chat && !chat.hasAnswered) replaceBody(req, asked);
+  if (chat && !chat.hasAnswered) replaceBody(req, modelBody);
   await sent.catch(fail);
 }
 
 /** A refusal of the handler is answered with its own body. */
-async function answer(
+async function answerChat(
   request: EndpointRequest,
-  { settings, turns, upstream }: Run,
+  { settings, turns, upstream }: ToolRun,
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.

@@ -7,7 +7,6 @@ import { repairInput } from '../../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../../engine/history/repair.ts';
 import { guarded } from '../../ports/hooks.ts';
 import { oneOf } from '../../ports/host/options-check.ts';
-import type { TurnContext } from '../../ports/turn-context.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
@@ -50,13 +49,18 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
     function repairStep(request) {
       const { body } = request;
       if (!isRecord(body) || !Array.isArray(body[field])) return request;
-      const given: readonly unknown[] = body[field];
-      const repaired = repair(given, Boolean(body.previous_response_id || body.conversation));
-      const { list, repairs } = repaired;
+      const before: readonly unknown[] = body[field];
+      const { list, places, repairs } = repair(before, Boolean(body.previous_response_id || body.conversation));
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return request;
       guarded('onRepair', () => onRepair?.(repairs, { requestId: request.requestId }), settings.recorder);
-      return { ...request, body: { ...body, [field]: list }, context: stillLoaded(request.context, given, repaired) };
+      const { context } = request;
+      const repaired = { ...request, body: { ...body, [field]: list } };
+      if (!context?.history) return repaired;
+      // Loaded and repaired messages still do not count as the client's own, or each turn would store them again.
+      const known = new Set(context.history.loaded);
+      const loaded = list.filter((_, at) => known.has(before[places[at] ?? -1]));
+      return { ...repaired, context: { ...context, history: { ...context.history, loaded } } };
     };
   return asMiddleware(
     {
@@ -66,17 +70,4 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
     },
     settings,
   );
-}
-
-/** Loaded and repaired messages still do not count as the client's own, or each turn would store them again. */
-function stillLoaded(
-  context: TurnContext = {},
-  given: readonly unknown[],
-  { list, places }: Repaired<unknown>,
-): TurnContext {
-  const { history } = context;
-  if (!history) return context;
-  const known = new Set(history.loaded);
-  const loaded = list.filter((_, at) => known.has(given[places[at] ?? -1]));
-  return { ...context, history: { ...history, loaded } };
 }

@@ -17,42 +17,42 @@ export function answerWatch(
   { outputBytes, eventBytes }: Pick<Limits, 'outputBytes' | 'eventBytes'>,
   settle: AnswerWatch['settle'],
 ): AnswerWatch | undefined {
-  if (isEventStream(head)) return eventWatch(reader, eventBytes, settle);
+  if (isEventStream(head)) return watchEvents(reader, eventBytes, settle);
   const isJson = head.plain && /[/+]json\b/i.test(head.type);
-  return isJson ? wholeWatch(reader, outputBytes, settle) : undefined;
+  return isJson ? watchWholeBody(reader, outputBytes, settle) : undefined;
 }
 
 /** An answer with an event above the limit is sent unchanged. */
-function eventWatch(reader: DataReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
+function watchEvents(reader: DataReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
   const decoder = new StringDecoder('utf8');
-  const spelt = eventLines();
-  let last = false;
-  let lost = false;
+  const toLines = eventLines();
+  let isOver = false;
+  let isTooLarge = false;
   const parser = createParser({
     maxBufferSize: eventBytes,
     onEvent({ data }) {
-      last = last || reader.event(data);
+      isOver = isOver || reader.event(data);
     },
     onError({ type }) {
-      lost ||= type === 'max-buffer-size-exceeded';
+      isTooLarge ||= type === 'max-buffer-size-exceeded';
     },
   });
   return {
     whole: false,
     take(bytes) {
-      if (!lost) parser.feed(spelt(decoder.write(Buffer.from(bytes))));
-      return last;
+      if (!isTooLarge) parser.feed(toLines(decoder.write(Buffer.from(bytes))));
+      return isOver;
     },
     settle() {
       // A last event without its blank line counts.
-      if (!lost && !last) parser.feed(spelt(`${decoder.end()}\n\n`));
-      return lost ? Promise.resolve() : settle();
+      if (!isTooLarge && !isOver) parser.feed(toLines(`${decoder.end()}\n\n`));
+      return isTooLarge ? Promise.resolve() : settle();
     },
   };
 }
 
 /** An answer above the limit is sent unchanged. */
-function wholeWatch(reader: DataReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
+function watchWholeBody(reader: DataReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
   const pieces: Uint8Array[] = [];
   let size = 0;
   return {

@@ -1,7 +1,7 @@
 /** Discards the rest of a request body after the answer, so that the client gets to read the answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-const LONGEST_MS = 5000;
+const MAX_DISCARD_MS = 5000;
 
 /**
  * Closing the connection at once would make many clients report that instead of the answer. What they send is not kept,
@@ -11,11 +11,12 @@ export function discardRest(req: IncomingMessage, res: ServerResponse): void {
   res.once('finish', () => {
     if (req.readableEnded) return;
     // The listener: a reader that has not stopped yet would keep `resume` from working.
-    req.on('error', ignore).on('data', ignore).resume();
+    req
+      .on('error', () => {})
+      .on('data', () => {})
+      .resume();
     setTimeout(() => {
       if (!req.complete) req.destroy();
-    }, LONGEST_MS).unref();
+    }, MAX_DISCARD_MS).unref();
   });
 }
-
-function ignore(): void {}

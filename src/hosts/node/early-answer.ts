@@ -1,8 +1,7 @@
 /** Opens the event stream of a handler that has not answered yet, and puts into it what the handler answers later. */
 import { ServerResponse } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
-import { bytesOf } from './bytes-of.ts';
-import { isEventStream } from './event-stream.ts';
+import { bytesOf, isEventStream } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
 
 /** An answer that does not go into an event stream as it is. */
@@ -21,16 +20,8 @@ interface Opening {
   readonly eventsFor: (answer: OtherAnswer) => string;
 }
 
-/** An answer that may be opened before its handler answers. */
-interface EarlyAnswer {
-  /** Opens the stream; false if there is something of an answer already. */
-  open(opening: Opening): boolean;
-  /** Writes this if the handler has not answered yet. */
-  fill(frame: string): void;
-}
-
-/** Bytes of a refusal that are kept. */
-const MAX_KEPT = 64 * 1024;
+/** Bytes of a refusal that are held. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** The methods that would throw, or answer wrongly, once the head has been sent. */
 const HEADER_METHODS = [
@@ -50,12 +41,8 @@ const INFLATES: Readonly<Record<string, () => Pick<Gunzip, 'write' | 'end' | 'on
   br: createBrotliDecompress,
 };
 
-/** Prepares it; until it is opened every call passes unchanged. */
-export function earlyAnswer(res: ServerResponse): EarlyAnswer {
-  return new Early(res);
-}
-
-class Early implements EarlyAnswer {
+/** An answer that may be opened before its handler answers; until it is opened every call passes unchanged. */
+export class EarlyAnswer {
   private readonly res: ServerResponse;
   private readonly front: Pick<ServerResponse, 'writeHead' | 'write' | 'end'>;
   private opening: Opening | undefined = undefined;
@@ -64,27 +51,27 @@ class Early implements EarlyAnswer {
   private hasHead = false;
   private isStream = false;
   private inflate: ReturnType<(typeof INFLATES)[string]> | undefined = undefined;
-  private readonly kept: Uint8Array[] = [];
-  private keptBytes = 0;
+  private readonly refusal: Uint8Array[] = [];
+  private refusalBytes = 0;
 
   constructor(res: ServerResponse) {
     this.res = res;
     this.front = { writeHead: res.writeHead.bind(res), write: res.write.bind(res), end: res.end.bind(res) };
     // The casts: the overloads of all three are passed on unchanged.
-    res.writeHead = ((...given: unknown[]) => {
-      if (this.opening) this.takeHead(given);
-      else this.front.writeHead(...(given as Parameters<ServerResponse['writeHead']>));
+    res.writeHead = ((...args: unknown[]) => {
+      if (this.opening) this.takeHead(args);
+      else this.front.writeHead(...(args as Parameters<ServerResponse['writeHead']>));
       return res;
     }) as ServerResponse['writeHead'];
-    res.write = ((...given: unknown[]) =>
-      this.opening ? this.take(given) : this.pass(given)) as ServerResponse['write'];
-    res.end = ((...given: unknown[]) => {
-      if (this.opening) this.takeEnd(given);
-      else this.front.end(...(given as Parameters<ServerResponse['end']>));
+    res.write = ((...args: unknown[]) => (this.opening ? this.take(args) : this.pass(args))) as ServerResponse['write'];
+    res.end = ((...args: unknown[]) => {
+      if (this.opening) this.takeEnd(args);
+      else this.front.end(...(args as Parameters<ServerResponse['end']>));
       return res;
     }) as ServerResponse['end'];
   }
 
+  /** Opens the stream; false if there is something of an answer already. */
   open(opening: Opening): boolean {
     const { res } = this;
     if (this.opening || res.headersSent || res.writableEnded || res.destroyed) return false;
@@ -100,6 +87,7 @@ class Early implements EarlyAnswer {
     return true;
   }
 
+  /** Writes this if the handler has not answered yet. */
   fill(frame: string): void {
     const { res } = this;
     if (!this.opening || this.hasHead || res.writableEnded || res.destroyed || res.writableNeedDrain) return;
@@ -131,13 +119,13 @@ class Early implements EarlyAnswer {
     }
   }
 
-  private takeHead(given: readonly unknown[]): void {
+  private takeHead(args: readonly unknown[]): void {
     const { res } = this;
     if (this.hasHead) throw new Error('The head of the answer has been written already.');
-    const [status] = given;
+    const [status] = args;
     if (typeof status === 'number') res.statusCode = status;
-    const type = headerIn(res, given, 'content-type') ?? '';
-    const encoding = (headerIn(res, given, 'content-encoding') ?? 'identity').toLowerCase();
+    const type = headerIn(res, args, 'content-type') ?? '';
+    const encoding = (headerIn(res, args, 'content-encoding') ?? 'identity').toLowerCase();
     this.hasHead = true;
     const makeInflate = INFLATES[encoding];
     this.isStream = res.statusCode === 200 && isEventStream({ type, plain: true });
@@ -155,35 +143,36 @@ class Early implements EarlyAnswer {
     this.res.once('close', () => inflate.destroy());
   }
 
-  private take(given: readonly unknown[]): boolean {
+  private take(args: readonly unknown[]): boolean {
     if (!this.hasHead) this.res.writeHead(this.res.statusCode);
     const { inflate } = this;
-    if (!inflate) return this.takePlain(given);
-    callBack(given);
-    return inflate.write(bytesOf(given));
+    if (!inflate) return this.takePlain(args);
+    callBackSoon(args);
+    return inflate.write(bytesOf(args));
   }
 
-  private takePlain(given: readonly unknown[]): boolean {
-    if (this.isStream) return this.pass(given);
-    const bytes = bytesOf(given);
-    if (this.keptBytes < MAX_KEPT) this.kept.push(Uint8Array.from(bytes.subarray(0, MAX_KEPT - this.keptBytes)));
-    this.keptBytes += bytes.byteLength;
-    if (!this.inflate) callBack(given);
+  private takePlain(args: readonly unknown[]): boolean {
+    if (this.isStream) return this.pass(args);
+    const bytes = bytesOf(args);
+    if (this.refusalBytes < MAX_REFUSAL_BYTES)
+      this.refusal.push(Uint8Array.from(bytes.subarray(0, MAX_REFUSAL_BYTES - this.refusalBytes)));
+    this.refusalBytes += bytes.byteLength;
+    if (!this.inflate) callBackSoon(args);
     return true;
   }
 
-  private takeEnd(given: readonly unknown[]): void {
+  private takeEnd(args: readonly unknown[]): void {
     const { inflate } = this;
     if (inflate) {
-      callBack(given);
-      return void inflate.end(bytesOf(given));
+      callBackSoon(args);
+      return void inflate.end(bytesOf(args));
     }
     if (this.hasHead && this.isStream) {
-      this.inFront(() => this.front.end(...(given as unknown as Parameters<ServerResponse['end']>)));
+      this.inFront(() => this.front.end(...(args as unknown as Parameters<ServerResponse['end']>)));
       return;
     }
-    this.takePlain([bytesOf(given)]);
-    callBack(given);
+    this.takePlain([bytesOf(args)]);
+    callBackSoon(args);
     this.endPlain();
   }
 
@@ -191,18 +180,18 @@ class Early implements EarlyAnswer {
     this.hasHead = true;
     const { res, opening, isStream } = this;
     if (res.destroyed || res.writableEnded) return;
-    const text = Buffer.concat(this.kept).toString('utf8');
+    const text = Buffer.concat(this.refusal).toString('utf8');
     const events = isStream ? undefined : opening?.eventsFor({ status: res.statusCode, text });
     this.inFront(() => this.front.end(events));
   }
 
-  private pass(given: readonly unknown[]): boolean {
-    if (!this.opening) return this.front.write(...(given as Parameters<ServerResponse['write']>));
-    return this.inFront(() => this.front.write(...(given as Parameters<ServerResponse['write']>)));
+  private pass(args: readonly unknown[]): boolean {
+    if (!this.opening) return this.front.write(...(args as Parameters<ServerResponse['write']>));
+    return this.inFront(() => this.front.write(...(args as Parameters<ServerResponse['write']>)));
   }
 }
 
-function callBack(given: readonly unknown[]): void {
-  const callback = given.at(-1);
+function callBackSoon(args: readonly unknown[]): void {
+  const callback = args.at(-1);
   if (typeof callback === 'function') process.nextTick(() => callback(null));
 }

@@ -1,6 +1,5 @@
 /** Recognises a plain-text event stream when the head of the answer is written. */
 import type { ServerResponse } from 'node:http';
-import { bytesOf } from './bytes-of.ts';
 import { headerIn } from './node-body.ts';
 
 /** What the head of an answer declares about its body. */
@@ -18,38 +17,47 @@ export interface AnswerHead {
 /** What happens to the answer's bytes at one middleware: one in front of it may compress them later. */
 export type Layer = Pick<ServerResponse, 'write' | 'end'>;
 
+/** Answers of these have no body, and so no length. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
 /** Calls `listener` once, when any call of the handler writes the answer's head, and before the first byte. */
 export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: Layer) => void): void {
   const layer: Layer = { write: res.write.bind(res), end: res.end.bind(res) };
-  wrapWriteHead(res, (given, writeHead) => {
-    const plain = isPlain(res, given);
-    writeHead(given);
-    const type = headerIn(res, given, 'content-type') ?? '';
-    const measured = headerIn(res, given, 'content-length') !== undefined;
-    listener({ status: res.statusCode, type, plain, compressed: !isPlain(res, given), measured }, layer);
+  wrapWriteHead(res, (args, writeHead) => {
+    const plain = isUnencoded(res, args);
+    writeHead(args);
+    const type = headerIn(res, args, 'content-type') ?? '';
+    const measured = headerIn(res, args, 'content-length') !== undefined;
+    listener({ status: res.statusCode, type, plain, compressed: !isUnencoded(res, args), measured }, layer);
   });
   // The casts: the overloads of both are passed on unchanged.
-  res.write = function layeredWrite(...given: unknown[]) {
+  res.write = function layeredWrite(...args: unknown[]) {
     if (!res.headersSent) res.writeHead(res.statusCode);
-    return layer.write(...(given as Parameters<Layer['write']>));
+    return layer.write(...(args as Parameters<Layer['write']>));
   } as Layer['write'];
-  res.end = function layeredEnd(...given: unknown[]) {
-    openWhole(res, given);
-    return layer.end(...(given as unknown as Parameters<Layer['end']>));
+  res.end = function layeredEnd(...args: unknown[]) {
+    // As Node would write the head in the middle of `end`, which is too late to watch.
+    const { byteLength } = bytesOf(args);
+    if (!res.headersSent && byteLength > 0 && !BODILESS.has(res.statusCode)) {
+      const isFramed = res.hasHeader('content-length') || res.hasHeader('transfer-encoding');
+      if (!isFramed) res.setHeader('content-length', byteLength);
+      res.writeHead(res.statusCode);
+    }
+    return layer.end(...(args as unknown as Parameters<Layer['end']>));
   } as Layer['end'];
 }
 
 /** Runs `wrapper` in the place of `writeHead` until a head is written: one that throws, such as for a bad header, has not. */
 export function wrapWriteHead(
   res: ServerResponse,
-  wrapper: (given: readonly unknown[], writeHead: (given: readonly unknown[]) => void) => void,
+  wrapper: (args: readonly unknown[], writeHead: (args: readonly unknown[]) => void) => void,
 ): void {
   const { writeHead } = res;
   // The casts: the overloads are passed on unchanged.
-  const wrapped = function wrappedWriteHead(...given: unknown[]) {
+  const wrapped = function wrappedWriteHead(...args: unknown[]) {
     res.writeHead = writeHead;
     try {
-      wrapper(given, (passed) => void writeHead.apply(res, passed as Parameters<typeof writeHead>));
+      wrapper(args, (passed) => void writeHead.apply(res, passed as Parameters<typeof writeHead>));
     } catch (error) {
       res.writeHead = wrapped;
       throw error;
@@ -59,23 +67,18 @@ export function wrapWriteHead(
   res.writeHead = wrapped;
 }
 
-function isPlain(res: ServerResponse, given: readonly unknown[]): boolean {
-  return (headerIn(res, given, 'content-encoding') ?? 'identity').toLowerCase() === 'identity';
-}
-
-/** Answers of these have no body, and so no length. */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
-
-/** Writes the head of an answer in one call, as Node would in the middle of `end`, which is too late to watch. */
-function openWhole(res: ServerResponse, given: readonly unknown[]): void {
-  const { byteLength } = bytesOf(given);
-  if (res.headersSent || byteLength === 0 || BODILESS.has(res.statusCode)) return;
-  const isFramed = res.hasHeader('content-length') || res.hasHeader('transfer-encoding');
-  if (!isFramed) res.setHeader('content-length', byteLength);
-  res.writeHead(res.statusCode);
+function isUnencoded(res: ServerResponse, args: readonly unknown[]): boolean {
+  return (headerIn(res, args, 'content-encoding') ?? 'identity').toLowerCase() === 'identity';
 }
 
 /** Whether it is an event stream in plain text. */
 export function isEventStream({ type, plain }: Pick<AnswerHead, 'type' | 'plain'>): boolean {
   return plain && /^text\/event-stream\b/i.test(type);
+}
+
+/** The bytes of a chunk that `write` or `end` receives, which may be text of some encoding, or missing. */
+export function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
+  if (typeof chunk !== 'string') return new Uint8Array();
+  return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8');
 }

@@ -4,7 +4,7 @@ const CR = 13;
 const LF = 10;
 
 /** Whether the bytes so far end with a whole event. */
-export interface EventTail {
+interface EventTail {
   take(chunk: string | Uint8Array): void;
   readonly between: boolean;
 }
@@ -14,16 +14,15 @@ export function eventTail(): EventTail {
   let tail = '\n\n';
   return {
     take(chunk) {
-      const last = typeof chunk === 'string' ? chunk.slice(-4) : lastBytes(chunk);
+      // Of bytes only the line ends matter.
+      const last =
+        typeof chunk === 'string'
+          ? chunk.slice(-4)
+          : [...chunk.subarray(-4)].map((byte) => (byte === CR ? '\r' : byte === LF ? '\n' : '.')).join('');
       if (last !== '') tail = (tail + last).slice(-4);
     },
     get between() {
       return /(\n\n|\r\r|\r\n\r\n)$/.test(tail);
     },
   };
-}
-
-/** Only line ends matter. */
-function lastBytes(chunk: Uint8Array): string {
-  return [...chunk.subarray(-4)].map((byte) => (byte === CR ? '\r' : byte === LF ? '\n' : '.')).join('');
 }

@@ -3,6 +3,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from '
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Stop } from '../../upstreams/http/watchdog.ts';
+import { headerPairs } from './node-body.ts';
 
 /** A handler of Express, Connect or bare Node, with its framework's own request and response. */
 export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
@@ -15,7 +16,7 @@ export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
 export type AnyNodeHandler = NodeHandler<never, never>;
 
 /** The answer of the handler. */
-export interface HandlerAnswer {
+interface HandlerAnswer {
   readonly status: number;
   /** Names are lower case. */
   readonly headers: OutgoingHttpHeaders;
@@ -32,7 +33,7 @@ export class HandlerFailed extends Error {
  * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
  * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
  */
-export function answerOf(
+export function callHandler(
   handler: AnyNodeHandler,
   req: IncomingMessage,
   res: ServerResponse,
@@ -41,7 +42,7 @@ export function answerOf(
   if (stop.aborted) return Promise.reject(stop.reason);
   // Each piece waits for a later tick: a handler that only writes needs backpressure before it has written everything.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
-  const { response, head } = capturing(req, res, body);
+  const { response, head } = captureAnswer(req, res, body);
   const failed = new Promise<never>((_, reject) => {
     const fail = (error: unknown) => {
       const failure = new HandlerFailed('The handler failed.', { cause: error });
@@ -67,7 +68,7 @@ export function answerOf(
 }
 
 /** A response like the client's own, with the framework's additions, that writes into `body`. */
-function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
+function captureAnswer(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
   Object.assign(response, { req, locals: (res as { locals?: unknown }).locals, socket: req.socket });
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
@@ -83,23 +84,26 @@ function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough)
   });
 
   const head = new Promise<HandlerAnswer>((resolve) => {
-    // The casts here and below: the overloads are passed on unchanged.
-    response.writeHead = ((...given: unknown[]) => {
-      writeHead.apply(response, given as Parameters<typeof writeHead>);
-      const headers = { ...response.getHeaders(), ...lowerCased(given.at(-1)) };
-      resolve({ status: response.statusCode, headers, body: plain(body, headers) });
+    // The casts here and below: the overloads, and what a handler passes as headers, are taken as they are.
+    response.writeHead = ((...args: unknown[]) => {
+      writeHead.apply(response, args as Parameters<typeof writeHead>);
+      const headers = {
+        ...response.getHeaders(),
+        ...Object.fromEntries(headerPairs(args.at(-1))),
+      } as OutgoingHttpHeaders;
+      resolve({ status: response.statusCode, headers, body: decompress(body, headers) });
       return response;
     }) as typeof writeHead;
   });
   const openHead = () => response.headersSent || response.writeHead(response.statusCode);
-  response.write = ((...given: unknown[]) => {
+  response.write = ((...args: unknown[]) => {
     openHead();
-    return body.write(...(given as Parameters<typeof body.write>));
+    return body.write(...(args as Parameters<typeof body.write>));
   }) as typeof response.write;
-  response.end = ((...given: unknown[]) => {
+  response.end = ((...args: unknown[]) => {
     openHead();
     response.finished = true;
-    body.end(...(given as Parameters<typeof body.end>));
+    body.end(...(args as Parameters<typeof body.end>));
     return response;
   }) as typeof response.end;
   response.destroy = (error?: Error) => {
@@ -109,20 +113,8 @@ function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough)
   return { response, head };
 }
 
-function lowerCased(headers: unknown): OutgoingHttpHeaders {
-  if (typeof headers !== 'object' || headers === null) return {};
-  const pairs = Array.isArray(headers) ? inPairs(headers) : Object.entries(headers);
-  return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]));
-}
-
-/** `writeHead` also takes alternating names and values. */
-function inPairs(list: readonly unknown[]): readonly [unknown, unknown][] {
-  const flat = list.flat();
-  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]] as [unknown, unknown]] : []));
-}
-
 /** A proxy passes on what its server compressed. */
-function plain(body: Readable, headers: OutgoingHttpHeaders): Readable {
+function decompress(body: Readable, headers: OutgoingHttpHeaders): Readable {
   const inflate = INFLATES.get(String(headers['content-encoding'] ?? 'identity').toLowerCase());
   if (!inflate) return body;
   const inflated = inflate();

@@ -9,18 +9,18 @@ import {
   parseBody,
   type WholeJson,
 } from '../../server/json-body.ts';
-import { headersOfNode, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
-import { keepBodySize } from './unread-answer.ts';
+import { headerReader, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
+import { recordBodySize } from './unread-answer.ts';
 
 /**
  * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
- * stays unchanged. `scope` is the host's, for the tenant's share of the room for bodies. Throws `ApiError`.
+ * stays unchanged. `scope` is the host's, for the tenant's share of the byte budget for bodies. Throws `ApiError`.
  */
 export async function bodyOf(req: NodeRequest, limits: BodyLimits, scope?: ScopeOf<NodeRequest>): Promise<unknown> {
   const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
   if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
   if (req.readableEnded) return undefined;
-  return readBody(req, limits, scope);
+  return readUnparsedBody(req, limits, scope);
 }
 
 /** A body that has been read, whatever the method of its request. */
@@ -35,7 +35,7 @@ interface WholeBody {
  * The body of a request that may not pass unread; undefined for a request without a body. Throws `unsupported_media_type`
  * for a body that is not JSON by its type, or that something else has read, and the errors of reading it.
  */
-export async function wholeBodyOf(
+export async function readWholeBody(
   req: NodeRequest,
   limits: BodyLimits,
   scope?: ScopeOf<NodeRequest>,
@@ -48,11 +48,12 @@ export async function wholeBodyOf(
   const replace = (value: unknown) => replaceBody(req, value);
   if (isMissing) {
     if (req.readableDidRead) throw bodyErrors.otherType();
-    return { value: await readBody(req, limits, scope), replace };
+    return { value: await readUnparsedBody(req, limits, scope), replace };
   }
   if (typeof body !== 'string' && !ArrayBuffer.isView(body)) return { value: body, replace };
   if (!isUtf8Type(type ?? '')) throw bodyErrors.otherType();
-  const bytes = typeof body === 'string' ? Buffer.from(body) : bytesIn(body);
+  const bytes =
+    typeof body === 'string' ? Buffer.from(body) : new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
   const asText = typeof body === 'string';
   return {
     value: parseBody(bytes, limits),
@@ -60,16 +61,12 @@ export async function wholeBodyOf(
   };
 }
 
-function bytesIn({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
-}
-
-async function readBody(
+async function readUnparsedBody(
   req: NodeRequest,
   limits: BodyLimits,
   scope: ScopeOf<NodeRequest> | undefined,
 ): Promise<unknown> {
-  const { value: body } = await arrivedJson(req, limits, scope);
+  const { value: body } = await readJson(req, limits, scope);
   replaceBody(req, body);
   // The body is decoded now. Proxies that write the body again need its type.
   delete req.headers['content-encoding'];
@@ -78,24 +75,24 @@ async function readBody(
 }
 
 /** The body of an unread request, which is JSON by its type; the value of an empty one is `{}`. Throws `ApiError`. */
-export async function arrivedJson(
+export async function readJson(
   req: NodeRequest,
   limits: BodyLimits,
   scope: ScopeOf<never> | undefined,
 ): Promise<WholeJson> {
   const tenant = () => shareOfNode(req, scope);
-  const body = new ArrivingBody(headersOfNode(req), limits, tenant);
+  const body = new ArrivingBody(headerReader(req), limits, tenant);
   try {
-    await addAll(req, body);
+    await collectPieces(req, body);
     return await body.whole();
   } finally {
-    keepBodySize(req, { tenant, bytes: body.size, most: body.most });
+    recordBodySize(req, { tenant, bytes: body.size, most: body.most });
     body.close();
   }
 }
 
 /** Stops reading as soon as the body is refused, and leaves the connection to the answer. */
-function addAll(req: NodeRequest, body: ArrivingBody): Promise<void> {
+function collectPieces(req: NodeRequest, body: ArrivingBody): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       // They would stay in memory until the answer has ended, and what they refer to.
@@ -150,21 +147,16 @@ export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknow
 }
 
 /** The value of a header, wherever it was set: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
-export function headerIn(res: ServerResponse, given: readonly unknown[], name: string): string | undefined {
-  const headers = given.at(-1);
-  const found = Array.isArray(headers) ? inList(headers, name) : inObject(headers, name);
+export function headerIn(res: ServerResponse, args: readonly unknown[], name: string): string | undefined {
+  const found = headerPairs(args.at(-1)).find(([key]) => key === name)?.[1];
   const value = found ?? res.getHeader(name);
   return value === undefined || value === null ? undefined : String(value);
 }
 
-/** Headers as pairs, or as alternating names and values. */
-function inList(list: readonly unknown[], name: string): unknown {
-  const flat = list.flat();
-  const index = flat.findIndex((each, at) => at % 2 === 0 && String(each).toLowerCase() === name);
-  return index < 0 ? undefined : flat[index + 1];
-}
-
-function inObject(headers: unknown, name: string): unknown {
-  if (typeof headers !== 'object' || headers === null) return undefined;
-  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+/** The headers that `writeHead` takes, with names in lower case: as an object, as pairs, or as alternating names and values. */
+export function headerPairs(headers: unknown): readonly (readonly [string, unknown])[] {
+  if (typeof headers !== 'object' || headers === null) return [];
+  if (!Array.isArray(headers)) return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const flat: readonly unknown[] = headers.flat();
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name).toLowerCase(), flat[at + 1]] as const] : []));
 }

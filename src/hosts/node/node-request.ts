@@ -28,7 +28,7 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
   const headers = headersFrom(req.headers);
   // Set here, so that the headers need no second copy to add it.
   headers.set('x-request-id', requestId);
-  const left = leavingOf(res);
+  const left = departureController(res);
   return {
     body: req.body,
     params: {},
@@ -45,7 +45,7 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
 }
 
 /** The headers, for readers of a few: without a copy of all of them. */
-export function headersOfNode({ headers }: NodeRequest): Pick<Headers, 'get'> {
+export function headerReader({ headers }: NodeRequest): Pick<Headers, 'get'> {
   return { get: (name) => (headers[name] === undefined ? null : String(headers[name])) };
 }
 
@@ -56,28 +56,28 @@ export function headersOfNode({ headers }: NodeRequest): Pick<Headers, 'get'> {
 export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
   try {
     // The cast: the host states what its earlier handlers make of a request.
-    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope(headersOfNode(req)));
+    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope(headerReader(req)));
   } catch {
     return '';
   }
 }
 
-const leaving = new WeakMap<ServerResponse, AbortController>();
+const departures = new WeakMap<ServerResponse, AbortController>();
 
 /** This package ends the answer itself: its end means no longer that nobody waits for it. */
-export function endsHere(res: ServerResponse): void {
-  leaving.delete(res);
+export function takeOverAnswer(res: ServerResponse): void {
+  departures.delete(res);
 }
 
 /** Aborted when nobody waits for the answer any more; all users share one listener. */
-function leavingOf(res: ServerResponse): AbortController {
-  const known = leaving.get(res);
+function departureController(res: ServerResponse): AbortController {
+  const known = departures.get(res);
   if (known) return known;
   const left = new AbortController();
-  leaving.set(res, left);
+  departures.set(res, left);
   const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
-    else if (leaving.has(res)) left.abort(new Error('The host has ended the answer.'));
+    else if (departures.has(res)) left.abort(new Error('The host has ended the answer.'));
   };
   // The client may have left while its body was decompressed, or during the host's look-ups.
   if (res.destroyed) close();

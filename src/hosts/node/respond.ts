@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { Reply } from '../../protocol/reply.ts';
 import type { UnreadAnswer } from '../../server/body-room.ts';
 import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../../streams/pull-stream.ts';
-import { endsHere } from './node-request.ts';
+import { takeOverAnswer } from './node-request.ts';
 import { unreadAnswer } from './unread-answer.ts';
 
 /** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
@@ -12,7 +12,7 @@ const LONG = 4096;
 /** The buffer in which long frames become bytes before they are copied: `Buffer.from` counts first, half of its cost. */
 const SCRATCH = Buffer.allocUnsafeSlow(256 * 1024);
 /** Maximum number of bytes of a UTF-16 unit. */
-const MOST_BYTES = 3;
+const MAX_BYTES_PER_UNIT = 3;
 
 /**
  * Sends the reply. A stream is pulled only as fast as the client reads. Resolves when everything has been passed to the
@@ -25,12 +25,18 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     return closeUnread(body);
   }
   // A stream is this package's only when its end is: until then the host may end it.
-  if (bytes || typeof body === 'string') endsHere(res);
+  if (bytes || typeof body === 'string') takeOverAnswer(res);
   if (bytes) return sendBytes(res.writeHead(status, headers), bytes);
   if (typeof body === 'string') {
     const length = Buffer.byteLength(body);
     res.writeHead(status, { ...headers, 'content-length': length }).end(body);
-    if (!res.writableFinished && res.writableLength > LONG) holdUntilRead(res, length);
+    if (!res.writableFinished && res.writableLength > LONG) {
+      // What the socket has not taken waits for the client.
+      const unread = unreadAnswer(res);
+      const end = () => unread.end();
+      res.once('finish', end).once('close', end);
+      unread.begin(length);
+    }
     return;
   }
   try {
@@ -40,14 +46,15 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     throw error;
   }
   try {
-    await written(res, pullStreamOf(body));
+    const frames = pullStreamOf(body);
+    await new Promise<void>((resolve, reject) => new Writing(res, frames, resolve, reject).pull());
   } catch (error) {
     if (res.destroyed) return;
     res.destroy();
     throw error;
   }
   if (res.destroyed) return;
-  endsHere(res);
+  takeOverAnswer(res);
   res.end();
 }
 
@@ -55,20 +62,20 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
 async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   if (res.req.method === 'HEAD') return void res.end();
   let isGone = res.destroyed;
-  let goOn = () => {};
-  res.on('error', ignore);
+  let resume = () => {};
+  res.on('error', ignoreError);
   res.once('close', () => {
     isGone = true;
-    goOn();
+    resume();
   });
-  res.on('drain', () => goOn());
+  res.on('drain', () => resume());
   try {
     // By hand: a `Readable` and a pipeline cost as much as all else of a short answer.
     for await (const piece of bytes) {
       if (isGone) return;
       if (!res.write(piece)) {
         await new Promise<void>((resolve) => {
-          goOn = resolve;
+          resume = resolve;
         });
       }
       if (isGone) return;
@@ -83,20 +90,7 @@ async function sendBytes(res: ServerResponse, bytes: AsyncIterable<Uint8Array>):
   if (!isGone) res.end();
 }
 
-/** What the socket has not taken waits for the client. */
-function holdUntilRead(res: ServerResponse, length: number): void {
-  const unread = unreadAnswer(res);
-  const end = () => unread.end();
-  res.once('finish', end).once('close', end);
-  unread.begin(length);
-}
-
-/** Writes piece by piece; resolves at the end, or as soon as the client has left. */
-function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
-  return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).pull());
-}
-
-/** An `AsyncResource`: on drain the stream continues in the host's async context, which is not the socket's. */
+/** Writes piece by piece; ends when the client has left too. An `AsyncResource`: on drain the stream continues in the host's async context, which is not the socket's. */
 class Writing extends AsyncResource implements Consumer<string> {
   private readonly res: ServerResponse;
   private readonly body: PullStream<string>;
@@ -114,7 +108,7 @@ class Writing extends AsyncResource implements Consumer<string> {
     this.onError = reject;
     this.isGone = res.destroyed;
     // The host may end the answer at any time; a piece that comes before the last byte has gone out would throw.
-    res.on('error', ignore);
+    res.on('error', ignoreError);
     res.once('close', () => {
       this.isGone = true;
     });
@@ -133,7 +127,7 @@ class Writing extends AsyncResource implements Consumer<string> {
     // Headers are sent with the first frames, in one packet, or alone if there are none yet.
     if (this.isGone) return this.pull();
     if (frames === '') this.res.flushHeaders();
-    else if (!this.res.write(frames.length > LONG ? encoded(frames) : frames)) return this.waitForRoom();
+    else if (!this.res.write(frames.length > LONG ? toBytes(frames) : frames)) return this.waitForRoom();
     this.pull();
   }
 
@@ -142,21 +136,21 @@ class Writing extends AsyncResource implements Consumer<string> {
     const { res } = this;
     this.unread ??= unreadAnswer(res);
     const { unread } = this;
-    const goOn = () => {
-      res.off('drain', goOn).off('close', goOn);
+    const resume = () => {
+      res.off('drain', resume).off('close', resume);
       unread.end();
       this.runInAsyncScope(this.pull, this);
     };
-    res.on('drain', goOn).on('close', goOn);
+    res.on('drain', resume).on('close', resume);
     unread.begin(res.writableLength);
   }
 }
 
 /** The `close` of the answer follows, which ends the writing. */
-function ignore(): void {}
+function ignoreError(): void {}
 
-function encoded(frames: string): Buffer {
-  if (frames.length * MOST_BYTES > SCRATCH.length) return Buffer.from(frames);
+function toBytes(frames: string): Buffer {
+  if (frames.length * MAX_BYTES_PER_UNIT > SCRATCH.length) return Buffer.from(frames);
   return Buffer.from(SCRATCH.subarray(0, SCRATCH.write(frames)));
 }
 

@@ -1,7 +1,6 @@
 /** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
 import type { ServerResponse } from 'node:http';
-import { bytesOf } from './bytes-of.ts';
-import { type AnswerHead, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
+import { type AnswerHead, bytesOf, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -14,7 +13,7 @@ export interface AnswerRewriter {
 }
 
 /** Bytes that wait before the handler is asked to pause. */
-const MOST_WAITING = 64 * 1024;
+const MAX_WAITING = 64 * 1024;
 
 /**
  * Rewrites the answer of the handler behind it, if `rewriterFor` returns a rewriter for its head. A length that the
@@ -25,11 +24,11 @@ export function rewriteAnswer(
   isWanted: () => boolean,
   rewriterFor: (head: AnswerHead) => AnswerRewriter | undefined,
 ): void {
-  wrapWriteHead(res, (given, writeHead) => {
-    if (!isWanted()) return writeHead(given);
+  wrapWriteHead(res, (args, writeHead) => {
+    if (!isWanted()) return writeHead(args);
     res.removeHeader('content-length');
     res.removeHeader('etag');
-    writeHead(given.map(unmeasured));
+    writeHead(args.map(withoutLength));
   });
   onHead(res, (head, layer) => {
     const rewriter = rewriterFor(head);
@@ -40,11 +39,11 @@ export function rewriteAnswer(
 const MEASURES = /^(content-length|etag)$/i;
 
 /** Headers as an object, as pairs, or as alternating names and values. */
-function unmeasured(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null) return given;
-  if (!Array.isArray(given)) return Object.fromEntries(Object.entries(given).filter(([name]) => !MEASURES.test(name)));
-  if (given.some(Array.isArray)) return given.filter(([name]) => !MEASURES.test(String(name)));
-  return given.filter((_, at) => !MEASURES.test(String(given[at - (at % 2)])));
+function withoutLength(args: unknown): unknown {
+  if (typeof args !== 'object' || args === null) return args;
+  if (!Array.isArray(args)) return Object.fromEntries(Object.entries(args).filter(([name]) => !MEASURES.test(name)));
+  if (args.some(Array.isArray)) return args.filter(([name]) => !MEASURES.test(String(name)));
+  return args.filter((_, at) => !MEASURES.test(String(args[at - (at % 2)])));
 }
 
 /** The pieces of one answer, in order. */
@@ -69,13 +68,13 @@ class Rewriting {
 
   start(): void {
     // The casts: the overloads of both.
-    this.layer.write = ((...given: unknown[]) => this.write(given)) as Layer['write'];
-    this.layer.end = ((...given: unknown[]) => this.end(given)) as Layer['end'];
+    this.layer.write = ((...args: unknown[]) => this.write(args)) as Layer['write'];
+    this.layer.end = ((...args: unknown[]) => this.end(args)) as Layer['end'];
   }
 
-  private write(given: readonly unknown[]): boolean {
-    const bytes = bytesOf(given);
-    const callback = given.at(-1);
+  private write(args: readonly unknown[]): boolean {
+    const bytes = bytesOf(args);
+    const callback = args.at(-1);
     this.waiting += bytes.byteLength;
     this.enqueue(async () => {
       const text = this.rewriter.isOver ? '' : await this.rewriter.write(bytes);
@@ -83,18 +82,18 @@ class Rewriting {
       await this.send(text);
       if (typeof callback === 'function') callback(null);
     });
-    this.needsDrain = this.waiting > MOST_WAITING;
+    this.needsDrain = this.waiting > MAX_WAITING;
     return !this.needsDrain;
   }
 
-  private end(given: readonly unknown[]): ServerResponse {
-    const bytes = bytesOf(given);
+  private end(args: readonly unknown[]): ServerResponse {
+    const bytes = bytesOf(args);
     if (this.hasEnded) return this.res;
     this.hasEnded = true;
     this.enqueue(async () => {
       if (bytes.byteLength > 0 && !this.rewriter.isOver) await this.send(await this.rewriter.write(bytes));
       if (!this.rewriter.isOver) await this.send(await this.rewriter.end());
-      const callback = given.at(-1);
+      const callback = args.at(-1);
       if (!this.res.destroyed)
         this.endOn.call(
           this.res,
@@ -115,7 +114,7 @@ class Rewriting {
   }
 
   private drained(): void {
-    if (!this.needsDrain || this.waiting > MOST_WAITING || this.res.destroyed) return;
+    if (!this.needsDrain || this.waiting > MAX_WAITING || this.res.destroyed) return;
     this.needsDrain = false;
     this.res.emit('drain');
   }

@@ -7,7 +7,7 @@ import { type NodeRequest, shareOfNode } from './node-request.ts';
 const sizes = new WeakMap<object, BodySize>();
 
 /** The body of this request has been read here. */
-export function keepBodySize(req: NodeRequest, size: BodySize): void {
+export function recordBodySize(req: NodeRequest, size: BodySize): void {
   sizes.set(req, size);
 }
 

@@ -9,8 +9,8 @@ import { type BodySize, UnreadAnswer } from '../../server/body-room.ts';
 import { coreSettings } from '../../server/core-settings.ts';
 import { coreChecks } from '../../server/option-checks.ts';
 import type { CoreOptions } from '../../server/options.ts';
-import type { ApiRequest, ServedApi } from '../../server/served-routes.ts';
-import { responseOf } from './response-of.ts';
+import type { ServedApi } from '../../server/served-routes.ts';
+import { toResponse } from './to-response.ts';
 
 /** The shared options, and those that need the host. */
 export interface WebHandlerOptions<Req extends Request = Request> extends CoreOptions<Req> {
@@ -56,24 +56,36 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
     const { method, headers, body: bytes } = request;
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
-    const query = queryOf(searchParams);
-    const whose = scope && checkedScope(scope(request));
-    const left = leavingOf(request);
+    // A repeated name has a list, as in Express: SDKs write lists this way.
+    const query: Record<string, string | readonly string[]> = {};
+    for (const name of searchParams.keys()) {
+      const [first = '', ...more] = searchParams.getAll(name);
+      query[name] = more.length > 0 ? [first, ...more] : first;
+    }
+    const tenant = scope && checkedScope(scope(request));
+    // Not the request's own signal, which some hosts only apply to the body they read.
+    const left = new AbortController();
     const { signal } = left;
+    const hangUp = () => left.abort(new Error('The client left.'));
+    if (request.signal.aborted) hangUp();
+    request.signal.addEventListener('abort', hangUp, { once: true });
     const cutOff = new AbortController();
     const disconnect = () => {
       cutOff.abort(new Error('The client was cut off: it does not read.'));
       left.abort(cutOff.signal.reason);
     };
-    const apiRequest = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
-    const reply = api.handle(apiRequest) ?? api.refuse(unknownPath(method, pathname), apiRequest);
+    const apiRequest = { method, path, query, headers, bytes, signal, scope: tenant, request, disconnect };
+    // OpenAI's wording.
+    const unknownPath = () => new ApiError('not_found', `Invalid URL (${method} ${pathname})`);
+    // What the request takes of the byte budget for bodies while its client does not read.
+    const size: BodySize = {
+      tenant: () => memoryShare(headers, tenant),
+      bytes: Number(headers.get('content-length')) || 0,
+      most,
+    };
+    const reply = api.handle(apiRequest) ?? api.refuse(unknownPath(), apiRequest);
     return reply.then(
-      (answer) =>
-        responseOf(answer, {
-          left,
-          cutOff: cutOff.signal,
-          unread: new UnreadAnswer(sizeOf(request, whose, most), disconnect),
-        }),
+      (answer) => toResponse(answer, { left, cutOff: cutOff.signal, unread: new UnreadAnswer(size, disconnect) }),
       // Nobody reads it, and a host would treat a rejection as a fault.
       (error) => (signal.aborted ? new Response(null, { status: 499 }) : Promise.reject(error)),
     );
@@ -82,29 +94,13 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
   return Object.assign(webHandler, { drain: api.drain });
 }
 
-/** What the request takes of the room for bodies while its client does not read. */
-function sizeOf({ headers }: Request, scope: string | undefined, most: number): BodySize {
-  return { tenant: () => tenantIn(headers, scope), bytes: Number(headers.get('content-length')) || 0, most };
-}
-
 /** Requests that are refused for their credentials share one. */
-function tenantIn(headers: Headers, scope: string | undefined): string {
+function memoryShare(headers: Headers, scope: string | undefined): string {
   try {
     return shareOf(scope ?? defaultScope(headers));
   } catch {
     return '';
   }
-}
-
-/** A repeated name has a list, as in Express: SDKs write lists this way. */
-function queryOf(params: URLSearchParams): ApiRequest['query'] {
-  const names = [...new Set(params.keys())];
-  return Object.fromEntries(
-    names.map((name) => {
-      const [first, ...more] = params.getAll(name);
-      return [name, more.length > 0 ? [first, ...more] : first];
-    }),
-  );
 }
 
 const areApis: OptionCheck = (value) =>
@@ -113,17 +109,3 @@ const areApis: OptionCheck = (value) =>
 
 const isBasePath: OptionCheck = (value) =>
   (typeof value === 'string' && /^(\/[^/]+)*$/.test(value)) || "a path such as '/v1', without a slash at its end";
-
-/** Aborted when the client leaves. Not the request's own signal, which some hosts only apply to the body they read. */
-function leavingOf({ signal }: Request): AbortController {
-  const left = new AbortController();
-  const hangUp = () => left.abort(new Error('The client left.'));
-  if (signal.aborted) hangUp();
-  signal.addEventListener('abort', hangUp, { once: true });
-  return left;
-}
-
-/** OpenAI's wording. */
-function unknownPath(method: string, path: string): ApiError {
-  return new ApiError('not_found', `Invalid URL (${method} ${path})`);
-}

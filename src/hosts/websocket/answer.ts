@@ -17,7 +17,7 @@ import { settingsFor } from '../../server/presentation.ts';
 import { receivedStep } from '../../server/reported-routes.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
-import type { Outlet } from './outlet.ts';
+import type { SocketWriter } from './socket-writer.ts';
 import { type Followed, refusedSuccessor, type Steering, type SteerMessage } from './steering.ts';
 
 /** The client that is answered, and the settings. */
@@ -27,7 +27,7 @@ export interface Client {
   readonly core: CoreSettings;
   readonly turns: Activity;
   readonly memory: ConnectionMemory;
-  readonly outlet: Outlet;
+  readonly writer: SocketWriter;
   readonly steering: Steering;
   /** Aborted when the client leaves. */
   readonly left: AbortSignal;
@@ -37,27 +37,26 @@ export interface Client {
 /** Runs one turn, and those that the client's steers add to it; rejects only if the client has left. */
 export async function answerCreate(client: Client, message: CreateMessage): Promise<void> {
   const { steering } = client;
-  const { body, steers } = steering.committed(message.body);
+  const { body, steers } = steering.commit(message.body);
   const onRefused = (error: unknown, request: EndpointRequest) => {
-    steering.keep(steers);
-    return refuse(error, request, client, message.lane);
+    steering.restore(steers);
+    return sendError(error, request, client, message.lane);
   };
-  let followed = await runOne(client, { ...message, body }, { steers, onRefused });
-  while (followed?.next) followed = await runNext(client, message, followed);
-}
-
-/** Runs the response that goes on with the client's input. */
-async function runNext(
-  client: Client,
-  message: CreateMessage,
-  { next = {}, steers = [] }: Followed,
-): Promise<Followed | undefined> {
-  const { steering } = client;
-  const onRefused = async (error: unknown) => {
-    if (client.left.aborted) throw error;
-    await sendSteerEvents(client, steering.lost(steers, message.lane, refusedSuccessor(error)));
-  };
-  return runOne(client, { ...message, body: next }, { steers, onRefused });
+  let followed = await runTurn(client, { ...message, body }, { steers, onRefused });
+  while (followed?.next) {
+    const { next, steers: committed = [] } = followed;
+    followed = await runTurn(
+      client,
+      { ...message, body: next },
+      {
+        steers: committed,
+        onRefused: async (error) => {
+          if (client.left.aborted) throw error;
+          await sendSteerEvents(client, steering.fail(committed, message.lane, refusedSuccessor(error)));
+        },
+      },
+    );
+  }
 }
 
 /** The steers that a turn commits by beginning, and what follows if it cannot begin. */
@@ -65,7 +64,7 @@ interface Beginning extends Required<Pick<Followed, 'steers'>> {
   readonly onRefused: (error: unknown, request: EndpointRequest) => Promise<void>;
 }
 
-async function runOne(
+async function runTurn(
   client: Client,
   { body, generate, lane }: CreateMessage,
   { steers, onRefused }: Beginning,
@@ -75,8 +74,8 @@ async function runOne(
   const turn = memory.turn();
   let id: string | undefined;
   // Compaction is a model call too.
-  const given = endpointRequestOf(client, generate ? body : { ...body, context_management: null });
-  const request = { ...given, isSteered: () => steering.wants(id) };
+  const unsteered = toMessageRequest(client, generate ? body : { ...body, context_management: null });
+  const request = { ...unsteered, isSteered: () => steering.hasSteers(id) };
   core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));
   const budget = generate ? core.budget : undefined;
   const settings = settingsFor({ ...core, upstream, budget, store: turn.store, keepsUnstored: true }, request);
@@ -84,13 +83,13 @@ async function runOne(
   let followed: Followed | undefined;
   if (live) {
     id = live.id;
-    steering.done(steers);
+    steering.release(steers);
     steering.begin(id, lane, body);
-    followed = steering.end(id, await write(client, live, lane));
+    followed = steering.end(id, await writeEvents(client, live, lane));
     await sendSteerEvents(client, followed);
   }
   // Open Responses requires it: the client must not continue from a response that may differ from what it expects.
-  if (!turn.kept) memory.forget(body.previous_response_id);
+  if (!turn.canContinue) memory.forget(body.previous_response_id);
   return followed;
 }
 
@@ -99,12 +98,12 @@ export function answerSteer(client: Client, message: SteerMessage): Promise<void
   return sendSteerEvents(client, { events: [client.steering.steer(message)] });
 }
 
-async function sendSteerEvents({ outlet, left }: Client, { events }: Pick<Followed, 'events'>): Promise<void> {
-  for (const { lane, event } of events) if (!left.aborted) await outlet.send(inLane(JSON.stringify(event), lane));
+async function sendSteerEvents({ writer, left }: Client, { events }: Pick<Followed, 'events'>): Promise<void> {
+  for (const { lane, event } of events) if (!left.aborted) await writer.send(withStreamId(JSON.stringify(event), lane));
 }
 
 /** A WebSocket has no error handler of the host, so errors of the host's functions are server errors here. */
-async function refuse(
+async function sendError(
   error: unknown,
   request: EndpointRequest,
   client: Client,
@@ -114,31 +113,31 @@ async function refuse(
   const { status, body } = reportError(ownError(error), request, client.core);
   const { errorBody } = client.core.dialectOf(request.request);
   const message = { type: 'error', status, error: errorBody ? errorBody(body) : body };
-  await client.outlet.send(inLane(JSON.stringify(message), lane));
+  await client.writer.send(withStreamId(JSON.stringify(message), lane));
 }
 
 /** Refuses a message; rejects only if the client has left. */
 export async function answerError(client: Client, { error, lane }: BadMessage): Promise<void> {
-  await refuse(error, endpointRequestOf(client), client, lane);
+  await sendError(error, toMessageRequest(client), client, lane);
 }
 
 /** The reply to a refused upgrade request. */
 export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: CoreSettings): Promise<Reply> {
   const { signal } = new AbortController();
-  return refusal(error, core)(endpointRequestOf({ request, scope: '', left: signal, disconnect: () => {} }));
+  return refusal(error, core)(toMessageRequest({ request, scope: '', left: signal, disconnect: () => {} }));
 }
 
 type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;
 
 /** Each message is a request with an id of its own; the headers are those of the upgrade. */
-function endpointRequestOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
+function toMessageRequest({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
   const headers = headersFrom(request.headers);
   const requestId = requestIdFrom(undefined);
   return { body, params: {}, query: {}, headers, scope, requestId, signal: left, request, disconnect };
 }
 
-async function write(
-  { outlet, left }: Client,
+async function writeEvents(
+  { writer, left }: Client,
   { events, encoder }: LiveResponse,
   lane: string | undefined,
 ): Promise<TurnEnd | undefined> {
@@ -148,15 +147,15 @@ async function write(
     if (last?.type === 'turn-end') end = last;
     for (const message of encoder.messages(batch)) {
       if (left.aborted) return undefined;
-      if (message === HEARTBEAT) outlet.ping();
-      else await outlet.send(inLane(message, lane));
+      if (message === HEARTBEAT) writer.ping();
+      else await writer.send(withStreamId(message, lane));
     }
   }
   return end;
 }
 
 /** Serialises an object with the name of its lane, which is written unescaped because its characters have been checked. */
-function inLane(json: string, lane: string | undefined): string {
+function withStreamId(json: string, lane: string | undefined): string {
   return lane === undefined ? json : `${json.slice(0, -1)},"stream_id":"${lane}"}`;
 }
 

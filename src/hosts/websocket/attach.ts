@@ -2,7 +2,6 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { WebSocketServer as Acceptor } from 'ws';
 import { activity, type DrainOptions } from '../../engine/request/activity.ts';
 import { Room } from '../../ports/queues/room.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -14,10 +13,9 @@ import {
   type UpgradeListener,
   type UpgradeServer,
   type WebSocketOptions,
-  type WebSocketSettings,
   webSocketSettings,
 } from './options.ts';
-import { admit, pathOf, writeReply } from './upgrade.ts';
+import { admit, upgradePath, writeReply } from './upgrade.ts';
 import { WebSocketServer } from './ws.ts';
 
 /** How long clients have to confirm the close, in milliseconds. */
@@ -32,7 +30,7 @@ export interface AttachedWebSocket {
 }
 
 /** The path of each listener, so that several on one server recognise each other. */
-const ours = new WeakMap<object, string>();
+const listenerPaths = new WeakMap<object, string>();
 
 /**
  * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
@@ -60,24 +58,33 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   const connections = new Set<Connection>();
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
-  const acceptor = acceptorFor(settings);
+  const acceptor = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    // ws would treat a larger number as none.
+    maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
+  });
   const announce = announcer(core, settings.scope);
   let draining = false;
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
-    const requestPath = pathOf(request);
+    const requestPath = upgradePath(request);
     if (requestPath !== path)
-      return isUnclaimed(requestPath, server, onUpgrade) ? refuse(unknownPath(requestPath)) : undefined;
+      return isUnclaimed(requestPath, server, onUpgrade)
+        ? refuse(new ApiError('not_found', `Invalid URL (GET ${requestPath})`))
+        : undefined;
     // Until ws takes over there is no other listener, and a client that leaves would end the process.
-    socket.on('error', ignore);
+    socket.on('error', ignoreSocketError);
     waiting.add(socket);
-    const admitted = draining ? shuttingDown() : await admit(request, settings);
+    const admitted = draining ? drainingError() : await admit(request, settings);
     waiting.delete(socket);
     if (admitted instanceof ApiError) return refuse(admitted);
-    if (draining) return refuse(shuttingDown());
+    if (draining) return refuse(drainingError());
     acceptor.handleUpgrade(request, socket, head, (accepted) => {
-      socket.off('error', ignore);
+      socket.off('error', ignoreSocketError);
       announce();
       const connection = serveConnection(accepted, { request, scope: admitted, wire: socket }, settings, shared);
       connections.add(connection);
@@ -89,64 +96,46 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   const onUpgrade: UpgradeListener = (request, socket, head) =>
     upgrade(request, socket, head).catch((error: unknown) => {
       core.recorder.onHostError(error);
-      socket.on('error', ignore).destroy();
+      socket.on('error', ignoreSocketError).destroy();
     });
 
-  const pings = setInterval(sendPings, pingMs, connections).unref();
+  const pings = setInterval(() => {
+    for (const connection of connections) connection.sendPing();
+  }, pingMs).unref();
 
   async function drain(drainOptions?: DrainOptions): Promise<void> {
     draining = true;
     for (const connection of connections) connection.retire();
     await shared.turns.drain(drainOptions);
-    await allClosed(connections);
+    const cut = setTimeout(() => {
+      for (const connection of connections) connection.terminate();
+    }, GRACE_MS);
+    await Promise.all([...connections].map(({ closed }) => closed));
+    clearTimeout(cut);
     for (const socket of waiting) socket.destroy();
     clearInterval(pings);
     server.off('upgrade', onUpgrade);
   }
 
-  ours.set(onUpgrade, path);
+  listenerPaths.set(onUpgrade, path);
   server.on('upgrade', onUpgrade);
   return { drain, close: () => drain({ timeoutMs: 0 }) };
-}
-
-function sendPings(connections: ReadonlySet<Connection>): void {
-  for (const connection of connections) connection.sendPing();
-}
-
-function acceptorFor({ core }: WebSocketSettings): Acceptor {
-  return new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    autoPong: false,
-    // ws would treat a larger number as none.
-    maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
-  });
 }
 
 /** Whether no other listener can answer: Node then leaves the socket open for ever. Our first listener answers for all. */
 function isUnclaimed(path: string, server: UpgradeServer, listener: UpgradeListener): boolean {
   // The cast: listeners are functions.
   const listeners = server.listeners('upgrade') as readonly object[];
-  return listeners[0] === listener && listeners.every((other) => ours.has(other) && ours.get(other) !== path);
-}
-
-async function allClosed(connections: ReadonlySet<Connection>): Promise<void> {
-  const cut = setTimeout(() => {
-    for (const connection of connections) connection.terminate();
-  }, GRACE_MS);
-  await Promise.all([...connections].map(({ closed }) => closed));
-  clearTimeout(cut);
-}
-
-function unknownPath(path: string): ApiError {
-  return new ApiError('not_found', `Invalid URL (GET ${path})`);
+  return (
+    listeners[0] === listener &&
+    listeners.every((other) => listenerPaths.has(other) && listenerPaths.get(other) !== path)
+  );
 }
 
 /** The same error as the core's. */
-function shuttingDown(): ApiError {
+function drainingError(): ApiError {
   return new ApiError('server_draining', 'This server is shutting down; try again.');
 }
 
 /** The socket is gone, so there is nobody to answer. */
-function ignore(): void {}
+function ignoreSocketError(): void {}

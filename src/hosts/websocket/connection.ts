@@ -9,12 +9,12 @@ import { shareOf } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { roomForBody, tooManyBodies, UnreadAnswer } from '../../server/body-room.ts';
 import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
-import { countArriving } from './arriving.ts';
-import { type Job, jobLanes } from './lanes.ts';
+import { countArrivingBytes } from './arriving-bytes.ts';
 import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
 import type { WebSocketSettings } from './options.ts';
-import { outletOf } from './outlet.ts';
+import { type Job, requestQueues } from './request-queues.ts';
+import { socketWriter } from './socket-writer.ts';
 import { Steering, type SteerMessage } from './steering.ts';
 
 const MIB = 1024 * 1024;
@@ -68,7 +68,7 @@ class ServedConnection implements Connection {
   readonly closed: Promise<void>;
   private readonly socket: WebSocket;
   private readonly client: Client;
-  private readonly lanes: ReturnType<typeof jobLanes>;
+  private readonly queues: ReturnType<typeof requestQueues>;
   private readonly left = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private readonly wire: Duplex;
@@ -94,7 +94,7 @@ class ServedConnection implements Connection {
     const here = {
       memory,
       steering,
-      outlet: outletOf(socket, { unread, heldBytes: () => this.answeredBytes }),
+      writer: socketWriter(socket, { unread, heldBytes: () => this.answeredBytes }),
       left: this.left.signal,
       disconnect: () => this.terminate(),
     };
@@ -102,23 +102,23 @@ class ServedConnection implements Connection {
     this.wire = caller.wire;
     this.client = { ...caller, core, turns, ...here };
     const limits = { running: maxLanes, waiting: maxQueued, waitingBytes: core.limits.bodyBytes };
-    this.lanes = jobLanes(limits, () => void (this.retiring && this.leave()));
+    this.queues = requestQueues(limits, () => void (this.retiring && this.leave()));
     this.timer = setTimeout(() => this.expire(), connectionMs).unref();
-    countArriving(socket, caller.wire, { tenant, most }, () => void this.stopReading());
+    countArrivingBytes(socket, caller.wire, { tenant, most }, () => void this.stopReading());
     this.closed = this.listen();
   }
 
   sendPing(): void {
-    const { outlet } = this.client;
-    if (!outlet.livedSince()) return this.terminate();
-    outlet.ping();
+    const { writer } = this.client;
+    if (!writer.showedActivity()) return this.terminate();
+    writer.ping();
   }
 
   retire(): void {
     if (this.retiring) return;
     this.retiring = true;
     this.client.steering.close();
-    if (this.lanes.idle) this.leave();
+    if (this.queues.idle) this.leave();
   }
 
   terminate(): void {
@@ -136,8 +136,8 @@ class ServedConnection implements Connection {
     return new Promise((resolve) => {
       this.socket.once('close', () => {
         clearTimeout(this.timer);
-        this.lanes.clear();
-        for (const room of this.waiting) room.end();
+        this.queues.clear();
+        for (const share of this.waiting) share.end();
         this.client.memory.close();
         this.left.abort(new Error('The client left.'));
         resolve();
@@ -146,32 +146,37 @@ class ServedConnection implements Connection {
   }
 
   private take(message: CreateMessage | SteerMessage | BadMessage, bytes: number): void {
-    const { outlet } = this.client;
+    const { writer } = this.client;
     if ('steered' in message) return this.steer(message);
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
-    if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
-    const room = roomForBody(() => shareOf(this.client.scope));
-    const job: Job = { lane, bytes, run: () => this.run(message, bytes, room) };
-    this.waiting.add(room);
-    const hasRoom = room.growTo(bytes, this.client.core.limits.bodiesBytes);
-    if (hasRoom && this.lanes.add(job)) return;
-    this.leaveRoom(room);
+    if ('error' in message && message.atOnce && !writer.isFull) return void this.refuse(message);
+    const share = roomForBody(() => shareOf(this.client.scope));
+    const job: Job = { lane, bytes, run: () => this.run(message, bytes, share) };
+    this.waiting.add(share);
+    const fits = share.growTo(bytes, this.client.core.limits.bodiesBytes);
+    if (fits && this.queues.add(job)) return;
+    this.releaseShare(share);
     // A client that keeps sending and does not read gets no answer.
-    if (outlet.full) return this.terminate();
-    this.refuse({ lane, error: hasRoom ? tooMany() : tooManyBodies() });
+    if (writer.isFull) return this.terminate();
+    this.refuse({
+      lane,
+      error: fits
+        ? new ApiError('too_many_streams', 'Too many requests are waiting on this connection.')
+        : tooManyBodies(),
+    });
   }
 
-  private async run(message: CreateMessage | BadMessage, bytes: number, room: ByteShare): Promise<void> {
-    this.leaveRoom(room);
+  private async run(message: CreateMessage | BadMessage, bytes: number, share: ByteShare): Promise<void> {
+    this.releaseShare(share);
     this.answeredBytes += bytes;
     await this.answer(message).catch((error) => this.fail(error));
     this.answeredBytes -= bytes;
   }
 
-  private leaveRoom(room: ByteShare): void {
-    room.end();
-    this.waiting.delete(room);
+  private releaseShare(share: ByteShare): void {
+    share.end();
+    this.waiting.delete(share);
   }
 
   /** There is no room for what the client sends, and nothing but the end of the connection keeps it from sending more. */
@@ -184,12 +189,12 @@ class ServedConnection implements Connection {
 
   /** A client that steers waits for nothing else; one that does not read gets no answer. */
   private steer(message: SteerMessage): void {
-    if (this.client.outlet.full) return this.terminate();
+    if (this.client.writer.isFull) return this.terminate();
     void answerSteer(this.client, message).catch((error) => this.fail(error));
   }
 
   private async answer(message: CreateMessage | BadMessage): Promise<void> {
-    if (this.expired) return answerError(this.client, { lane: message.lane, error: tooOld() });
+    if (this.expired) return answerError(this.client, { lane: message.lane, error: connectionTooOld() });
     return 'error' in message ? answerError(this.client, message) : answerCreate(this.client, message);
   }
 
@@ -210,18 +215,14 @@ class ServedConnection implements Connection {
 
   private async leave(): Promise<void> {
     // Sent only now: in the middle of a response, clients would take it for that response's end.
-    if (this.expired) await this.refuse({ lane: undefined, error: tooOld() });
+    if (this.expired) await this.refuse({ lane: undefined, error: connectionTooOld() });
     this.socket.close(GOING_AWAY, this.expired ? 'connection limit reached' : 'shutting down');
   }
 }
 
 /** OpenAI's wording. */
-function tooOld(): ApiError {
+function connectionTooOld(): ApiError {
   const message =
     'Responses websocket connection limit reached. Create a new websocket connection to continue this conversation.';
   return new ApiError('websocket_connection_limit_reached', message, { status: 400, type: 'invalid_request_error' });
-}
-
-function tooMany(): ApiError {
-  return new ApiError('too_many_streams', 'Too many requests are waiting on this connection.');
 }

@@ -2,13 +2,7 @@
 
 import { loadChain } from '../../engine/history/load-chain.ts';
 import type { Room } from '../../ports/queues/room.ts';
-import {
-  type MaybePromise,
-  type ResponseKey,
-  type ResponseStore,
-  type StoredResponse,
-  TooManyBytes,
-} from '../../ports/store.ts';
+import { type ResponseKey, type ResponseStore, type StoredResponse, TooManyBytes } from '../../ports/store.ts';
 import { isResponseId } from '../../protocol/ids.ts';
 
 /** The limits of one connection's memory; the bytes are those of JSON. */
@@ -39,7 +33,7 @@ interface TurnMemory {
   /** Looks here first, and passes on to the host's store what the client wants stored. */
   readonly store: ResponseStore;
   /** Whether the turn has ended so that it can be continued. */
-  readonly kept: boolean;
+  readonly canContinue: boolean;
 }
 
 /** A turn with the one it continues, so that dropping the older one's id never cuts the newer one's history. */
@@ -61,15 +55,15 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
     if (isClosed) return;
     newest.set(stored.id, { stored, before, bytes: Buffer.byteLength(JSON.stringify(stored)) });
     for (const id of newest.keys()) {
-      if (newest.size <= settings.turns && bytesOf(newest.values()) <= settings.bytes) break;
+      if (newest.size <= settings.turns && countBytes(newest.values()) <= settings.bytes) break;
       newest.delete(id);
     }
-    room.hold(member, bytesOf(newest.values()));
+    room.hold(member, countBytes(newest.values()));
     room.makeRoom();
   }
 
   function forget(id: unknown): void {
-    if (newest.delete(String(id))) room.hold(member, bytesOf(newest.values()));
+    if (newest.delete(String(id))) room.hold(member, countBytes(newest.values()));
   }
 
   function close(): void {
@@ -81,7 +75,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
   function turn(): TurnMemory {
     // Recorded when the turn begins, because it may be forgotten while the turn runs.
     let before: Remembered | undefined;
-    let kept = false;
+    let canContinue = false;
 
     function get(key: ResponseKey) {
       return newest.get(key.id)?.stored ?? host.get(key);
@@ -89,21 +83,26 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
 
     function chain(key: ResponseKey, limit: number, maxBytes = Number.POSITIVE_INFINITY) {
       before = newest.get(key.id);
-      return chainFrom(before, host, key, { limit, maxBytes });
+      return readChain(before, host, key, { limit, maxBytes });
     }
 
     async function put(stored: StoredResponse): Promise<void> {
       if (!isResponseId(stored.id)) return host.put(stored);
-      const failure = stored.resource.store === false ? undefined : await attempt(() => host.put(stored));
-      kept = failure === undefined || settings.onStoreError === 'continue';
-      if (kept) remember(stored, before);
+      let failure: { readonly reason: unknown } | undefined;
+      try {
+        if (stored.resource.store !== false) await host.put(stored);
+      } catch (reason) {
+        failure = { reason };
+      }
+      canContinue = failure === undefined || settings.onStoreError === 'continue';
+      if (canContinue) remember(stored, before);
       if (failure) throw failure.reason;
     }
 
     return {
       store: { ...host, get, chain, put },
-      get kept() {
-        return kept;
+      get canContinue() {
+        return canContinue;
       },
     };
   }
@@ -111,18 +110,8 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
   return { turn, forget, close };
 }
 
-/** Why it failed; undefined if it did not. */
-async function attempt(act: () => MaybePromise<void>): Promise<{ readonly reason: unknown } | undefined> {
-  try {
-    await act();
-    return undefined;
-  } catch (reason) {
-    return { reason };
-  }
-}
-
 /** The remembered turns, newest first, then those in the host's store. Throws `TooManyBytes`. */
-async function chainFrom(
+async function readChain(
   newest: Remembered | undefined,
   host: ResponseStore,
   key: ResponseKey,
@@ -142,7 +131,7 @@ async function chainFrom(
 }
 
 /** The bytes of all turns; a turn that several turns continue counts once. */
-function bytesOf(turns: Iterable<Remembered>): number {
+function countBytes(turns: Iterable<Remembered>): number {
   const counted = new Set<Remembered>();
   let bytes = 0;
   for (const newest of turns) {

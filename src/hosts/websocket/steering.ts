@@ -3,16 +3,18 @@ import { unforcedChoice } from '../../apis/responses/unforced-choice.ts';
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import type { TurnEnd } from '../../protocol/events.ts';
 import { printedId, randomSeed } from '../../protocol/ids.ts';
+import type { OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputList } from '../../protocol/responses/input-items.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
-import { type RequiredInput, requiredInput } from './required-input.ts';
+import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** Steers that may wait for one response, and responses whose steers wait for the client. */
-const MOST_STEERS = 8;
-const MOST_WAITING = 16;
+const MAX_STEERS = 8;
+const MAX_WAITING = 16;
 /** Ended responses that are distinguished from unknown ones. */
-const MOST_ENDED = 64;
+const MAX_ENDED = 64;
 
 /** A message of type `response.steer`. */
 export interface SteerMessage {
@@ -73,7 +75,7 @@ export class Steering {
   }
 
   /** Whether the response should end before the next model call. */
-  wants(id: string | undefined): boolean {
+  hasSteers(id: string | undefined): boolean {
     return id !== undefined && (this.running.get(id)?.steers.length ?? 0) > 0;
   }
 
@@ -85,13 +87,17 @@ export class Steering {
   /** Accepts or refuses the input. */
   steer({ steered, input, bytes }: SteerMessage): SteerEvent {
     const response = this.running.get(steered);
-    const failure = this.failureOf(steered, response, bytes) ?? failureIn(input);
-    if (failure || !response) return { lane: response?.lane, event: failed({ responseId: steered, input }, failure) };
+    const failure = this.refusal(steered, response, bytes) ?? inputFailure(input);
+    if (failure || !response)
+      return { lane: response?.lane, event: failedEvent({ responseId: steered, input }, failure) };
     // The cast: it has been checked.
     const steer = { id: `steer_${randomSeed()}`, responseId: steered, input: input as Steer['input'], bytes };
     response.steers.push(steer);
     this.bytes += bytes;
-    return { lane: response.lane, event: { type: 'response.steer.accepted', sequence_number: 0, steer: about(steer) } };
+    return {
+      lane: response.lane,
+      event: { type: 'response.steer.accepted', sequence_number: 0, steer: steerReference(steer) },
+    };
   }
 
   /** The response has ended, or the client will never learn how: then `end` is undefined. */
@@ -102,42 +108,42 @@ export class Steering {
     this.remember(id);
     const { lane, steers, body } = response;
     if (steers.length === 0) return NOTHING;
-    if (!end || end.status === 'failed') return this.lost(steers, lane, OVER);
+    if (!end || end.status === 'failed') return this.fail(steers, lane, OVER);
     const required = end.status === 'completed' ? requiredInput(end.output) : [];
-    if (required.length > 0) return this.wait(id, response, required);
+    if (required.length > 0) return this.awaitClient(id, response, required);
     const choice = isRecord(body.tool_choice) ? unforcedChoice(body.tool_choice) : body.tool_choice;
-    const next = { ...body, previous_response_id: id, input: inputOf(steers), tool_choice: choice };
+    const next = { ...body, previous_response_id: id, input: steerInput(steers), tool_choice: choice };
     return { events: [], steers, next };
   }
 
   /** The request with the input that waited for it, which its response commits. */
-  committed(body: JsonObject): { readonly body: JsonObject; readonly steers: readonly Steer[] } {
+  commit(body: JsonObject): { readonly body: JsonObject; readonly steers: readonly Steer[] } {
     const id = String(body.previous_response_id);
     const steers = this.waiting.get(id);
     if (!steers) return { body, steers: [] };
     this.waiting.delete(id);
-    return { body: { ...body, input: [...inputOf(steers), ...inputList(body.input)] }, steers };
+    return { body: { ...body, input: [...steerInput(steers), ...inputList(body.input)] }, steers };
   }
 
   /** The response that was to commit them has begun. */
-  done(steers: readonly Steer[]): void {
+  release(steers: readonly Steer[]): void {
     for (const { bytes } of steers) this.bytes -= bytes;
   }
 
   /** The request that was to commit them was refused: they wait for another one. */
-  keep(steers: readonly Steer[]): void {
+  restore(steers: readonly Steer[]): void {
     const [first] = steers;
     if (first) this.waiting.set(first.responseId, steers);
   }
 
   /** The steers that no response commits. */
-  lost(steers: readonly Steer[], lane: string | undefined, failure: Failure): Followed {
-    this.done(steers);
-    return { events: steers.map((steer) => ({ lane, event: failed(steer, failure) })) };
+  fail(steers: readonly Steer[], lane: string | undefined, failure: Failure): Followed {
+    this.release(steers);
+    return { events: steers.map((steer) => ({ lane, event: failedEvent(steer, failure) })) };
   }
 
-  private wait(id: string, { lane, steers }: RunningResponse, required: readonly RequiredInput[]): Followed {
-    if (this.waiting.size >= MOST_WAITING) return this.lost(steers, lane, TOO_MANY);
+  private awaitClient(id: string, { lane, steers }: RunningResponse, required: readonly RequiredInput[]): Followed {
+    if (this.waiting.size >= MAX_WAITING) return this.fail(steers, lane, TOO_MANY);
     this.waiting.set(id, steers);
     const reason = 'waiting_for_required_input';
     const events = steers.map((steer) => ({
@@ -147,17 +153,17 @@ export class Steering {
         sequence_number: 1,
         reason,
         required_input: required,
-        steer: about(steer),
+        steer: steerReference(steer),
       },
     }));
     return { events };
   }
 
-  private failureOf(id: string, response: RunningResponse | undefined, bytes: number): Failure | undefined {
-    if (!response) return this.ended.has(id) ? COMPLETED : unknown(id);
+  private refusal(id: string, response: RunningResponse | undefined, bytes: number): Failure | undefined {
+    if (!response) return this.ended.has(id) ? COMPLETED : notRunning(id);
     if (this.closed) return CLOSING;
     if (response.body.conversation) return UNSUPPORTED;
-    const isFull = response.steers.length >= MOST_STEERS || this.bytes + bytes > this.maxBytes;
+    const isFull = response.steers.length >= MAX_STEERS || this.bytes + bytes > this.maxBytes;
     return isFull ? TOO_MANY : undefined;
   }
 
@@ -165,7 +171,7 @@ export class Steering {
     this.ended.add(id);
     // A Set keeps insertion order, so its first entry is the oldest.
     const [oldest = id] = this.ended;
-    if (this.ended.size > MOST_ENDED) this.ended.delete(oldest);
+    if (this.ended.size > MAX_ENDED) this.ended.delete(oldest);
   }
 }
 
@@ -176,15 +182,15 @@ interface Failure {
 }
 
 const COMPLETED = { code: 'response_already_completed', message: 'The response has ended.' };
-const OVER = { code: 'response_not_active', message: 'The response failed before it could go on with the input.' };
-const CLOSING = { code: 'response_not_active', message: 'The connection is about to be closed.' };
+const OVER = { code: 'response_not_active', message: 'The response failedEvent before it could go on with the input.' };
+const CLOSING = { code: 'response_not_active', message: 'The connection is steerReference to be closed.' };
 const TOO_MANY = { code: 'too_many_pending_steers', message: 'Too much steering input is pending.' };
 const UNSUPPORTED = {
   code: 'steering_not_supported',
   message: 'A response in a conversation cannot be steered: send the input as its next response.',
 };
 
-function unknown(id: string): Failure {
+function notRunning(id: string): Failure {
   return { code: 'response_not_found', message: `The response '${printedId(id)}' does not run on this connection.` };
 }
 
@@ -195,31 +201,29 @@ export function refusedSuccessor(error: unknown): Failure {
 
 const PARTS: ReadonlySet<unknown> = new Set(['input_text', 'input_image', 'input_file']);
 
-function failureIn(input: unknown): Failure | undefined {
-  const message = wrongIn(input);
-  return message === undefined ? undefined : { code: 'invalid_input', message };
-}
-
-function wrongIn(input: unknown): string | undefined {
-  if (typeof input === 'string') return input === '' ? "'input' is empty." : undefined;
-  if (!Array.isArray(input) || input.length === 0) return "'input' must be a text or a list of the user's messages.";
-  if (!input.every(isUsers)) return "'input' may have nothing but messages of the user: text, images and files.";
+function inputFailure(input: unknown): Failure | undefined {
+  const failure = (message: string): Failure => ({ code: 'invalid_input', message });
+  if (typeof input === 'string') return input === '' ? failure("'input' is empty.") : undefined;
+  if (!Array.isArray(input) || input.length === 0)
+    return failure("'input' must be a text or a list of the user's messages.");
+  if (!input.every(isUserMessage))
+    return failure("'input' may have nothing but messages of the user: text, images and files.");
   try {
     checkItems(input, 'input');
     return undefined;
   } catch (error) {
     // The cast: nothing else is thrown there.
-    return (error as ApiError).message;
+    return failure((error as ApiError).message);
   }
 }
 
-function isUsers(item: unknown): boolean {
+function isUserMessage(item: unknown): boolean {
   if (!isRecord(item) || item.role !== 'user' || (item.type ?? 'message') !== 'message') return false;
   const { content } = item;
   return typeof content === 'string' || (Array.isArray(content) && content.every((part) => PARTS.has(part?.type)));
 }
 
-function failed(
+function failedEvent(
   { id, responseId, input }: Pick<Steer, 'responseId'> & { readonly id?: string; readonly input: unknown },
   failure: Failure | undefined,
 ): JsonObject {
@@ -231,13 +235,25 @@ function failed(
   };
 }
 
-function about({ id, responseId }: Steer): JsonObject {
+function steerReference({ id, responseId }: Steer): JsonObject {
   return { id, previous_response_id: responseId };
 }
 
 /** Items without an id get one that is not of the next request: what was said while the calls ran follows their outputs. */
-function inputOf(steers: readonly Steer[]): readonly unknown[] {
+function steerInput(steers: readonly Steer[]): readonly unknown[] {
   return steers.flatMap(({ id, input }) =>
     inputList(input).map((item, index) => (item.id === undefined ? { ...item, id: `${id}_${index}` } : item)),
   );
+}
+
+/** An input item without its result. */
+type RequiredInput = JsonObject & { readonly type: string };
+
+/** What a client has to send before a response can be continued, in order: the results of its calls, and its decisions. */
+function requiredInput(output: readonly OutputItem[]): readonly RequiredInput[] {
+  return owedByClient(output).map((item) => {
+    if (item.type === 'mcp_approval_request') return { type: 'mcp_approval_response', approval_request_id: item.id };
+    const type = writtenKind(item)?.answeredBy?.type ?? 'tool_search_output';
+    return { type, call_id: item.call_id, ...(item.type === 'function_call' ? { name: item.name } : {}) };
+  });
 }

@@ -10,7 +10,7 @@ import type { Reply } from '../../protocol/reply.ts';
 import type { Refusal, WebSocketSettings } from './options.ts';
 
 /** The path of the request, without its query. */
-export function pathOf({ url = '' }: IncomingMessage): string {
+export function upgradePath({ url = '' }: IncomingMessage): string {
   return url.split('?', 1)[0] ?? '';
 }
 
@@ -20,17 +20,17 @@ export async function admit(
   { authorize, scope }: WebSocketSettings,
 ): Promise<string | ApiError> {
   try {
-    const refused = await authorize(request);
-    if (refused !== undefined) return refusedWith(refused);
+    const refusal = await authorize(request);
+    if (refusal !== undefined) return toRefusalError(refusal);
     return scope ? checkedScope(scope(request)) : defaultScope(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }
 }
 
-function refusedWith(refused: Refusal): ApiError {
-  if (!isRecord(refused)) throw new TypeError(`authorize: must return nothing or a refusal, got ${inspect(refused)}`);
-  const { status, message } = refused;
+function toRefusalError(refusal: Refusal): ApiError {
+  if (!isRecord(refusal)) throw new TypeError(`authorize: must return nothing or a refusal, got ${inspect(refusal)}`);
+  const { status, message } = refusal;
   if (!Number.isInteger(status) || status < 400 || status > 599)
     throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
   const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';

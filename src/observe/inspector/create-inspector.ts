@@ -43,7 +43,7 @@ export function createInspector<Req extends IncomingMessage = IncomingMessage>(
   const observer = new Observer(ring, settings);
   const live = new LivePages(ring);
   return {
-    observe: (given) => observer.observe(given),
+    observe: (routerOptions) => observer.observe(routerOptions),
     router: inspectorHandler({ ring, observer, live, settings }),
     close() {
       live.close();

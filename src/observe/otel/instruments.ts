@@ -38,14 +38,14 @@ export function checkTelemetry(owner: string, options: object, more: Parameters<
 
 /** Creates them on first use, because the host may register its providers after creating its routers. */
 export function lazyInstruments(options: TelemetryOptions): () => Instruments {
-  let made: Instruments | undefined;
+  let instruments: Instruments | undefined;
   return () => {
-    made ??= instruments(options);
-    return made;
+    instruments ??= createInstruments(options);
+    return instruments;
   };
 }
 
-function instruments({ tracerProvider = trace, meterProvider = metrics }: TelemetryOptions): Instruments {
+function createInstruments({ tracerProvider = trace, meterProvider = metrics }: TelemetryOptions): Instruments {
   const meter = meterProvider.getMeter(NAME);
   const histogram = (name: string, description: string, unit: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { description, unit, advice: { explicitBucketBoundaries } });

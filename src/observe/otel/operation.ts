@@ -26,16 +26,12 @@ export function beginOperation(span: Span, metric: Histogram, attributes: Attrib
     end(error) {
       if (ended) return;
       ended = true;
-      const type = error === undefined ? {} : { 'error.type': errorType(error) };
+      const errorType = error instanceof ApiError ? error.code : error instanceof Error ? error.name : '_OTHER';
+      const type = error === undefined ? {} : { 'error.type': errorType };
       // Its message may contain anything.
       if (error !== undefined) span.setAttributes(type).setStatus({ code: SpanStatusCode.ERROR });
       metric.record(elapsed(), { ...attributes, ...type }, own);
       span.end();
     },
   };
-}
-
-function errorType(error: unknown): string {
-  if (error instanceof ApiError) return error.code;
-  return error instanceof Error ? error.name : '_OTHER';
 }

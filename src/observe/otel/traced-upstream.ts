@@ -1,5 +1,5 @@
 /** Records model calls as OpenTelemetry spans and metrics. */
-import type { Attributes, Histogram } from '@opentelemetry/api';
+import type { Attributes } from '@opentelemetry/api';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import { OwnCalls } from '../../engine/turn/own-calls.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
@@ -8,7 +8,6 @@ import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import type { ModelRequest } from '../../protocol/model-request.ts';
 import { reportedModel } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { context, SpanKind } from './api.ts';
@@ -45,22 +44,25 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   return wrapUpstream(upstream, {
     stream: (request, call) =>
       new Traced((own) => upstream.stream(request, own), call, calls, {
-        begin: beginner(factsOfModelRequest(request)),
+        begin: beginner({
+          model: reportedModel(request.model),
+          settings: samplingSettings(request.maxOutputTokens, request.temperature, request.topP),
+        }),
         read: readEvents,
       }),
     chat:
       chat &&
       ((body, call) =>
         new Traced((own) => chat.call(upstream, body, own), call, calls, {
-          begin: beginner(factsOfBody(body)),
+          begin: beginner(bodyFacts(body)),
           read: readChat,
         })),
     messages:
       messages &&
       ((body, call) =>
         new Traced((own) => messages.call(upstream, body, own), call, calls, {
-          begin: beginner(factsOfBody(body)),
-          read: messagesReading(),
+          begin: beginner(bodyFacts(body)),
+          read: messagesReader(),
         })),
     redact: (error, call) => upstream.redact?.(error, calls.passedOn(call)) ?? error,
   });
@@ -72,25 +74,21 @@ interface RequestFacts {
   readonly settings: Attributes;
 }
 
-function factsOfModelRequest({ model, maxOutputTokens, temperature, topP }: ModelRequest): RequestFacts {
-  return { model: reportedModel(model), settings: settingsOf(maxOutputTokens, temperature, topP) };
-}
-
-function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
+function bodyFacts({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
   return {
     model: reportedModel(String(model)),
-    settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p),
+    settings: samplingSettings(max_completion_tokens ?? max_tokens, temperature, top_p),
   };
 }
 
-function settingsOf(maxTokens: unknown, temperature: unknown, topP: unknown): Attributes {
+function samplingSettings(maxTokens: unknown, temperature: unknown, topP: unknown): Attributes {
   const settings = {
     'gen_ai.request.max_tokens': maxTokens,
     'gen_ai.request.temperature': temperature,
     'gen_ai.request.top_p': topP,
   };
-  const given = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number');
-  return Object.fromEntries(given);
+  const numbers = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number');
+  return Object.fromEntries(numbers);
 }
 
 /** One call of a model. */
@@ -124,7 +122,16 @@ function beginCall(
     ...operation,
     end(error) {
       // Some servers report the usage so far with every chunk.
-      if (usage) recordUsage(usage, operation, { tokens, attributes });
+      if (usage) {
+        const { input_tokens: input, output_tokens: output, input_tokens_details: details } = usage;
+        span.setAttributes({
+          'gen_ai.usage.input_tokens': input,
+          'gen_ai.usage.output_tokens': output,
+          'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
+        });
+        tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, operation.context);
+        tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, operation.context);
+      }
       usage = undefined;
       operation.end(error);
     },
@@ -136,32 +143,15 @@ function beginCall(
       usage = reported;
     },
     answeredBy: (server) => void span.setAttribute('express_open_responses.model_server', server),
-    attempted: (attempt) => void span.addEvent('attempt', attributesOf(attempt)),
+    attempted: ({ attempt, host, server, after }) =>
+      void span.addEvent('attempt', {
+        'express_open_responses.attempt': attempt,
+        'server.address': host,
+        ...(server === undefined ? {} : { 'express_open_responses.model_server': server }),
+        ...(after === undefined ? {} : { 'express_open_responses.attempt.after': after }),
+      }),
     finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
   };
-}
-
-function attributesOf({ attempt, host, server, after }: ModelAttempt): Attributes {
-  return {
-    'express_open_responses.attempt': attempt,
-    'server.address': host,
-    ...(server === undefined ? {} : { 'express_open_responses.model_server': server }),
-    ...(after === undefined ? {} : { 'express_open_responses.attempt.after': after }),
-  };
-}
-
-function recordUsage(
-  { input_tokens: input, output_tokens: output, input_tokens_details: details }: Usage,
-  { span, context }: Operation,
-  { tokens, attributes }: { readonly tokens: Histogram; readonly attributes: Attributes },
-): void {
-  span.setAttributes({
-    'gen_ai.usage.input_tokens': input,
-    'gen_ai.usage.output_tokens': output,
-    'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
-  });
-  tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, context);
-  tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, context);
 }
 
 function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
@@ -177,40 +167,38 @@ function readChat({ data, server }: ChatBatch, call: ModelCall): void {
   if (server !== undefined) call.answeredBy(server);
   if (data.length > 0) call.spoke();
   // Most chunks contain neither, and are not parsed for it.
-  for (const text of data) if (REPORTED.test(text)) readChunk(jsonIn(text), call);
+  for (const text of data) {
+    const chunk = REPORTED.test(text) ? jsonIn(text) : undefined;
+    if (!isRecord(chunk)) continue;
+    const usage = readUsage(usageIn(chunk));
+    if (usage) call.used(usage);
+    const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
+    if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
+  }
 }
 
 const REPORTED = /"(?:usage": ?\{|finish_reason": ?")/;
 
-function readChunk(chunk: unknown, call: ModelCall): void {
-  if (!isRecord(chunk)) return;
-  const usage = readUsage(usageIn(chunk));
-  if (usage) call.used(usage);
-  const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
-}
-
 /** Reads one answer of Anthropic's API: its counts come at its start and at its end. */
-function messagesReading(): (batch: ChatBatch, call: ModelCall) => void {
+function messagesReader(): (batch: ChatBatch, call: ModelCall) => void {
   const usage = usageReader();
   return ({ data, server }, call) => {
     if (server !== undefined) call.answeredBy(server);
     if (data.length > 0) call.spoke();
-    for (const text of data) if (COUNTED.test(text)) readMessage(jsonIn(text), usage, call);
+    for (const text of data) {
+      const event = COUNTED.test(text) ? jsonIn(text) : undefined;
+      if (!isRecord(event)) continue;
+      const { message, delta } = event;
+      const counted: ModelEvent[] = [];
+      usage.take(isRecord(message) ? message.usage : event.usage, counted);
+      readEvents(counted, call);
+      const { stop_reason: reason } = isRecord(delta) ? delta : event;
+      if (typeof reason === 'string') call.finished(reason);
+    }
   };
 }
 
 const COUNTED = /"(?:usage": ?\{|stop_reason": ?")/;
-
-function readMessage(event: unknown, usage: ReturnType<typeof usageReader>, call: ModelCall): void {
-  if (!isRecord(event)) return;
-  const { message, delta } = event;
-  const counted: ModelEvent[] = [];
-  usage.take(isRecord(message) ? message.usage : event.usage, counted);
-  readEvents(counted, call);
-  const { stop_reason: reason } = isRecord(delta) ? delta : event;
-  if (typeof reason === 'string') call.finished(reason);
-}
 
 /** How a stream is recorded. */
 interface Reporting<Piece> {
@@ -221,7 +209,7 @@ interface Reporting<Piece> {
 /** A stream that runs in the context of its call, so that its own requests are children of that span. */
 class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   private readonly open: (call: UpstreamCall) => AsyncIterable<Piece>;
-  private readonly given: UpstreamCall;
+  private readonly callerCall: UpstreamCall;
   private readonly calls: OwnCalls;
   private readonly reporting: Reporting<Piece>;
   private call: ModelCall | undefined = undefined;
@@ -229,12 +217,12 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
 
   constructor(
     open: (call: UpstreamCall) => AsyncIterable<Piece>,
-    given: UpstreamCall,
+    callerCall: UpstreamCall,
     calls: OwnCalls,
     reporting: Reporting<Piece>,
   ) {
     this.open = open;
-    this.given = given;
+    this.callerCall = callerCall;
     this.calls = calls;
     this.reporting = reporting;
   }
@@ -248,7 +236,7 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
       else call.end();
       return result.done ? { done: true, value: undefined } : result;
     } catch (error) {
-      call.end(hasLeft(this.given.signal) ? undefined : error);
+      call.end(hasLeft(this.callerCall.signal) ? undefined : error);
       throw error;
     }
   }
@@ -269,11 +257,11 @@ class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   }
 
   private ownCall(): UpstreamCall {
-    const { given } = this;
+    const { callerCall } = this;
     const onAttempt: OnAttempt = (attempt) => {
       this.call?.attempted(attempt);
-      given.onAttempt?.(attempt);
+      callerCall.onAttempt?.(attempt);
     };
-    return this.calls.changed(given, { onAttempt });
+    return this.calls.changed(callerCall, { onAttempt });
   }
 }

@@ -4,8 +4,7 @@ import { finished } from 'node:stream';
 import { CallMeter } from '../../engine/metering/call-meter.ts';
 import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../../hosts/middleware/as-middleware.ts';
 import { answerWatch } from '../../hosts/node/answer-watch.ts';
-import { bytesOf } from '../../hosts/node/bytes-of.ts';
-import { type AnswerHead, type Layer, onHead } from '../../hosts/node/event-stream.ts';
+import { type AnswerHead, bytesOf, type Layer, onHead } from '../../hosts/node/event-stream.ts';
 import { bodyOf } from '../../hosts/node/node-body.ts';
 import {
   contextOf,
@@ -32,54 +31,51 @@ const STORED =
   /\/(?:models|files|vector_stores|conversations)(?:\/|$)|\/(?:responses|chat\/completions|batches)\/[^/]+(?:\/[^/]+)?\/?$/;
 
 /** How a request counts. */
-type Counted = 'never' | 'once a model has answered' | 'at once';
+type CountingTime = 'never' | 'once a model has answered' | 'at once';
 
 /**
  * Proxies may call the model whatever the method is. A page is read with GET, too, and browsers ask with OPTIONS first:
  * such a request counts if its answer is a model's.
  */
-function countedAs(req: NodeRequest): Counted {
+function countingTime(req: NodeRequest): CountingTime {
   const { method, headers } = req;
   const hasBody =
     Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined || isRecord(req.body);
-  if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty(req.body))) return 'at once';
+  // Parsers set `{}` where there is no body.
+  const isEmpty = isRecord(req.body) && Object.keys(req.body).length === 0;
+  if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty)) return 'at once';
   const [path = ''] = (urlOf(req) ?? '').split(/[?#]/, 1);
   if (method !== 'OPTIONS' && STORED.test(path)) return 'never';
   const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
   return method === 'GET' || isPreflight ? 'once a model has answered' : 'at once';
 }
 
-/** Parsers set `{}` where there is no body. */
-function isEmpty(body: unknown): boolean {
-  return isRecord(body) && Object.keys(body).length === 0;
-}
-
 /** The middleware of this budget. */
 export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewareSettings): NodeMiddleware {
   return function tokenBudgetMiddleware(req, res, next) {
-    const counted = countedAs(req);
-    if (counted === 'never') return next();
-    begin(req, res, budget(), { ...settings, waits: counted !== 'at once' }).then(
+    const time = countingTime(req);
+    if (time === 'never') return next();
+    beginTurn(req, res, budget(), { ...settings, onlyIfModel: time !== 'at once' }).then(
       () => next(),
       (error) => refuse(error, req, res, next, { hooks: {} }),
     );
   };
 }
 
-async function begin(
+async function beginTurn(
   req: NodeRequest,
   res: ServerResponse,
   budget: Budget,
-  { scope, countTokens, waits }: BudgetMiddlewareSettings & { readonly waits: boolean },
+  { scope, countTokens, onlyIfModel }: BudgetMiddlewareSettings & { readonly onlyIfModel: boolean },
 ): Promise<void> {
   const request = endpointRequestOfNode(req, res, scope);
-  const turn = await budget.admit(shareOf(request.scope), waits);
+  const turn = await budget.admit(shareOf(request.scope), onlyIfModel);
   const context = contextOf(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
-  let counted: () => Promise<void> | undefined = () => undefined;
+  let pendingCount: () => Promise<void> | undefined = () => undefined;
   finished(res, () => {
     // A router of this package ends the turn itself, which may go on in the background.
-    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(counted()).then(() => turn.end?.()));
+    if (budgets.has(budget)) setImmediate(() => void Promise.resolve(pendingCount()).then(() => turn.end?.()));
   });
   // After the check, so that the body of a refused request is not read.
   const body = await bodyOf(req, DEFAULT_LIMITS, scope);
@@ -92,68 +88,52 @@ async function begin(
   const meter = new CallMeter(turn, countTokens, { model, input });
   const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  counted = watch(res, meter, { isKnown, waits, isOurs: () => budgets.has(budget) });
+  pendingCount = watchAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
 interface Counting {
   readonly isKnown: boolean;
-  readonly waits: boolean;
+  readonly onlyIfModel: boolean;
   readonly isOurs: () => boolean;
 }
 
 /** Returns what shows whether an estimate is still to be counted, once the answer is over. */
-function watch(
+function watchAnswer(
   res: ServerResponse,
   meter: CallMeter,
-  { isKnown, waits, isOurs }: Counting,
+  { isKnown, onlyIfModel, isOurs }: Counting,
 ): () => Promise<void> | undefined {
-  let reader: ReturnType<typeof readerOf> | undefined;
+  let reader: ReturnType<typeof readAnswer> | undefined;
   let isOver = false;
-  let counted: Promise<void> | undefined;
-  const finish = (whole: boolean) => {
+  let pendingCount: Promise<void> | undefined;
+  const finish = (isComplete: boolean) => {
     if (isOver || !isOurs()) return;
     isOver = true;
     void reader?.settle();
     // Such as the answer of another API, for which no model was called.
-    if (waits ? !meter.isModels : !meter.hasRead && (whole || !isKnown)) return;
-    counted = meter.end(!whole);
+    if (onlyIfModel ? !meter.isModels : !meter.hasRead && (isComplete || !isKnown)) return;
+    pendingCount = meter.end(!isComplete);
   };
   onHead(res, (head, layer) => {
     // A refusal costs nothing.
     if (head.status >= 300) isOver = true;
-    else reader = readerOf(head, layer, meter, () => finish(true));
+    else reader = readAnswer(head, layer, meter, () => finish(true));
   });
   res.once('close', () => finish(res.writableFinished));
-  return () => counted;
+  return () => pendingCount;
 }
 
 /** Reads what is written into the layer from now on, and passes it on. */
-function readerOf(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
+function readAnswer(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () => void) {
   const whole = (text: string) => meter.takeData([text], true);
   const event = (data: string) => {
     meter.takeData([data], false);
     return false;
   };
-  const watching = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? unreadable(meter);
-  const { write, end } = layer;
-  // The casts: the overloads of both are passed on unchanged.
-  layer.write = function countedWrite(...given: unknown[]) {
-    watching.take(bytesOf(given));
-    return write(...(given as Parameters<typeof write>));
-  } as typeof write;
-  layer.end = function countedEnd(...given: unknown[]) {
-    watching.take(bytesOf(given));
-    onEnd();
-    return end(...(given as unknown as Parameters<typeof end>));
-  } as typeof end;
-  return watching;
-}
-
-/** The tokens of an answer in an encoding, or of another type, are estimated by its bytes. */
-function unreadable(meter: CallMeter) {
   let size = 0;
-  return {
+  // The tokens of an answer in an encoding, or of another type, are estimated by its bytes.
+  const byteEstimate = {
     take(bytes: Uint8Array): void {
       size += bytes.byteLength;
       if (size > DEFAULT_LIMITS.outputBytes) return;
@@ -161,4 +141,17 @@ function unreadable(meter: CallMeter) {
     },
     async settle() {},
   };
+  const watch = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
+  const { write, end } = layer;
+  // The casts: the overloads of both are passed on unchanged.
+  layer.write = function countedWrite(...args: unknown[]) {
+    watch.take(bytesOf(args));
+    return write(...(args as Parameters<typeof write>));
+  } as typeof write;
+  layer.end = function countedEnd(...args: unknown[]) {
+    watch.take(bytesOf(args));
+    onEnd();
+    return end(...(args as unknown as Parameters<typeof end>));
+  } as typeof end;
+  return watch;
 }

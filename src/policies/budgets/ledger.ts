@@ -41,10 +41,10 @@ export interface UsageLedger {
 }
 
 /** The most pairs of tenant and day that are kept: 50,000 tenants for one day, or 500 tenants for a hundred days. */
-const MOST_DAYS = 50_000;
+const MAX_TENANT_DAYS = 50_000;
 /** Clients choose the names of models: those past this number count as one. */
-const MOST_MODELS = 16;
-const OTHER = 'other';
+const MAX_MODELS = 16;
+const OTHER_MODELS = 'other';
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -59,45 +59,38 @@ export const DAY_MS = 24 * 60 * 60 * 1000;
  * ```
  */
 export function memoryLedger(): UsageLedger {
-  const days = new RecentMap<Map<string, UsageRow>>(2 * MOST_DAYS);
+  const days = new RecentMap<Map<string, UsageRow>>(2 * MAX_TENANT_DAYS);
+  // A day has no space, so that no two keys are equal.
+  const dayKey = ({ tenant, day }: Pick<UsageRow, 'tenant' | 'day'>) => `${day} ${tenant}`;
   return {
     add(row) {
-      const key = keyOf(row);
+      const key = dayKey(row);
       const models = days.get(key) ?? new Map<string, UsageRow>();
       days.set(key, models);
-      const model = models.has(row.model) || models.size < MOST_MODELS ? row.model : OTHER;
-      models.set(model, sum(models.get(model), { ...row, model }));
+      const model = models.has(row.model) || models.size < MAX_MODELS ? row.model : OTHER_MODELS;
+      const before = models.get(model);
+      models.set(model, {
+        ...row,
+        model,
+        requests: (before?.requests ?? 0) + row.requests,
+        inputTokens: (before?.inputTokens ?? 0) + row.inputTokens,
+        outputTokens: (before?.outputTokens ?? 0) + row.outputTokens,
+        cost: (before?.cost ?? 0) + row.cost,
+      });
     },
     read({ tenant, from, to, model }) {
-      const rows = daysBetween(from, to).flatMap((day) => [...(days.get(keyOf({ tenant, day }))?.values() ?? [])]);
+      const first = Date.parse(from);
+      const count = Math.floor((Date.parse(to) - first) / DAY_MS) + 1;
+      const rows = Array.from({ length: Math.max(count, 0) }, (_, index) => {
+        const day = utcDay(first + index * DAY_MS);
+        return [...(days.get(dayKey({ tenant, day }))?.values() ?? [])];
+      }).flat();
       return model === undefined ? rows : rows.filter((row) => row.model === model);
     },
   };
 }
 
-/** A day has no space, so that no two keys are equal. */
-function keyOf({ tenant, day }: Pick<UsageRow, 'tenant' | 'day'>): string {
-  return `${day} ${tenant}`;
-}
-
-function sum(before: UsageRow | undefined, row: UsageRow): UsageRow {
-  if (!before) return row;
-  return {
-    ...row,
-    requests: before.requests + row.requests,
-    inputTokens: before.inputTokens + row.inputTokens,
-    outputTokens: before.outputTokens + row.outputTokens,
-    cost: before.cost + row.cost,
-  };
-}
-
 /** The day of a time, in UTC. */
-export function dayOf(time: number | Date): string {
+export function utcDay(time: number | Date): string {
   return new Date(time).toISOString().slice(0, 'yyyy-mm-dd'.length);
-}
-
-function daysBetween(from: string, to: string): readonly string[] {
-  const first = Date.parse(from);
-  const count = Math.floor((Date.parse(to) - first) / DAY_MS) + 1;
-  return Array.from({ length: Math.max(count, 0) }, (_, index) => dayOf(first + index * DAY_MS));
 }

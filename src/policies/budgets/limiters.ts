@@ -35,22 +35,22 @@ export interface LimitWindow {
 export type Limiter = Required<PointLimiter>;
 
 /** The most keys of a memory limiter; the least recently used is dropped first. */
-const MOST_KEYS = 100_000;
+const MAX_KEYS = 100_000;
 
-const REQUESTS = ['consume'] as const;
-const ALL = ['consume', 'get', 'penalty'] as const;
+const REQUEST_METHODS = ['consume'] as const;
+const ALL_METHODS = ['consume', 'get', 'penalty'] as const;
 
 /** The limiter of an option; throws a `TypeError` that says what to give. */
-export function limiterOf(option: string, given: unknown): Limiter {
-  const methods = option === 'limits.requests' ? REQUESTS : ALL;
-  if (isRecord(given) && isPositive(given.points)) {
+export function readLimiter(option: string, value: unknown): Limiter {
+  const methods = option === 'limits.requests' ? REQUEST_METHODS : ALL_METHODS;
+  if (isRecord(value) && isPositive(value.points)) {
     // The cast: it has the methods that are called.
-    if (methods.every((method) => typeof given[method] === 'function')) return given as unknown as Limiter;
-    if (isPositive(given.duration) && given.consume === undefined)
-      return new MemoryLimiter({ points: given.points, duration: given.duration });
+    if (methods.every((method) => typeof value[method] === 'function')) return value as unknown as Limiter;
+    if (isPositive(value.duration) && value.consume === undefined)
+      return new MemoryLimiter({ points: value.points, duration: value.duration });
   }
   throw new TypeError(
-    `tokenBudget: ${option} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(given, { depth: 0 })}`,
+    `tokenBudget: ${option} must be { points, duration } with a duration in seconds, or a limiter with ${methods.join(', ')}, such as RateLimiterRedis of rate-limiter-flexible (npm install rate-limiter-flexible), got ${inspect(value, { depth: 0 })}`,
   );
 }
 
@@ -69,7 +69,7 @@ interface Window {
 class MemoryLimiter implements Limiter {
   readonly points: number;
   private readonly durationMs: number;
-  private readonly windows = new RecentMap<Window>(MOST_KEYS);
+  private readonly windows = new RecentMap<Window>(MAX_KEYS);
 
   constructor({ points, duration }: LimitWindow) {
     this.points = points;
@@ -77,7 +77,7 @@ class MemoryLimiter implements Limiter {
   }
 
   async consume(key: string, points = 1): Promise<PointsLeft> {
-    const window = this.taking(key, points);
+    const window = this.take(key, points);
     const left = this.leftIn(window);
     if (window.taken > this.points) throw left;
     return left;
@@ -89,10 +89,10 @@ class MemoryLimiter implements Limiter {
   }
 
   async penalty(key: string, points = 1): Promise<PointsLeft> {
-    return this.leftIn(this.taking(key, points));
+    return this.leftIn(this.take(key, points));
   }
 
-  private taking(key: string, points: number): Window {
+  private take(key: string, points: number): Window {
     const window = this.current(key) ?? { taken: 0, endsAt: Date.now() + this.durationMs };
     window.taken += points;
     this.windows.set(key, window);

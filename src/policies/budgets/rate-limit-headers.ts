@@ -23,9 +23,9 @@ export function rateLimitHeaders(states: {
 
 /** A time as OpenAI writes it: `250ms`, `1s`, `6m0s`, `1h0m0s`. */
 export function durationText(ms: number): string {
-  const whole = Math.ceil(Math.max(ms, 0));
-  if (whole > 0 && whole < 1000) return `${whole}ms`;
-  const seconds = Math.ceil(whole / 1000);
+  const milliseconds = Math.ceil(Math.max(ms, 0));
+  if (milliseconds > 0 && milliseconds < 1000) return `${milliseconds}ms`;
+  const seconds = Math.ceil(milliseconds / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const longer = hours > 0 ? `${hours}h${minutes}m` : minutes > 0 ? `${minutes}m` : '';
   return `${longer}${seconds % 60}s`;

@@ -1,13 +1,13 @@
 /** A map of bounded size that drops its least recently used entries, in constant time and without a timer. */
 
-/** Keeps the most recently used entries: at least half of `most`, at most `most`. */
+/** Keeps the most recently used entries: at least half of `maxSize`, at most `maxSize`. */
 export class RecentMap<Value> {
-  private readonly most: number;
+  private readonly maxSize: number;
   private young = new Map<string, Value>();
   private old = new Map<string, Value>();
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(maxSize: number) {
+    this.maxSize = maxSize;
   }
 
   get(key: string): Value | undefined {
@@ -18,7 +18,7 @@ export class RecentMap<Value> {
 
   set(key: string, value: Value): void {
     this.young.set(key, value);
-    if (this.young.size < this.most / 2) return;
+    if (this.young.size < this.maxSize / 2) return;
     this.old = this.young;
     this.young = new Map();
   }

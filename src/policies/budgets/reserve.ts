@@ -34,9 +34,9 @@ export class Reserve {
 
   /** What is left beside the turns that run. */
   left<State extends KindState>(state: State, tenant: string): State {
-    const held = (this.running.get(tenant) ?? 0) * (this.points.get(state.kind) ?? 0);
-    if (held === 0) return state;
-    const remainingPoints = Math.max(state.remainingPoints - held, 0);
+    const heldPoints = (this.running.get(tenant) ?? 0) * (this.points.get(state.kind) ?? 0);
+    if (heldPoints === 0) return state;
+    const remainingPoints = Math.max(state.remainingPoints - heldPoints, 0);
     // When a turn will end is not known; the window may last for a month.
     const isHeld = !state.isOver && remainingPoints === 0;
     return { ...state, remainingPoints, isOver: state.isOver || isHeld, isHeld };
@@ -65,11 +65,12 @@ const points: OptionCheck = (value) =>
   (typeof value === 'number' && value > 0 && Number.isFinite(value)) || 'a number over 0';
 
 /** The reserve of limits that are set; throws a `TypeError` for any other, and for bad points. */
-export function checkedReserve(reserve: BudgetReserve, limited: ReadonlySet<string>): Readonly<Record<string, number>> {
+export function readReserve(reserve: BudgetReserve, limited: ReadonlySet<string>): Readonly<Record<string, number>> {
   const checks = { inputTokens: points, outputTokens: points, tokens: points, cost: points };
   checkOptions('tokenBudget: reserve', reserve, checks);
-  const held = Object.entries(reserve).filter(([, points]) => points !== undefined);
-  const without = held.find(([kind]) => !limited.has(kind));
-  if (without) throw new TypeError(`tokenBudget: reserve: ${without[0]} has no limit of which it could be held back`);
-  return Object.fromEntries(held);
+  const heldPoints = Object.entries(reserve).filter(([, points]) => points !== undefined);
+  const unlimited = heldPoints.find(([kind]) => !limited.has(kind));
+  if (unlimited)
+    throw new TypeError(`tokenBudget: reserve: ${unlimited[0]} has no limit of which it could be held back`);
+  return Object.fromEntries(heldPoints);
 }

@@ -13,10 +13,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import { reportedModel } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { budgetMiddleware } from './budget-middleware.ts';
-import { DAY_MS, dayOf, memoryLedger, type UsageLedger, type UsageRow } from './ledger.ts';
-import { type Limiter, type LimitWindow, limiterOf, type PointLimiter, type PointsLeft } from './limiters.ts';
+import { DAY_MS, memoryLedger, type UsageLedger, type UsageRow, utcDay } from './ledger.ts';
+import { type Limiter, type LimitWindow, type PointLimiter, type PointsLeft, readLimiter } from './limiters.ts';
 import { durationText, rateLimitHeaders } from './rate-limit-headers.ts';
-import { type BudgetReserve, checkedReserve, type KindState, Reserve } from './reserve.ts';
+import { type BudgetReserve, type KindState, Reserve, readReserve } from './reserve.ts';
 
 /** What a tenant may use: each a limiter of `rate-limiter-flexible`, or `{ points, duration }` for one in memory. */
 export interface BudgetLimits {
@@ -141,8 +141,8 @@ const KINDS: Readonly<Record<Kind, string>> = {
 
 const PER_DOLLAR = 1_000_000;
 /** The most points of one charge: what an integer of PostgreSQL holds. */
-const MOST_POINTS = 2 ** 31 - 1;
-const MOST_REPORT_DAYS = 3660;
+const MAX_POINTS = 2 ** 31 - 1;
+const MAX_REPORT_DAYS = 3660;
 
 /** What is left of one limit. */
 interface State extends KindState {
@@ -167,8 +167,20 @@ class TenantBudgets {
 
   constructor(options: TokenBudgetOptions<never>) {
     const { ledger, cost, onLimiterError, limiterTimeoutMs = 1000, reserve = {} } = options;
-    this.limiters = limitersIn(options);
-    this.reserve = new Reserve(checkedReserve(reserve, new Set(this.limiters.map(([kind]) => kind))));
+    const { limits = {}, limiter } = options;
+    const limiters: (readonly [Kind, Limiter])[] = [];
+    for (const [name, limit] of Object.entries(limits)) {
+      if (limit === undefined) continue;
+      if (!Object.hasOwn(KINDS, name))
+        throw new TypeError(`tokenBudget: limits: unknown limit '${name}'; known are ${Object.keys(KINDS).join(', ')}`);
+      // The cast: just checked.
+      limiters.push([name as Kind, readLimiter(`limits.${name}`, limit)]);
+    }
+    if (limiter !== undefined && limits.tokens)
+      throw new TypeError('tokenBudget: limiter and limits.tokens are the same limit; set one of them');
+    if (limiter !== undefined) limiters.push(['tokens', readLimiter('limiter', limiter)]);
+    this.limiters = limiters;
+    this.reserve = new Reserve(readReserve(reserve, new Set(this.limiters.map(([kind]) => kind))));
     this.ledger = ledger ?? memoryLedger();
     this.price = cost;
     this.refuses = onLimiterError === 'refuse';
@@ -177,15 +189,18 @@ class TenantBudgets {
 
   async admit(tenant: string, onlyIfCounted = false): Promise<BudgetedTurn> {
     const states = await Promise.all(
-      this.limiters.map(([kind, limiter]) => this.stateOf(kind, limiter, tenant, onlyIfCounted)),
+      this.limiters.map(([kind, limiter]) => this.readState(kind, limiter, tenant, onlyIfCounted)),
     );
-    const known = states.filter((state) => state !== undefined).map((state) => this.reserve.left(state, tenant));
+    const remaining = states.filter((state) => state !== undefined).map((state) => this.reserve.left(state, tenant));
     const headers = rateLimitHeaders({
-      requests: known.find(({ kind }) => kind === 'requests'),
-      tokens: leastOf(known.filter(({ kind }) => kind.endsWith('okens'))),
+      requests: remaining.find(({ kind }) => kind === 'requests'),
+      tokens: remaining
+        .filter(({ kind }) => kind.endsWith('okens'))
+        .toSorted((one, other) => one.remainingPoints - other.remainingPoints)[0],
     });
-    const over = longestOf(known.filter(({ isOver }) => isOver));
-    if (over) throw overLimit(over, headers);
+    // A window that never ends counts as the longest.
+    const [over] = remaining.filter(({ isOver }) => isOver).toSorted((one, other) => waitMs(other) - waitMs(one));
+    if (over) throw overLimitError(over, headers);
     return this.turn(tenant, headers, { requests: 1, untaken: onlyIfCounted ? 1 : 0 });
   }
 
@@ -195,9 +210,9 @@ class TenantBudgets {
   }
 
   async report({ tenant, from = new Date(), to = new Date(), model }: UsageReport): Promise<readonly UsageRow[]> {
-    const [first, last] = [dayIn('from', from), dayIn('to', to)];
-    if (Date.parse(last) - Date.parse(first) > MOST_REPORT_DAYS * DAY_MS)
-      throw new TypeError(`report: at most ${MOST_REPORT_DAYS} days, got ${first} to ${last}`);
+    const [first, last] = [requireDay('from', from), requireDay('to', to)];
+    if (Date.parse(last) - Date.parse(first) > MAX_REPORT_DAYS * DAY_MS)
+      throw new TypeError(`report: at most ${MAX_REPORT_DAYS} days, got ${first} to ${last}`);
     return this.ledger.read({ tenant, from: first, to: last, model });
   }
 
@@ -214,15 +229,18 @@ class TenantBudgets {
   }
 
   /** Undefined if the limiter fails, and requests pass then. */
-  private async stateOf(kind: Kind, limiter: Limiter, tenant: string, looks: boolean): Promise<State | undefined> {
-    const key = keyOf(kind, tenant);
+  private async readState(kind: Kind, limiter: Limiter, tenant: string, isLook: boolean): Promise<State | undefined> {
+    const key = limiterKey(kind, tenant);
     try {
-      const left = await this.within(() =>
-        kind === 'requests' && !looks ? taken(limiter, key) : leftOf(limiter, key),
-      );
-      return { kind, limit: limiter.points, ...left };
+      const limit = limiter.points;
+      if (kind === 'requests' && !isLook)
+        return { kind, limit, ...(await this.withTimeout(() => takeRequest(limiter, key))) };
+      const rest = await this.withTimeout(() => limiter.get(key));
+      if (!rest) return { kind, limit, remainingPoints: limit, msBeforeNext: 0, isOver: false };
+      const { remainingPoints, msBeforeNext } = rest;
+      return { kind, limit, remainingPoints, msBeforeNext, isOver: remainingPoints <= 0 };
     } catch (cause) {
-      const error = unavailable(cause);
+      const error = unavailableError(cause);
       if (this.refuses) throw error;
       warnOfError(error, { requestId: 'budget' });
       return undefined;
@@ -236,12 +254,12 @@ class TenantBudgets {
     const dollars = cost ?? this.priceOf(call);
     const points = { requests: untaken, inputTokens, outputTokens, tokens, cost: Math.round(dollars * PER_DOLLAR) };
     for (const [kind, limiter] of this.limiters) {
-      const charge = Math.min(points[kind], MOST_POINTS);
-      if (charge > 0) this.settle(() => limiter.penalty(keyOf(kind, tenant), charge));
+      const charge = Math.min(points[kind], MAX_POINTS);
+      if (charge > 0) this.runInBackground(() => limiter.penalty(limiterKey(kind, tenant), charge));
     }
     const name = reportedModel(model);
-    const row = { tenant, model: name, day: dayOf(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
-    this.settle(() => this.ledger.add(row));
+    const row = { tenant, model: name, day: utcDay(Date.now()), requests, inputTokens, outputTokens, cost: dollars };
+    this.runInBackground(() => this.ledger.add(row));
   }
 
   private priceOf(call: Omit<ModelCallUsage, 'cost'>): number {
@@ -250,25 +268,25 @@ class TenantBudgets {
       if (dollars >= 0 && Number.isFinite(dollars)) return dollars;
       throw new TypeError(`cost must return dollars, got ${inspect(dollars)}`);
     } catch (cause) {
-      warnOfError(unavailable(cause), { requestId: 'budget' });
+      warnOfError(unavailableError(cause), { requestId: 'budget' });
       return 0;
     }
   }
 
   /** Runs in the background: the answer does not wait for it. */
-  private settle(run: () => MaybePromise<unknown>): void {
-    this.within(run).catch((cause) => warnOfError(unavailable(cause), { requestId: 'budget' }));
+  private runInBackground(run: () => MaybePromise<unknown>): void {
+    this.withTimeout(run).catch((cause) => warnOfError(unavailableError(cause), { requestId: 'budget' }));
   }
 
-  private async within<Value>(work: () => MaybePromise<Value>): Promise<Value> {
+  private async withTimeout<Value>(work: () => MaybePromise<Value>): Promise<Value> {
     return inTime(work(), this.timeoutMs, () => `No answer within ${this.timeoutMs} ms.`);
   }
 }
 
-type Left = Pick<State, 'remainingPoints' | 'msBeforeNext' | 'isOver'>;
+type LimitRest = Pick<State, 'remainingPoints' | 'msBeforeNext' | 'isOver'>;
 
 /** Takes one request; a limiter rejects with the rest of the budget, which is not an error. */
-async function taken(limiter: Limiter, key: string): Promise<Left> {
+async function takeRequest(limiter: Limiter, key: string): Promise<LimitRest> {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(key, 1);
     return { remainingPoints, msBeforeNext, isOver: false };
@@ -278,44 +296,15 @@ async function taken(limiter: Limiter, key: string): Promise<Left> {
   }
 }
 
-async function leftOf(limiter: Limiter, key: string): Promise<Left> {
-  const left = await limiter.get(key);
-  if (!left) return { remainingPoints: limiter.points, msBeforeNext: 0, isOver: false };
-  const { remainingPoints, msBeforeNext } = left;
-  return { remainingPoints, msBeforeNext, isOver: remainingPoints <= 0 };
-}
-
-function limitersIn({ limits = {}, limiter }: TokenBudgetOptions<never>): readonly (readonly [Kind, Limiter])[] {
-  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
-  const limiters = given.map(([name, limit]) => [kindOf(name), limiterOf(`limits.${name}`, limit)] as const);
-  if (limiter === undefined) return limiters;
-  if (limits.tokens) throw new TypeError('tokenBudget: limiter and limits.tokens are the same limit; set one of them');
-  return [...limiters, ['tokens', limiterOf('limiter', limiter)]];
-}
-
-function kindOf(name: string): Kind {
-  if (Object.hasOwn(KINDS, name)) return name as Kind;
-  throw new TypeError(`tokenBudget: limits: unknown limit '${name}'; known are ${Object.keys(KINDS).join(', ')}`);
-}
-
 /** Keys that every database accepts. */
-const PLAIN = /^[\x21-\x7e]{1,128}$/;
+const PLAIN_TENANT = /^[\x21-\x7e]{1,128}$/;
 
 /** Different for each pair: no kind contains `=` or `#`, and only digests follow `#`. */
-function keyOf(kind: Kind, tenant: string): string {
-  return PLAIN.test(tenant) ? `${kind}=${tenant}` : `${kind}#${hash('sha256', tenant, 'base64url')}`;
+function limiterKey(kind: Kind, tenant: string): string {
+  return PLAIN_TENANT.test(tenant) ? `${kind}=${tenant}` : `${kind}#${hash('sha256', tenant, 'base64url')}`;
 }
 
-function leastOf(states: readonly State[]): State | undefined {
-  return states.toSorted((one, other) => one.remainingPoints - other.remainingPoints)[0];
-}
-
-/** A window that never ends counts as the longest. */
-function longestOf(states: readonly State[]): State | undefined {
-  return states.toSorted((one, other) => waitOf(other) - waitOf(one))[0];
-}
-
-function waitOf({ msBeforeNext, isHeld = false }: PointsLeft & Pick<KindState, 'isHeld'>): number {
+function waitMs({ msBeforeNext, isHeld = false }: PointsLeft & Pick<KindState, 'isHeld'>): number {
   if (isHeld) return HELD_MS;
   return msBeforeNext < 0 ? Number.POSITIVE_INFINITY : msBeforeNext;
 }
@@ -323,8 +312,8 @@ function waitOf({ msBeforeNext, isHeld = false }: PointsLeft & Pick<KindState, '
 /** When the next of a tenant's turns will end is not known. */
 const HELD_MS = 1000;
 
-function overLimit(state: State, limitHeaders: Readonly<Record<string, string>>): ApiError {
-  const wait = waitOf(state);
+function overLimitError(state: State, limitHeaders: Readonly<Record<string, string>>): ApiError {
+  const wait = waitMs(state);
   const when = Number.isFinite(wait) ? ` Try again in ${durationText(wait)}.` : '';
   const retry = Number.isFinite(wait) ? { 'retry-after': String(Math.max(Math.ceil(wait / 1000), 1)) } : {};
   const headers = { ...limitHeaders, ...retry };
@@ -333,14 +322,14 @@ function overLimit(state: State, limitHeaders: Readonly<Record<string, string>>)
   return new ApiError('rate_limit_exceeded', `The rate limit for ${KINDS[state.kind]} is reached.${when}`, { headers });
 }
 
-function unavailable(cause: unknown): ApiError {
+function unavailableError(cause: unknown): ApiError {
   return new ApiError('budget_unavailable', 'The budget cannot be read or charged now. Try again later.', { cause });
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-function dayIn(name: string, day: string | Date): string {
-  if (day instanceof Date && !Number.isNaN(day.getTime())) return dayOf(day);
+function requireDay(name: string, day: string | Date): string {
+  if (day instanceof Date && !Number.isNaN(day.getTime())) return utcDay(day);
   if (typeof day === 'string' && DAY.test(day) && !Number.isNaN(Date.parse(day))) return day;
   throw new TypeError(`report: ${name} must be a Date or a day such as 2026-01-31, got ${inspect(day)}`);
 }

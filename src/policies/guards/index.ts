@@ -9,8 +9,8 @@ export type {
   GuardSubject,
   GuardVerdict,
 } from '../../ports/guard.ts';
+export { allowUrls } from './allow-urls.ts';
 export { type PiiKind, type PiiOptions, pii } from './pii/pii.ts';
 export { type ModerationOptions, moderation } from './services/moderation.ts';
 export { type PresidioOptions, presidio } from './services/presidio.ts';
 export type { GuardSettingsOptions } from './shared/guard-options.ts';
-export { allowUrls } from './urls/allow-urls.ts';

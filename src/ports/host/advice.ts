@@ -85,12 +85,11 @@ const EXPLAINED: ReadonlySet<string> = new Set([...errorCodes, 'invalid_api_key'
 
 /** What is known of the failure; the error's own advice, which knows its server, wins. */
 export function remedyFor(error: ApiError): Remedy {
-  const { advice } = error;
-  const remedy = remedyOf(error);
-  return advice === undefined ? remedy : { ...remedy, advice };
+  const remedy = findRemedy(error);
+  return error.advice === undefined ? remedy : { ...remedy, advice: error.advice };
 }
 
-function remedyOf({ code, cause, advice }: ApiError): Remedy {
+function findRemedy({ code, cause, advice }: ApiError): Remedy {
   if (code === 'store_error' && isFullDisk(causeCodeOf(cause))) return NO_ROOM;
   // Where it could not be reached, the upstream gives advice or at least the cause.
   if (code === 'upstream_unavailable' && advice === undefined && cause === undefined) return BUSY;

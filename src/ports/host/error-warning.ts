@@ -10,7 +10,7 @@ import { processWarning } from './warner.ts';
 /** At most one line of each code in this time, in milliseconds. */
 const EVERY_MS = 1000;
 /** Codes may be any text from a model server: those past this number count as one. */
-const MOST_CODES = 64;
+const MAX_CODES = 64;
 
 interface LastLine {
   /** On the clock of `performance.now()`. */
@@ -37,7 +37,7 @@ class RateLimit {
   }
 
   private shownOf(code: string): LastLine {
-    const name = this.byCode.has(code) || this.byCode.size < MOST_CODES ? code : 'others';
+    const name = this.byCode.has(code) || this.byCode.size < MAX_CODES ? code : 'others';
     const shown = this.byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
     this.byCode.set(name, shown);
     return shown;
@@ -66,7 +66,7 @@ const warnings = new RateLimit();
 export function warnOfError(error: ApiError, { requestId }: About): void {
   if (!isServers(error)) return;
   const suppressed = warnings.take(error.code);
-  if (suppressed !== undefined) processWarning(textOf(error, requestId, suppressed));
+  if (suppressed !== undefined) processWarning(warningText(error, requestId, suppressed));
 }
 
 const limits = new WeakMap<HostLog, RateLimit>();
@@ -83,7 +83,7 @@ export function logError(log: HostLog, error: ApiError, about: About): void {
   if (suppressed === undefined) return;
   const { what, advice } = remedyFor(error);
   const level = LIMITED.has(error.code) ? 'warn' : 'error';
-  log.write(level, `${what} ${advice} See ${pageOf(error)}.`, fieldsOf(error, about, suppressed));
+  log.write(level, `${what} ${advice} See ${pageOf(error)}.`, logFields(error, about, suppressed));
 }
 
 /**
@@ -101,7 +101,7 @@ export function codeNameOf({ code }: Pick<ApiError, 'code'>): string {
   return NAME.test(code) ? code : 'other';
 }
 
-function textOf(error: ApiError, requestId: string, suppressed: number): string {
+function warningText(error: ApiError, requestId: string, suppressed: number): string {
   const { code, status, message, server, cause } = error;
   const parts = [
     `${code} (status ${status}): ${sentence(message)}`,
@@ -115,10 +115,13 @@ function textOf(error: ApiError, requestId: string, suppressed: number): string 
   return parts.join(' ');
 }
 
-/** A fault of unknown origin is shown with its stack. */
 function causeText(cause: unknown, code: string): string {
-  const text = isError(cause) && code !== 'server_error' ? nameOf(cause) : inspect(cause, { depth: 2 });
-  return text.slice(0, CAUSE_CHARACTERS);
+  // A fault of unknown origin is shown with its stack.
+  if (!isError(cause) || code === 'server_error') return inspect(cause, { depth: 2 }).slice(0, CAUSE_CHARACTERS);
+  // Connection errors of several addresses have no message of their own. The cast: only they have a list of errors.
+  const { errors } = cause as { readonly errors?: unknown };
+  const all = cause.message === '' && Array.isArray(errors) ? errors : [cause];
+  return all.map(String).join('; ').slice(0, CAUSE_CHARACTERS);
 }
 
 /** Texts of model servers and of libraries may end without a full stop, or with a line break. */
@@ -127,14 +130,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** Connection errors of several addresses have no message of their own. */
-function nameOf(cause: Error): string {
-  const { errors } = cause as { readonly errors?: unknown };
-  const all = cause.message === '' && Array.isArray(errors) ? errors : [cause];
-  return all.map(String).join('; ');
-}
-
-function fieldsOf(error: ApiError, { requestId, responseId }: About, suppressed: number): LogFields {
+function logFields(error: ApiError, { requestId, responseId }: About, suppressed: number): LogFields {
   const { status, server, cause } = error;
   const facts = {
     code: codeNameOf(error),
@@ -150,7 +146,7 @@ function fieldsOf(error: ApiError, { requestId, responseId }: About, suppressed:
 }
 
 /** Frames of the stack that are shown. */
-const MOST_FRAMES = 8;
+const MAX_FRAMES = 8;
 
 /** Where an error was thrown, without its message, which may contain anything; undefined if that is not known. */
 export function placesOf(error: unknown): readonly string[] | undefined {
@@ -158,6 +154,6 @@ export function placesOf(error: unknown): readonly string[] | undefined {
   // The message comes first, and may have lines that look like frames.
   const place = error.stack.indexOf(error.message);
   if (place < 0) return undefined;
-  const lines = error.stack.slice(place + error.message.length).split('\n', MOST_FRAMES + 1);
+  const lines = error.stack.slice(place + error.message.length).split('\n', MAX_FRAMES + 1);
   return lines.slice(1).map((line) => line.trim().replace(/^at /, ''));
 }

@@ -7,7 +7,7 @@ import { requirePackage } from './package-files.cjs';
  * `Error` that names the package to install.
  */
 export function peer<Module>(entry: string, name: string, path: string = name): Module {
-  return found<Module>(name, path, (cause) => {
+  return requireInstalled<Module>(name, path, (cause) => {
     throw new Error(`${entry} needs the package '${name}', which is not installed. Install it: npm install ${name}`, {
       cause,
     });
@@ -16,21 +16,19 @@ export function peer<Module>(entry: string, name: string, path: string = name): 
 
 /** The same for a package that is not needed: undefined if it is not installed. */
 export function optionalPeer<Module>(name: string, path: string = name): Module | undefined {
-  return found<Module | undefined>(name, path, () => undefined);
+  return requireInstalled<Module | undefined>(name, path, () => undefined);
 }
 
-function found<Module>(name: string, path: string, otherwise: (cause: unknown) => Module): Module {
+function requireInstalled<Module>(name: string, path: string, onMissing: (cause: unknown) => Module): Module {
   try {
     // The cast: the package exports this type at that path.
     return requirePackage(path) as Module;
   } catch (cause) {
-    if (isMissing(cause, name)) return otherwise(cause);
+    // The cast: an error of Node's own `require`.
+    const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown };
+    const isMissing = code === 'MODULE_NOT_FOUND' && String(message).startsWith(`Cannot find module '${name}`);
+    // The package may be present, and one of its own dependencies missing.
+    if (isMissing) return onMissing(cause);
     throw cause;
   }
-}
-
-/** Not if the package is present and one of its own dependencies is missing. */
-function isMissing(error: unknown, name: string): boolean {
-  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
-  return code === 'MODULE_NOT_FOUND' && String(message).startsWith(`Cannot find module '${name}`);
 }

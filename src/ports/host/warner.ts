@@ -19,24 +19,24 @@ export function processWarning(message: string): void {
   process.emitWarning(message, 'ExpressOpenResponsesWarning');
 }
 
-const SELDOM_MS = 60_000;
+const PAUSE_MS = 60_000;
 
 /** The same, once a minute at most, for what others can cause as often as they like. */
 export function seldom(warn: (message: string) => void): (message: string) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (message) => {
     const now = performance.now();
-    if (now - warnedAt < SELDOM_MS) return;
+    if (now - warnedAt < PAUSE_MS) return;
     warnedAt = now;
     warn(message);
   };
 }
 
-const given = new Set<string>();
+const warnedSubjects = new Set<string>();
 
 /** The same, once per process for each subject. */
 export function warnOnce(subject: string, message: string): void {
-  if (given.has(subject)) return;
-  given.add(subject);
+  if (warnedSubjects.has(subject)) return;
+  warnedSubjects.add(subject);
   processWarning(message);
 }

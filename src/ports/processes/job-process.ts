@@ -12,28 +12,24 @@ export interface Job {
 /** What it answers. */
 export type JobEnd = { readonly result: unknown } | { readonly failure: 'memory' | 'failed'; readonly reason: string };
 
-function run({ file, data, megabytes }: Job): void {
+/** The host takes the first end that is sent. */
+function runJob({ file, data, megabytes }: Job): void {
+  const sendEnd = (end: JobEnd) => void process.send?.(end);
   new Worker(file, {
     workerData: data,
     resourceLimits: { maxOldGenerationSizeMb: megabytes },
     stdout: true,
     stderr: true,
   })
-    .once('message', (result) => end({ result }))
+    .once('message', (result) => sendEnd({ result }))
     // The cast: Node's own errors have a code.
-    .once('error', (error) => end({ failure: failureOf(error as NodeJS.ErrnoException), reason: `${error}` }))
-    .once('exit', (code) => end({ failure: 'failed', reason: `The thread ended with the code ${code}.` }));
-}
-
-function failureOf({ code }: NodeJS.ErrnoException): 'memory' | 'failed' {
-  return code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failed';
-}
-
-/** The host takes the first. */
-function end(how: JobEnd): void {
-  process.send?.(how);
+    .once('error', (error) => {
+      const isFull = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
+      sendEnd({ failure: isFull ? 'memory' : 'failed', reason: `${error}` });
+    })
+    .once('exit', (code) => sendEnd({ failure: 'failed', reason: `The thread ended with the code ${code}.` }));
 }
 
 process.once('disconnect', () => process.exit());
 // The cast: `JobProcesses` sends a job.
-process.once('message', (job) => run(job as Job));
+process.once('message', (job) => runJob(job as Job));

@@ -99,7 +99,7 @@ export class JobProcesses {
     this.running.add(child);
     const timeout = AbortSignal.timeout(ms);
     try {
-      const end = endOf(child, AbortSignal.any([signal, timeout]));
+      const end = awaitEnd(child, AbortSignal.any([signal, timeout]));
       // If it cannot be sent, the exit gives the reason; where no process could be started there is no `send`, and an error event.
       child.send?.({ file: this.file, data, megabytes } satisfies Job, () => {});
       // The cast: the file defines it.
@@ -122,7 +122,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
+function awaitEnd(child: ChildProcess, over: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
     child
       // The cast: `job-process.ts` sends it.
@@ -132,7 +132,7 @@ function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
         else reject(new JobError(end.failure, end.reason));
       })
       .once('error', reject)
-      .once('exit', (code, signal) => reject(diedOf(code, signal)));
+      .once('exit', (code, signal) => reject(exitError(code, signal)));
     over.addEventListener('abort', () => reject(over.reason), { once: true });
   });
 }
@@ -141,7 +141,7 @@ function endOf(child: ChildProcess, over: AbortSignal): Promise<unknown> {
 const ABORTED = 134;
 
 /** Node aborts when its heap is full. */
-function diedOf(code: number | null, signal: NodeJS.Signals | null): JobError {
+function exitError(code: number | null, signal: NodeJS.Signals | null): JobError {
   const isFull = signal === 'SIGABRT' || signal === 'SIGTRAP' || code === ABORTED;
   return new JobError(isFull ? 'memory' : 'failed', `The process ended by ${signal ?? `the code ${code}`}.`);
 }

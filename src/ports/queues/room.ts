@@ -34,19 +34,14 @@ export class Room {
   private largest(): RoomMember | undefined {
     const tenants = new Map<string, number>();
     for (const [{ scope }, bytes] of this.held) tenants.set(shareOf(scope), (tenants.get(shareOf(scope)) ?? 0) + bytes);
-    const sizeOf = (member: RoomMember) =>
-      [tenants.get(shareOf(member.scope)) ?? 0, this.held.get(member) ?? 0] as const;
-    const members = [...this.held.keys()];
-    return members.reduce<RoomMember | undefined>(
-      (one, other) => (one && !isLarger(sizeOf(other), sizeOf(one)) ? one : other),
-      undefined,
-    );
+    let largest: RoomMember | undefined;
+    let most: readonly [ofTenant: number, ofMember: number] = [-1, -1];
+    for (const [member, bytes] of this.held) {
+      const ofTenant = tenants.get(shareOf(member.scope)) ?? 0;
+      if (ofTenant < most[0] || (ofTenant === most[0] && bytes <= most[1])) continue;
+      largest = member;
+      most = [ofTenant, bytes];
+    }
+    return largest;
   }
-}
-
-function isLarger(
-  [tenant, own]: readonly [number, number],
-  [otherTenant, otherOwn]: readonly [number, number],
-): boolean {
-  return tenant === otherTenant ? own > otherOwn : tenant > otherTenant;
 }

@@ -38,15 +38,15 @@ export function matches(filter: AttributeFilter, attributes: Attributes): boolea
     case 'or':
       return filter.filters.some((each) => matches(each, attributes));
     case 'in':
-      return isAmong(filter.value, attributeOf(attributes, filter.key));
+      return isAmong(filter.value, readAttribute(attributes, filter.key));
     case 'nin':
-      return !isAmong(filter.value, attributeOf(attributes, filter.key));
+      return !isAmong(filter.value, readAttribute(attributes, filter.key));
     case 'eq':
-      return attributeOf(attributes, filter.key) === filter.value;
+      return readAttribute(attributes, filter.key) === filter.value;
     case 'ne':
-      return attributeOf(attributes, filter.key) !== filter.value;
+      return readAttribute(attributes, filter.key) !== filter.value;
     default:
-      return isInOrder(filter.type, compare(attributeOf(attributes, filter.key), filter.value));
+      return isInOrder(filter.type, compare(readAttribute(attributes, filter.key), filter.value));
   }
 }
 
@@ -59,7 +59,7 @@ function isAmong(values: readonly unknown[], value: unknown): boolean {
   return set.has(value);
 }
 
-function attributeOf(attributes: Attributes, key: string): string | number | boolean | undefined {
+function readAttribute(attributes: Attributes, key: string): string | number | boolean | undefined {
   return Object.hasOwn(attributes, key) ? attributes[key] : undefined;
 }
 

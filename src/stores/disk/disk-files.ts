@@ -18,10 +18,10 @@ import {
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { OneAtATime } from '../shared/one-at-a-time.ts';
-import { HOUR_MS } from '../shared/store-parts.ts';
+import { OneAtATime } from '../files/one-at-a-time.ts';
+import { HOUR_MS } from '../store-parts.ts';
 import { Drafts } from './drafts.ts';
-import { bytesFrom, ifAbsent, syncFolder, writeWhole } from './file-bytes.ts';
+import { ifAbsent, readBytes, syncFolder, writeWhole } from './file-bytes.ts';
 
 /** The folder and the store's settings; `undefined` means the default. */
 export interface DiskFilesOptions {
@@ -107,7 +107,7 @@ class DiskFiles implements FileStore {
 
   async read(key: ResponseKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined> {
     const file = await this.get(key);
-    return file && bytesFrom(join(this.folderOf(key), CONTENT), range ?? { start: 0, end: file.bytes });
+    return file && readBytes(join(this.folderOf(key), CONTENT), range ?? { start: 0, end: file.bytes });
   }
 
   async list(scope: string, query: FilePageQuery): Promise<FilePage> {
@@ -163,11 +163,11 @@ class DiskFiles implements FileStore {
   }
 
   private folderOfTenant(scope: string): string {
-    return join(this.root, 'tenants', digest(scope));
+    return join(this.root, 'tenants', hexDigest(scope));
   }
 
   private folderOf({ scope, id }: ResponseKey): string {
-    return join(this.folderOfTenant(scope), digest(id));
+    return join(this.folderOfTenant(scope), hexDigest(id));
   }
 
   /** Writes an empty file whose name has the file's expiry, so that a sweep need not read every description. */
@@ -177,7 +177,7 @@ class DiskFiles implements FileStore {
   }
 
   private markOf({ scope, id }: ResponseKey, expiresAt: number): string {
-    return join(this.marks, [Math.ceil(expiresAt), digest(scope), digest(id)].join('-'));
+    return join(this.marks, [Math.ceil(expiresAt), hexDigest(scope), hexDigest(id)].join('-'));
   }
 
   private get marks(): string {
@@ -202,6 +202,6 @@ class DiskFiles implements FileStore {
 const MARK = /^(\d{1,16})-([0-9a-f]{64})-([0-9a-f]{64})$/;
 
 /** A digest of the JSON, which can escape every string, even lone surrogates that UTF-8 cannot encode. */
-function digest(text: string): string {
+function hexDigest(text: string): string {
   return hash('sha256', JSON.stringify(text));
 }

@@ -24,7 +24,7 @@ export async function writeWhole(
 }
 
 /** The bytes of a part of the file. The file is open only while somebody reads. */
-export async function* bytesFrom(path: string, { start, end }: ByteRange): AsyncIterable<Uint8Array> {
+export async function* readBytes(path: string, { start, end }: ByteRange): AsyncIterable<Uint8Array> {
   const handle = await open(path, 'r');
   try {
     for (let at = start; at < end; ) {

@@ -11,7 +11,7 @@ import type {
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { encryptedEvents } from './events.ts';
-import { type EncryptionKey, keyringFrom, type Place, type Seal, sealedBytes, sealWith } from './seal.ts';
+import { createSeal, type EncryptionKey, type Place, readKeyring, type Seal, sealedBytes } from './seal.ts';
 
 export type { EncryptionKey } from './seal.ts';
 
@@ -22,7 +22,7 @@ export interface EncryptedStoreOptions {
 }
 
 /** The fields of a response that contain text. */
-type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
+type ResponseText = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
 
 /**
  * Creates the store, with AES-256-GCM over all text: input, output and resource of responses, items and
@@ -39,26 +39,35 @@ type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
  * ```
  */
 export function encryptedStore(store: ResponseStore, options: EncryptedStoreOptions): ResponseStore {
-  checkStore(store);
-  const seal = sealWith(keyringFrom(keysOf(options)));
+  const methods = ['get', 'put', 'delete'];
+  if (!isRecord(store) || !methods.every((name) => typeof store[name] === 'function'))
+    throw new TypeError(`encryptedStore: the store must have get, put and delete, got ${inspect(store, { depth: 0 })}`);
+  // Never quoted: a host that passes the keys instead of the options must not find them in its log.
+  if (!isRecord(options)) throw new TypeError('encryptedStore: the options must be an object such as { keys: [...] }');
+  checkOptions('encryptedStore', options, { keys: () => true });
+  const seal = createSeal(readKeyring(options.keys));
 
   async function get(key: ResponseKey): Promise<StoredResponse | undefined> {
     const stored = await store.get(key);
-    return stored && opened(seal, key, stored);
+    return stored && openResponse(seal, key, stored);
   }
 
   return {
     name: `encrypted ${store.name}`,
     get,
-    put: (response) => store.put(sealed(seal, response)),
+    put: (response) => store.put(sealResponse(seal, response)),
     delete: (key) => store.delete(key),
     ...(store.time && { time: () => store.time?.() ?? Date.now() }),
     ...(store.replace && {
-      replace: async (response, version) => (await store.replace?.(sealed(seal, response), version)) === true,
+      replace: async (response, version) => (await store.replace?.(sealResponse(seal, response), version)) === true,
     }),
     ...(store.chain && {
-      chain: async (key, limit, maxBytes) =>
-        openedChain(seal, key, (await store.chain?.(key, limit, sealedBytes(maxBytes))) ?? []),
+      async chain(key, limit, maxBytes) {
+        const chain = (await store.chain?.(key, limit, sealedBytes(maxBytes))) ?? [];
+        // Each response is opened by the id that the one before it names.
+        const ids = [key.id, ...chain.map(({ previousId = '' }) => previousId)];
+        return chain.map((stored, index) => openResponse(seal, { scope: key.scope, id: ids[index] ?? '' }, stored));
+      },
     }),
     ...(store.conversations && { conversations: encryptedConversations(store.conversations, seal) }),
     ...(store.events && { events: encryptedEvents(store.events, seal) }),
@@ -66,44 +75,21 @@ export function encryptedStore(store: ResponseStore, options: EncryptedStoreOpti
   };
 }
 
-function checkStore(store: unknown): void {
-  const methods = ['get', 'put', 'delete'];
-  if (isRecord(store) && methods.every((name) => typeof store[name] === 'function')) return;
-  throw new TypeError(`encryptedStore: the store must have get, put and delete, got ${inspect(store, { depth: 0 })}`);
-}
-
-function keysOf(options: EncryptedStoreOptions): unknown {
-  // Never quoted: a host that passes the keys instead of the options must not find them in its log.
-  if (!isRecord(options)) throw new TypeError('encryptedStore: the options must be an object such as { keys: [...] }');
-  checkOptions('encryptedStore', options, { keys: () => true });
-  return options.keys;
-}
-
-function sealed(seal: Seal, { input, output, resource, ...readable }: StoredResponse): StoredResponse {
-  const words: Words = { input, output, resource };
-  const encrypted = seal.close(words, placeOfResponse(readable, readable.previousId));
+function sealResponse(seal: Seal, { input, output, resource, ...readable }: StoredResponse): StoredResponse {
+  const words: ResponseText = { input, output, resource };
+  const encrypted = seal.close(words, responsePlace(readable, readable.previousId));
   return { ...readable, input: [], output: [{ type: 'encrypted', encrypted }], resource: {} };
 }
 
 /** Bound to the requested key, not to the one in the row: a moved row contains the wrong key. */
-function opened(seal: Seal, { scope, id }: ResponseKey, stored: StoredResponse): StoredResponse {
+function openResponse(seal: Seal, { scope, id }: ResponseKey, stored: StoredResponse): StoredResponse {
   const { input: _, output, resource: __, ...readable } = stored;
-  const place = placeOfResponse({ scope, id }, readable.previousId);
-  // The cast: only `sealed` writes these texts, which the seal proves.
-  return { ...readable, scope, id, ...(seal.open(output[0]?.encrypted, place) as Words) };
+  const place = responsePlace({ scope, id }, readable.previousId);
+  // The cast: only `sealResponse` writes these texts, which the seal proves.
+  return { ...readable, scope, id, ...(seal.open(output[0]?.encrypted, place) as ResponseText) };
 }
 
-/** Opens each response by the id that the one before it names. */
-function openedChain(
-  seal: Seal,
-  { scope, id }: ResponseKey,
-  chain: readonly StoredResponse[],
-): readonly StoredResponse[] {
-  const ids = [id, ...chain.map(({ previousId = '' }) => previousId)];
-  return chain.map((stored, index) => opened(seal, { scope, id: ids[index] ?? '' }, stored));
-}
-
-function placeOfResponse({ scope, id }: ResponseKey, previousId: string | undefined): Place {
+function responsePlace({ scope, id }: ResponseKey, previousId: string | undefined): Place {
   return ['response', scope, id, previousId ?? null];
 }
 
@@ -111,40 +97,40 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
   async function get({ scope, id }: ResponseKey): Promise<StoredConversation | undefined> {
     const stored = await store.get({ scope, id });
     if (!stored) return undefined;
-    const metadata = seal.open(stored.metadata.encrypted, placeOf({ scope, id }));
+    const metadata = seal.open(stored.metadata.encrypted, conversationPlace({ scope, id }));
     // The cast: only `put` writes these texts, which the seal proves.
     return { ...stored, scope, id, metadata: metadata as Metadata };
   }
 
-  function sealedConversation({ metadata, ...readable }: StoredConversation): StoredConversation {
-    return { ...readable, metadata: { encrypted: seal.close(metadata, placeOf(readable)) } };
+  function sealConversation({ metadata, ...readable }: StoredConversation): StoredConversation {
+    return { ...readable, metadata: { encrypted: seal.close(metadata, conversationPlace(readable)) } };
   }
 
-  const openedItems = (key: ResponseKey, items: readonly Item[]) => items.map((item) => openedItem(seal, key, item));
+  const openItems = (key: ResponseKey, items: readonly Item[]) => items.map((item) => openItem(seal, key, item));
 
   return {
     get,
-    put: (conversation) => store.put(sealedConversation(conversation)),
+    put: (conversation) => store.put(sealConversation(conversation)),
     delete: (key) => store.delete(key),
     append: (key, added, terms) =>
       store.append(
         key,
-        added.map((item) => sealedItem(seal, key, item)),
+        added.map((item) => sealItem(seal, key, item)),
         { ...terms, maxBytes: sealedBytes(terms?.maxBytes) },
       ),
-    items: async (key, maxBytes) => openedItems(key, await store.items(key, sealedBytes(maxBytes))),
+    items: async (key, maxBytes) => openItems(key, await store.items(key, sealedBytes(maxBytes))),
     removeItem: (key, itemId) => store.removeItem(key, itemId),
     ...(store.update && {
-      update: async (conversation) => (await store.update?.(sealedConversation(conversation))) === true,
+      update: async (conversation) => (await store.update?.(sealConversation(conversation))) === true,
     }),
     ...(store.page && {
       async page(key, query) {
         const found = (await store.page?.(key, query)) ?? { items: [], hasMore: false };
-        return { ...found, items: openedItems(key, found.items) };
+        return { ...found, items: openItems(key, found.items) };
       },
     }),
     ...(store.find && {
-      find: async (key, itemIds) => openedItems(key, (await store.find?.(key, itemIds)) ?? []),
+      find: async (key, itemIds) => openItems(key, (await store.find?.(key, itemIds)) ?? []),
     }),
   };
 }
@@ -152,20 +138,20 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
 type Metadata = StoredConversation['metadata'];
 
 /** The item's id stays readable, for `removeItem`. */
-function sealedItem(seal: Seal, key: ResponseKey, item: Item): Item {
+function sealItem(seal: Seal, key: ResponseKey, item: Item): Item {
   const readable = item.id === undefined ? {} : { id: item.id };
-  return { type: 'encrypted', ...readable, encrypted: seal.close(item, placeOfItem(key, item)) };
+  return { type: 'encrypted', ...readable, encrypted: seal.close(item, itemPlace(key, item)) };
 }
 
-function openedItem(seal: Seal, key: ResponseKey, item: Item): Item {
-  // The cast: only `sealedItem` writes these texts, which the seal proves.
-  return seal.open(item.encrypted, placeOfItem(key, item)) as Item;
+function openItem(seal: Seal, key: ResponseKey, item: Item): Item {
+  // The cast: only `sealItem` writes these texts, which the seal proves.
+  return seal.open(item.encrypted, itemPlace(key, item)) as Item;
 }
 
-function placeOf({ scope, id }: ResponseKey): Place {
+function conversationPlace({ scope, id }: ResponseKey): Place {
   return ['conversation', scope, id];
 }
 
-function placeOfItem({ scope, id }: ResponseKey, item: Item): Place {
+function itemPlace({ scope, id }: ResponseKey, item: Item): Place {
   return ['item of conversation', scope, id, item.id ?? null];
 }

@@ -5,7 +5,7 @@ import { type Seal, sealedBytes } from './seal.ts';
 
 /** Encrypts request, state and events; epochs, sequence numbers and times stay readable. */
 export function encryptedEvents(log: EventLog, seal: Seal): EventLog {
-  const texts = sealedTexts(seal);
+  const texts = logTextSeal(seal);
   return {
     isShared: log.isShared,
     begin: (key, made) => log.begin(key, { ...made, request: texts.close(made.request, key, 'request') }),
@@ -35,13 +35,15 @@ export function encryptedEvents(log: EventLog, seal: Seal): EventLog {
 type Part = number | 'request' | 'state';
 
 /** Sealed texts as JSON strings: a log may rely on its texts being JSON. */
-function sealedTexts(seal: Seal) {
+function logTextSeal(seal: Seal) {
   return {
-    close: (text: string, key: ResponseKey, part: Part) => JSON.stringify(seal.close(text, placeOf(key, part))),
+    close: (text: string, key: ResponseKey, part: Part) => JSON.stringify(seal.close(text, logTextPlace(key, part))),
     open(sealed: string, key: ResponseKey, part: Part): string {
       try {
+        // Not parsed as JSON: for a text that somebody changed, the seal's error is more precise than a parser's.
+        const text = sealed.startsWith('"') && sealed.endsWith('"') ? sealed.slice(1, -1) : sealed;
         // The cast: only `close` writes these texts, which the seal proves.
-        return seal.open(unquoted(sealed), placeOf(key, part)) as string;
+        return seal.open(text, logTextPlace(key, part)) as string;
       } catch (error) {
         throw new UnreadableLog(error instanceof Error ? error.message : String(error), { cause: error });
       }
@@ -49,11 +51,6 @@ function sealedTexts(seal: Seal) {
   };
 }
 
-function placeOf({ scope, id }: ResponseKey, part: Part) {
+function logTextPlace({ scope, id }: ResponseKey, part: Part) {
   return [`${typeof part === 'number' ? 'event' : part} of event log`, scope, id, String(part)] as const;
-}
-
-/** Not parsed as JSON: for a text that somebody changed, the seal's error is more precise than a parser's. */
-function unquoted(sealed: string): string {
-  return sealed.startsWith('"') && sealed.endsWith('"') ? sealed.slice(1, -1) : sealed;
 }

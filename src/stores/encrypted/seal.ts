@@ -22,19 +22,21 @@ const VERSION = '1';
 const FOREIGN = /[^\w-]/;
 
 /** Encrypts with the first key and decrypts with all. */
-export function sealWith(keyring: Keyring): Seal {
+export function createSeal(keyring: Keyring): Seal {
   function open(text: unknown, place: Place): unknown {
-    const [keyName, sealed] = partsOf(text) ?? [];
-    if (!keyName || !sealed) throw new Error(`encryptedStore: ${named(place)} is not encrypted`);
+    const [keyName, sealed] = splitSealed(text) ?? [];
+    if (!keyName || !sealed) throw new Error(`encryptedStore: ${placeLabel(place)} is not encrypted`);
     const keyId = Buffer.from(keyName, 'base64url').toString();
     const key = keyring.get(keyId);
     if (!key)
-      throw new Error(`encryptedStore: ${named(place)} needs the key ${inspect(keyId)}, which is not among the keys`);
+      throw new Error(
+        `encryptedStore: ${placeLabel(place)} needs the key ${inspect(keyId)}, which is not among the keys`,
+      );
     try {
       return JSON.parse(decrypt(key, Buffer.from(sealed, 'base64url'), place));
     } catch (cause) {
       const why = 'it was changed, or put in another place than its own';
-      throw new Error(`encryptedStore: ${named(place)} does not decrypt with the key ${inspect(keyId)}: ${why}`, {
+      throw new Error(`encryptedStore: ${placeLabel(place)} does not decrypt with the key ${inspect(keyId)}: ${why}`, {
         cause,
       });
     }
@@ -58,7 +60,7 @@ export function sealedBytes<Bytes extends number | undefined>(maxBytes: Bytes): 
 }
 
 /** Splits off the key's id from nonce, ciphertext and tag. One pattern for the whole text could exhaust V8's stack over megabytes. */
-function partsOf(text: unknown): readonly string[] | undefined {
+function splitSealed(text: unknown): readonly string[] | undefined {
   if (typeof text !== 'string') return undefined;
   const [version, ...parts] = text.split('.', 4);
   const isSealed = version === VERSION && parts.length === 2 && !parts.some((part) => FOREIGN.test(part));
@@ -67,24 +69,24 @@ function partsOf(text: unknown): readonly string[] | undefined {
 
 function encrypt(key: KeyObject, text: string, place: Place): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(bytesOf(place));
+  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(placeBytes(place));
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
 }
 
 function decrypt(key: KeyObject, sealed: Buffer, place: Place): string {
   const tag = sealed.subarray(sealed.length - TAG_BYTES);
   const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAAD(bytesOf(place)).setAuthTag(tag);
+  decipher.setAAD(placeBytes(place)).setAuthTag(tag);
   const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
   return Buffer.concat([text, decipher.final()]).toString('utf8');
 }
 
-function bytesOf(place: Place): Buffer {
+function placeBytes(place: Place): Buffer {
   return Buffer.from(JSON.stringify(place));
 }
 
 /** Without the scope, which may identify a person. */
-function named([kind, , id]: Place): string {
+function placeLabel([kind, , id]: Place): string {
   return `${kind} ${inspect(id)}`;
 }
 
@@ -103,34 +105,34 @@ const KEY_BYTES = 32;
 const BASE64_OF_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Throws a `TypeError` that names the fault. */
-export function keyringFrom(keys: unknown): Keyring {
+export function readKeyring(keys: unknown): Keyring {
   // Not quoted: the value passed instead of keys may be one.
   if (!Array.isArray(keys) || keys.length === 0)
-    throw new TypeError(`encryptedStore: keys must be a list of at least one key, got ${kindOf(keys)}`);
+    throw new TypeError(`encryptedStore: keys must be a list of at least one key, got ${valueKind(keys)}`);
   const keyring = new Map<string, KeyObject>();
-  for (const [index, given] of keys.entries()) {
-    const id = idFrom(given, `keys[${index}]`);
+  for (const [index, entry] of keys.entries()) {
+    const id = readKeyId(entry, `keys[${index}]`);
     if (keyring.has(id))
       throw new TypeError(`encryptedStore: keys[${index}].id must differ from the others, got ${inspect(id)}`);
-    keyring.set(id, createSecretKey(bytesFrom(given.key, `keys[${index}].key (${inspect(id)})`)));
+    keyring.set(id, createSecretKey(readKeyBytes(entry.key, `keys[${index}].key (${inspect(id)})`)));
   }
   return keyring;
 }
 
-function idFrom(given: unknown, name: string): string {
-  if (!isRecord(given)) throw new TypeError(`encryptedStore: ${name} must be an object, got ${kindOf(given)}`);
-  if (typeof given.id === 'string' && given.id !== '') return given.id;
-  throw new TypeError(`encryptedStore: ${name}.id must be a string that is not empty, got ${kindOf(given.id)}`);
+function readKeyId(entry: unknown, name: string): string {
+  if (!isRecord(entry)) throw new TypeError(`encryptedStore: ${name} must be an object, got ${valueKind(entry)}`);
+  if (typeof entry.id === 'string' && entry.id !== '') return entry.id;
+  throw new TypeError(`encryptedStore: ${name}.id must be a string that is not empty, got ${valueKind(entry.id)}`);
 }
 
-function bytesFrom(key: unknown, name: string): Uint8Array {
+function readKeyBytes(key: unknown, name: string): Uint8Array {
   if (types.isUint8Array(key) && key.length === KEY_BYTES) return key;
   if (typeof key === 'string' && BASE64_OF_KEY.test(key)) return Buffer.from(key, 'base64');
-  throw new TypeError(`encryptedStore: ${name} must be 32 bytes, or those as base64, got ${kindOf(key)}`);
+  throw new TypeError(`encryptedStore: ${name} must be 32 bytes, or those as base64, got ${valueKind(key)}`);
 }
 
 /** The type of a value, without the value. */
-function kindOf(value: unknown): string {
+function valueKind(value: unknown): string {
   if (types.isUint8Array(value)) return `${value.length} bytes`;
   if (typeof value === 'string') return `a string of ${value.length} characters`;
   if (Array.isArray(value)) return `a list of ${value.length}`;

@@ -13,13 +13,13 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { appendPlan, type TurnPart } from '../shared/append-plan.ts';
-import type { Shelf } from './room.ts';
+import { appendPlan, type TurnPart } from '../append-plan.ts';
+import type { Cache } from './cache-budget.ts';
 
 /** A conversation and its items as JSON texts, which are immutable and whose sizes are known exactly. */
-interface KeptConversation {
+interface ConversationEntry {
   readonly text: string;
-  readonly items: KeptItems;
+  readonly items: ItemList;
   readonly expiresAt: number;
 }
 
@@ -36,25 +36,25 @@ export interface MemoryConversations extends ConversationStore {
   removeItem(key: ResponseKey, itemId: string): boolean;
 }
 
-/** How conversations share the room of their store. */
+/** How conversations share the byte budget of their store. */
 interface MemoryConversationsOptions {
-  readonly shelf: Shelf<KeptConversation>;
+  readonly cache: Cache<ConversationEntry>;
   /** The expiry of a conversation that is put or appended to now. */
   readonly expiry: () => number;
 }
 
-/** Keeps conversations on the shelf; each change makes a conversation the newest there. */
-export function memoryConversations({ shelf, expiry }: MemoryConversationsOptions): MemoryConversations {
-  const find = (key: ResponseKey) => shelf.find(placeOf(key));
+/** Stores conversations in the cache; each change makes a conversation the newest there. */
+export function memoryConversations({ cache, expiry }: MemoryConversationsOptions): MemoryConversations {
+  const find = (key: ResponseKey) => cache.find(placeOf(key));
 
-  function keep(key: ResponseKey, kept: KeptConversation, addedBytes = 0): void {
-    const bytes = Buffer.byteLength(kept.text) + kept.items.bytes + addedBytes;
-    shelf.keep(placeOf(key), kept, { id: key.id, bytes, expiresAt: kept.expiresAt });
+  function store(key: ResponseKey, entry: ConversationEntry, addedBytes = 0): void {
+    const bytes = Buffer.byteLength(entry.text) + entry.items.bytes + addedBytes;
+    cache.put(placeOf(key), entry, { id: key.id, bytes, expiresAt: entry.expiresAt });
   }
 
   function put(conversation: StoredConversation): void {
-    const items = find(conversation)?.items ?? new KeptItems();
-    keep(conversation, { text: JSON.stringify(conversation), items, expiresAt: expiry() });
+    const items = find(conversation)?.items ?? new ItemList();
+    store(conversation, { text: JSON.stringify(conversation), items, expiresAt: expiry() });
   }
 
   function update(conversation: StoredConversation): boolean {
@@ -67,25 +67,25 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     const { maxBytes = Number.POSITIVE_INFINITY, turn } = terms;
     const found = find(key);
     if (!found) return false;
-    const kept = found.items;
-    const part = turn && kept.partOf(turn.id);
-    const plan = appendPlan(items, terms, { has: (id) => kept.has(id), part });
+    const list = found.items;
+    const part = turn && list.part(turn.id);
+    const plan = appendPlan(items, terms, { has: (id) => list.has(id), part });
     if (plan === true || typeof plan === 'string') return plan;
-    const added = plan.added.map(keptItem);
-    const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0) - kept.bytesOf(plan.replaced);
-    if (added.length > 0 && kept.jsonBytes + addedBytes > maxBytes) return 'full';
+    const added = plan.added.map(toItemText);
+    const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0) - list.sumBytes(plan.replaced);
+    if (added.length > 0 && list.jsonBytes + addedBytes > maxBytes) return 'full';
     // First, because it may throw.
-    keep(key, { ...found, expiresAt: expiry() }, addedBytes + (turn && !part ? PART_BYTES : 0));
-    for (const id of plan.replaced) kept.remove(id);
-    kept.add(added);
-    if (turn && plan.part) kept.setPart(turn.id, plan.part);
+    store(key, { ...found, expiresAt: expiry() }, addedBytes + (turn && !part ? PART_BYTES : 0));
+    for (const id of plan.replaced) list.remove(id);
+    list.add(added);
+    if (turn && plan.part) list.setPart(turn.id, plan.part);
     return true;
   }
 
   function removeItem(key: ResponseKey, itemId: string): boolean {
     const found = find(key);
     if (!found?.items.remove(itemId)) return false;
-    keep(key, found);
+    store(key, found);
     return true;
   }
 
@@ -97,7 +97,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     },
     put,
     update,
-    delete: (key) => shelf.drop(placeOf(key)),
+    delete: (key) => cache.remove(placeOf(key)),
     append,
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};
@@ -110,7 +110,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
   };
 }
 
-interface KeptItem {
+interface ItemText {
   readonly id: unknown;
   readonly text: string;
   readonly bytes: number;
@@ -126,8 +126,8 @@ interface Place {
 const PART_BYTES = 100;
 
 /** The items of one conversation, oldest first, no two of which share an id, and which turns added them. */
-class KeptItems {
-  private list: KeptItem[] = [];
+class ItemList {
+  private list: ItemText[] = [];
   /** Undefined after removed items have left the list, which moves those behind them, until it is needed. */
   private places: Map<unknown, Place> | undefined = new Map();
   /** Ids of removed items that are still in the list, because thousands may be removed one by one. */
@@ -149,11 +149,11 @@ class KeptItems {
     return this.placeOf(itemId) !== undefined;
   }
 
-  bytesOf(itemIds: readonly string[]): number {
+  sumBytes(itemIds: readonly string[]): number {
     return itemIds.reduce((sum, id) => sum + (this.placeOf(id)?.bytes ?? 0), 0);
   }
 
-  partOf(turnId: string): TurnPart | undefined {
+  part(turnId: string): TurnPart | undefined {
     return this.parts.get(turnId);
   }
 
@@ -161,10 +161,10 @@ class KeptItems {
     this.parts.set(turnId, part);
   }
 
-  add(items: readonly KeptItem[]): void {
+  add(items: readonly ItemText[]): void {
     this.tidy();
     for (const item of items) {
-      if (this.places) place(this.places, item, this.list.length);
+      if (this.places) addPlace(this.places, item, this.list.length);
       this.list.push(item);
       this.sum += item.bytes;
     }
@@ -182,19 +182,19 @@ class KeptItems {
 
   all(): readonly Item[] {
     this.tidy();
-    return this.list.map(itemFrom);
+    return this.list.map(parseItemText);
   }
 
   find(itemIds: readonly string[]): readonly Item[] {
     const places = itemIds.map((id) => this.placeOf(id)).filter((found) => found !== undefined);
-    return places.flatMap(({ at }) => this.list.slice(at, at + 1)).map(itemFrom);
+    return places.flatMap(({ at }) => this.list.slice(at, at + 1)).map(parseItemText);
   }
 
   page({ limit, order, after, before }: ItemPageQuery): ItemPage {
     this.tidy();
     const named = { after: this.edge(after), before: this.edge(before) };
-    if (after !== undefined && named.after === undefined) return unknown('after');
-    if (before !== undefined && named.before === undefined) return unknown('before');
+    if (after !== undefined && named.after === undefined) return { items: [], hasMore: false, unknown: 'after' };
+    if (before !== undefined && named.before === undefined) return { items: [], hasMore: false, unknown: 'before' };
     // A range of the list in either order: the wanted items are after `start` and before `end`.
     const start = (order === 'asc' ? named.after : named.before) ?? -1;
     const end = (order === 'asc' ? named.before : named.after) ?? this.list.length;
@@ -202,7 +202,7 @@ class KeptItems {
       order === 'asc'
         ? [start + 1, Math.min(end, start + 1 + limit)]
         : [Math.max(start + 1, end - limit), Math.max(start + 1, end)];
-    const items = this.list.slice(from, to).map(itemFrom);
+    const items = this.list.slice(from, to).map(parseItemText);
     return { items: order === 'asc' ? items : items.reverse(), hasMore: end - start - 1 > limit };
   }
 
@@ -211,7 +211,10 @@ class KeptItems {
   }
 
   private placeOf(id: string): Place | undefined {
-    this.places ??= placesIn(this.list);
+    if (!this.places) {
+      this.places = new Map();
+      for (const [at, item] of this.list.entries()) addPlace(this.places, item, at);
+    }
     return this.places.get(id);
   }
 
@@ -223,26 +226,16 @@ class KeptItems {
   }
 }
 
-function placesIn(list: readonly KeptItem[]): Map<unknown, Place> {
-  const places = new Map<unknown, Place>();
-  for (const [at, item] of list.entries()) place(places, item, at);
-  return places;
-}
-
-function place(places: Map<unknown, Place>, { id, bytes }: KeptItem, at: number): void {
+function addPlace(places: Map<unknown, Place>, { id, bytes }: ItemText, at: number): void {
   const first = places.get(id);
   places.set(id, first ? { at: first.at, bytes: first.bytes + bytes } : { at, bytes });
 }
 
-function unknown(param: 'after' | 'before'): ItemPage {
-  return { items: [], hasMore: false, unknown: param };
-}
-
-function keptItem(item: Item): KeptItem {
+function toItemText(item: Item): ItemText {
   const text = JSON.stringify(item);
   return { id: item.id, text, bytes: Buffer.byteLength(text) };
 }
 
-function itemFrom({ text }: KeptItem): Item {
+function parseItemText({ text }: ItemText): Item {
   return JSON.parse(text);
 }

@@ -21,7 +21,7 @@ export interface MemoryFilesOptions {
 
 const MAX_BYTES = 256 * 1024 * 1024;
 
-interface KeptFile {
+interface FileEntry {
   readonly file: StoredFile;
   readonly content: Buffer;
 }
@@ -44,7 +44,7 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
 
 class MemoryFiles implements FileStore {
   readonly name = 'memory';
-  private readonly kept = new Map<string, KeptFile>();
+  private readonly entries = new Map<string, FileEntry>();
   private readonly maxBytes: number;
   private readonly now: () => number;
   /** The bytes of all files and of uploads in progress. */
@@ -60,12 +60,12 @@ class MemoryFiles implements FileStore {
     let length = 0;
     try {
       for await (const piece of upload.content) {
-        this.takeRoom(piece.byteLength);
+        this.takeBytes(piece.byteLength);
         length += piece.byteLength;
         pieces.push(new Uint8Array(piece));
       }
-      const file = finishedFile(upload, length, usageOf(this.filesOf(upload.scope)));
-      this.kept.set(nameOf(upload), { file, content: Buffer.concat(pieces) });
+      const file = finishedFile(upload, length, usageOf(this.tenantFiles(upload.scope)));
+      this.entries.set(fileEntryKey(upload), { file, content: Buffer.concat(pieces) });
       return { ...file };
     } catch (error) {
       this.bytes -= length;
@@ -80,11 +80,11 @@ class MemoryFiles implements FileStore {
 
   read(key: ResponseKey, range?: { readonly start: number; readonly end: number }) {
     const found = this.find(key);
-    return found && onePiece(found.content.subarray(range?.start ?? 0, range?.end));
+    return found && copyContent(found.content.subarray(range?.start ?? 0, range?.end));
   }
 
   list(scope: string, query: Parameters<FileStore['list']>[1]) {
-    return filePage(this.filesOf(scope), query);
+    return filePage(this.tenantFiles(scope), query);
   }
 
   delete(key: ResponseKey): boolean {
@@ -93,20 +93,20 @@ class MemoryFiles implements FileStore {
   }
 
   usage(scope: string) {
-    return usageOf(this.filesOf(scope));
+    return usageOf(this.tenantFiles(scope));
   }
 
-  private find(key: ResponseKey): KeptFile | undefined {
+  private find(key: ResponseKey): FileEntry | undefined {
     this.sweep();
-    return this.kept.get(nameOf(key));
+    return this.entries.get(fileEntryKey(key));
   }
 
-  private filesOf(scope: string): readonly StoredFile[] {
+  private tenantFiles(scope: string): readonly StoredFile[] {
     this.sweep();
-    return [...this.kept.values()].map(({ file }) => file).filter((file) => file.scope === scope);
+    return [...this.entries.values()].map(({ file }) => file).filter((file) => file.scope === scope);
   }
 
-  private takeRoom(bytes: number): void {
+  private takeBytes(bytes: number): void {
     this.sweep();
     if (this.bytes + bytes > this.maxBytes) throw new Error(`memoryFiles: there is no room in ${this.maxBytes} bytes`);
     this.bytes += bytes;
@@ -114,21 +114,21 @@ class MemoryFiles implements FileStore {
 
   private sweep(): void {
     const now = this.now();
-    for (const { file } of this.kept.values()) if (isExpired(file, now)) this.forget(file);
+    for (const { file } of this.entries.values()) if (isExpired(file, now)) this.forget(file);
   }
 
   private forget(file: StoredFile): boolean {
     this.bytes -= file.bytes;
-    return this.kept.delete(nameOf(file));
+    return this.entries.delete(fileEntryKey(file));
   }
 }
 
 /** JSON, so that different pairs of scope and id never give the same name. */
-function nameOf({ scope, id }: ResponseKey): string {
+function fileEntryKey({ scope, id }: ResponseKey): string {
   return JSON.stringify([scope, id]);
 }
 
 /** Yields a copy, since the reader may change it. */
-async function* onePiece(content: Uint8Array): AsyncIterable<Uint8Array> {
+async function* copyContent(content: Uint8Array): AsyncIterable<Uint8Array> {
   if (content.byteLength > 0) yield new Uint8Array(content);
 }

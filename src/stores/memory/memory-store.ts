@@ -11,9 +11,9 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { CacheBudget } from './cache-budget.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
 import { memoryEvents } from './events.ts';
-import { memoryRoom } from './room.ts';
 
 /** The limits of a memory store; `undefined` means the default. */
 export interface MemoryStoreOptions {
@@ -49,7 +49,7 @@ const DEFAULTS = {
 };
 
 /** A response as JSON text, which is immutable and whose size is known exactly. */
-interface KeptResponse {
+interface ResponseEntry {
   readonly text: string;
   readonly bytes: number;
   readonly version: number;
@@ -68,21 +68,21 @@ interface KeptResponse {
  * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);
-  const room = memoryRoom({ maxBytes, now });
-  const responses = room.shelf<KeptResponse>(maxResponses);
+  const { maxResponses, maxBytes, ttlMs, now } = checkedSettings(options);
+  const budget = new CacheBudget({ maxBytes, now });
+  const responses = budget.cache<ResponseEntry>(maxResponses);
 
   function get(key: ResponseKey): StoredResponse | undefined {
     const found = responses.find(placeOf(key));
-    return found && responseFrom(found);
+    return found && parseResponseEntry(found);
   }
 
   function put(response: StoredResponse): void {
     const text = JSON.stringify(response);
     const bytes = Buffer.byteLength(text);
     const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
-    const kept = { text, bytes, version: versionOf(response), previousId: response.previousId };
-    responses.keep(placeOf(response), kept, { id: response.id, bytes, expiresAt });
+    const entry = { text, bytes, version: versionOf(response), previousId: response.previousId };
+    responses.put(placeOf(response), entry, { id: response.id, bytes, expiresAt });
   }
 
   function replace(response: StoredResponse, version: number): boolean {
@@ -92,18 +92,18 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
 
   function chain(key: ResponseKey, limit: number, maxBytes = Number.POSITIVE_INFINITY): readonly StoredResponse[] {
-    const found: KeptResponse[] = [];
+    const entries: ResponseEntry[] = [];
     let left = maxBytes;
-    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
-      const kept = responses.find(placeOf({ scope: key.scope, id }));
-      if (!kept) break;
-      left -= kept.bytes;
+    for (let id: string | undefined = key.id; id !== undefined && entries.length < limit; ) {
+      const entry = responses.find(placeOf({ scope: key.scope, id }));
+      if (!entry) break;
+      left -= entry.bytes;
       if (left < 0) throw new TooManyBytes(maxBytes);
-      found.push(kept);
-      id = kept.previousId;
+      entries.push(entry);
+      id = entry.previousId;
     }
     // Parsed only once it is known to fit.
-    return withinBytes(found.map(responseFrom), maxBytes);
+    return withinBytes(entries.map(parseResponseEntry), maxBytes);
   }
 
   return {
@@ -114,34 +114,33 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     get,
     put,
     replace,
-    delete: (key) => responses.drop(placeOf(key)),
+    delete: (key) => responses.remove(placeOf(key)),
     chain,
-    conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
-    events: memoryEvents(room.shelf(maxResponses)),
-    close: () => room.clear(),
+    conversations: memoryConversations({ cache: budget.cache(maxResponses), expiry: () => now() + ttlMs }),
+    events: memoryEvents(budget.cache(maxResponses)),
+    close: () => budget.clear(),
   };
 }
 
-function responseFrom({ text }: KeptResponse): StoredResponse {
+function parseResponseEntry({ text }: ResponseEntry): StoredResponse {
   // The cast: only `put` writes these texts.
   return JSON.parse(text) as StoredResponse;
 }
 
-function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {
+function checkedSettings(options: MemoryStoreOptions): typeof DEFAULTS {
   if (!isRecord(options)) throw new TypeError(`memoryStore: options must be an object, got ${inspect(options)}`);
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const unknown = Object.keys(given).find((name) => !Object.hasOwn(DEFAULTS, name));
+  const present = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const unknown = Object.keys(present).find((name) => !Object.hasOwn(DEFAULTS, name));
   if (unknown !== undefined)
     throw new TypeError(`memoryStore: unknown option '${unknown}'; known are ${Object.keys(DEFAULTS).join(', ')}`);
-  const settings = { ...DEFAULTS, ...given };
-  for (const name of ['maxResponses', 'maxBytes', 'ttlMs'] as const) checkCount(name, settings[name]);
+  const settings = { ...DEFAULTS, ...present };
+  for (const name of ['maxResponses', 'maxBytes', 'ttlMs'] as const) {
+    const value: unknown = settings[name];
+    if (!Number.isSafeInteger(value) || Number(value) <= 0)
+      throw new TypeError(`memoryStore: ${name} must be a positive integer, got ${inspect(value)}`);
+  }
   if (typeof settings.now !== 'function') {
     throw new TypeError(`memoryStore: now must be a function, got ${inspect(settings.now)}`);
   }
   return settings;
-}
-
-function checkCount(name: string, value: unknown): void {
-  if (Number.isSafeInteger(value) && Number(value) > 0) return;
-  throw new TypeError(`memoryStore: ${name} must be a positive integer, got ${inspect(value)}`);
 }

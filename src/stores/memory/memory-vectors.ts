@@ -21,8 +21,15 @@ import {
   type VectorIndex,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { pageOf } from '../shared/vector-page.ts';
-import { dimensionsOf, type KeptStore, type KeptVectorFile, keptChunk, matchingOf, nearestOf } from './kept-vectors.ts';
+import { sortedPage } from '../vectors/vector-lists.ts';
+import {
+  matchingChunks,
+  nearestChunks,
+  storedDimensions,
+  toChunkEntry,
+  type VectorFileEntry,
+  type VectorStoreEntry,
+} from './vector-search.ts';
 
 /** The limits of the index, over all tenants; `undefined` means the default. */
 export interface MemoryVectorsOptions {
@@ -57,9 +64,9 @@ export function memoryVectors(options: MemoryVectorsOptions = {}): VectorIndex {
 
 class MemoryVectors implements VectorIndex {
   readonly name = 'memory';
-  private readonly stores = new Map<string, KeptStore>();
+  private readonly stores = new Map<string, VectorStoreEntry>();
   /** The files to index by tenant, oldest first; the tenant that was served last comes last. */
-  private readonly waiting = new Map<string, Set<KeptVectorFile>>();
+  private readonly waiting = new Map<string, Set<VectorFileEntry>>();
   private readonly limits: Readonly<typeof DEFAULTS>;
   private readonly now: () => number;
   private readonly used = { maxFiles: 0, maxChunks: 0, maxBytes: 0 };
@@ -80,34 +87,34 @@ class MemoryVectors implements VectorIndex {
 
   putStore(store: StoredVectorStore, mode: 'create' | 'replace'): boolean {
     this.sweep();
-    const kept = this.find(store);
+    const entry = this.find(store);
     if (mode === 'replace') {
-      if (!kept || this.isOver(kept)) return false;
-      kept.store = { ...store, createdAt: kept.store.createdAt };
-      this.watch(kept);
+      if (!entry || this.isExpired(entry)) return false;
+      entry.store = { ...store, createdAt: entry.store.createdAt };
+      this.noteExpiry(entry);
       return true;
     }
-    if (kept) throw new Error('memoryVectors: the vector store exists already');
-    if (this.stores.size >= this.limits.maxStores) throw noRoom('maxStores', this.limits.maxStores);
-    const made: KeptStore = { store: { ...store }, files: new Map(), batches: new Map() };
-    this.stores.set(nameOf(store), made);
-    this.watch(made);
+    if (entry) throw new Error('memoryVectors: the vector store exists already');
+    if (this.stores.size >= this.limits.maxStores) throw limitReached('maxStores', this.limits.maxStores);
+    const created: VectorStoreEntry = { store: { ...store }, files: new Map(), batches: new Map() };
+    this.stores.set(vectorStoreKey(store), created);
+    this.noteExpiry(created);
     return true;
   }
 
   getStore(key: ResponseKey) {
-    const kept = this.find(key);
-    return kept && { ...kept.store };
+    const entry = this.find(key);
+    return entry && { ...entry.store };
   }
 
   listStores(scope: string, query: VectorPageQuery) {
-    return pageOf(this.storesOf(scope), query, (id) => this.find({ scope, id })?.store);
+    return sortedPage(this.tenantStores(scope), query, (id) => this.find({ scope, id })?.store);
   }
 
   deleteStore(key: ResponseKey): boolean {
-    const kept = this.find(key);
-    for (const file of kept?.files.values() ?? []) this.forget(file);
-    return this.stores.delete(nameOf(key));
+    const entry = this.find(key);
+    for (const file of entry?.files.values() ?? []) this.forget(file);
+    return this.stores.delete(vectorStoreKey(key));
   }
 
   countFiles(store: ResponseKey, batch?: string): FileCounts {
@@ -121,30 +128,30 @@ class MemoryVectors implements VectorIndex {
   }
 
   countStores(scope: string): number {
-    return this.storesOf(scope).length;
+    return this.tenantStores(scope).length;
   }
 
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): boolean {
-    const kept = this.find(store);
-    if (!kept || this.isOver(kept)) return false;
-    const added = new Set(files.map(({ id }) => id).filter((id) => !kept.files.has(id)));
+    const entry = this.find(store);
+    if (!entry || this.isExpired(entry)) return false;
+    const added = new Set(files.map(({ id }) => id).filter((id) => !entry.files.has(id)));
     this.takeRoom({ maxFiles: added.size, maxChunks: 0, maxBytes: 0 });
-    if (batch) kept.batches.set(batch.id, { ...batch });
-    const [oldest = ''] = kept.batches.keys();
-    if (kept.batches.size > MAX_BATCHES) kept.batches.delete(oldest);
+    if (batch) entry.batches.set(batch.id, { ...batch });
+    const [oldest = ''] = entry.batches.keys();
+    if (entry.batches.size > MAX_BATCHES) entry.batches.delete(oldest);
     for (const file of files) {
-      const old = kept.files.get(file.id);
+      const old = entry.files.get(file.id);
       if (old) this.forget(old);
       // `forget` gives the old file's room back, and `takeRoom` has taken none for its replacement.
       if (old) this.used.maxFiles += 1;
-      this.wait(kept, { file: { ...file, status: 'in_progress', bytes: 0 }, ...UNCLAIMED, chunks: [] });
+      this.enqueue(entry, { file: { ...file, status: 'in_progress', bytes: 0 }, ...UNCLAIMED, chunks: [] });
     }
     return true;
   }
 
   getFile(key: VectorFileKey): VectorFile | undefined {
-    const kept = this.fileOf(key);
-    return kept && { ...kept.file };
+    const entry = this.findFile(key);
+    return entry && { ...entry.file };
   }
 
   listFiles(store: ResponseKey, query: VectorFilesQuery) {
@@ -152,122 +159,122 @@ class MemoryVectors implements VectorIndex {
     const wanted = all
       .filter(({ status }) => query.status === undefined || status === query.status)
       .filter(({ batch }) => query.batch === undefined || batch === query.batch);
-    return pageOf(wanted, query, (id) => this.find(store)?.files.get(id)?.file);
+    return sortedPage(wanted, query, (id) => this.find(store)?.files.get(id)?.file);
   }
 
   setAttributes(key: VectorFileKey, attributes: Attributes): VectorFile | undefined {
-    const kept = this.fileOf(key);
-    if (kept) kept.file = { ...kept.file, attributes: { ...attributes } };
-    return kept?.file;
+    const entry = this.findFile(key);
+    if (entry) entry.file = { ...entry.file, attributes: { ...attributes } };
+    return entry?.file;
   }
 
   deleteFile(key: VectorFileKey): boolean {
-    const kept = this.fileOf(key);
-    if (kept) this.forget(kept);
-    return this.storeOf(key)?.files.delete(key.id) ?? false;
+    const entry = this.findFile(key);
+    if (entry) this.forget(entry);
+    return this.findStoreOfFile(key)?.files.delete(key.id) ?? false;
   }
 
   getBatch(key: VectorFileKey): VectorBatch | undefined {
-    return this.storeOf(key)?.batches.get(key.id);
+    return this.findStoreOfFile(key)?.batches.get(key.id);
   }
 
   cancelBatch(key: VectorFileKey): void {
-    for (const kept of this.storeOf(key)?.files.values() ?? []) {
-      if (kept.file.batch !== key.id || kept.file.status !== 'in_progress') continue;
-      this.empty(kept);
+    for (const entry of this.findStoreOfFile(key)?.files.values() ?? []) {
+      if (entry.file.batch !== key.id || entry.file.status !== 'in_progress') continue;
+      this.removeChunks(entry);
     }
   }
 
   chunkTexts(key: VectorFileKey, from: number, limit: number): readonly string[] {
-    const chunks = this.fileOf(key)?.chunks ?? [];
+    const chunks = this.findFile(key)?.chunks ?? [];
     return chunks.slice(from, from + limit).map(({ text }) => text);
   }
 
   claim(now: number, until: number, except: readonly string[] = []): IndexingClaim | undefined {
     for (const [scope, files] of this.waiting) {
       if (except.includes(scope)) continue;
-      for (const kept of files) {
-        if (kept.claimableAt > now) continue;
+      for (const entry of files) {
+        if (entry.claimableAt > now) continue;
         // The tenant's next turn comes after those of all others.
         this.waiting.delete(scope);
         this.waiting.set(scope, files);
-        return this.claimOf(kept, until);
+        return this.startClaim(entry, until);
       }
     }
     return undefined;
   }
 
   extendClaim(claim: IndexingClaim, until: number): boolean {
-    const kept = this.claimed(claim);
-    if (kept) kept.claimableAt = until;
-    return kept !== undefined;
+    const entry = this.claimedFile(claim);
+    if (entry) entry.claimableAt = until;
+    return entry !== undefined;
   }
 
   addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): boolean {
     this.sweep();
-    const kept = this.claimed(claim);
-    const store = this.storeOf(claim.file);
-    if (!kept || !store) return false;
-    const stored = dimensionsOf(store) ?? chunks[0]?.embedding.length;
+    const entry = this.claimedFile(claim);
+    const store = this.findStoreOfFile(claim.file);
+    if (!entry || !store) return false;
+    const stored = storedDimensions(store) ?? chunks[0]?.embedding.length;
     for (const { embedding } of chunks) {
       if (stored !== undefined && embedding.length !== stored) throw new DimensionMismatch(embedding.length, stored);
     }
-    if (from > kept.chunks.length) throw new Error(`memoryVectors: chunks before the one at ${from} are missing`);
-    const made = chunks.map(keptChunk);
+    if (from > entry.chunks.length) throw new Error(`memoryVectors: chunks before the one at ${from} are missing`);
+    const made = chunks.map(toChunkEntry);
     const bytes = made.reduce((sum, chunk) => sum + chunk.bytes, 0);
     this.takeRoom({ maxFiles: 0, maxChunks: made.length, maxBytes: bytes });
-    const replaced = kept.chunks.splice(from, Number.POSITIVE_INFINITY, ...made);
+    const replaced = entry.chunks.splice(from, Number.POSITIVE_INFINITY, ...made);
     const freed = replaced.reduce((sum, chunk) => sum + chunk.bytes, 0);
     this.takeRoom({ maxFiles: 0, maxChunks: -replaced.length, maxBytes: -freed });
-    kept.file = { ...kept.file, bytes: kept.file.bytes + bytes - freed };
+    entry.file = { ...entry.file, bytes: entry.file.bytes + bytes - freed };
     return true;
   }
 
   endClaim(claim: IndexingClaim, end: IndexingEnd): boolean {
-    const kept = this.claimed(claim);
-    if (!kept) return false;
-    if (end.status === 'retry') Object.assign(kept, { claimableAt: end.at, epoch: 0 });
-    else this.end(kept, end);
+    const entry = this.claimedFile(claim);
+    if (!entry) return false;
+    if (end.status === 'retry') Object.assign(entry, { claimableAt: end.at, epoch: 0 });
+    else this.end(entry, end);
     return true;
   }
 
   nearest(query: ChunkQuery, embedding: Float32Array) {
-    return nearestOf(this.searched(query), query, embedding);
+    return nearestChunks(this.searchedStores(query), query, embedding);
   }
 
   matching(query: ChunkQuery, text: string) {
-    return matchingOf(this.searched(query), query, text);
+    return matchingChunks(this.searchedStores(query), query, text);
   }
 
-  private find(key: ResponseKey): KeptStore | undefined {
-    return this.stores.get(nameOf(key));
+  private find(key: ResponseKey): VectorStoreEntry | undefined {
+    return this.stores.get(vectorStoreKey(key));
   }
 
-  private storeOf({ scope, store }: VectorFileKey): KeptStore | undefined {
+  private findStoreOfFile({ scope, store }: VectorFileKey): VectorStoreEntry | undefined {
     return this.find({ scope, id: store });
   }
 
-  private fileOf(key: VectorFileKey): KeptVectorFile | undefined {
-    return this.storeOf(key)?.files.get(key.id);
+  private findFile(key: VectorFileKey): VectorFileEntry | undefined {
+    return this.findStoreOfFile(key)?.files.get(key.id);
   }
 
-  private storesOf(scope: string): readonly StoredVectorStore[] {
+  private tenantStores(scope: string): readonly StoredVectorStore[] {
     return [...this.stores.values()].map(({ store }) => store).filter((store) => store.scope === scope);
   }
 
   /** The vector stores that exist and have not expired. */
-  private searched({ scope, stores }: ChunkQuery): readonly KeptStore[] {
+  private searchedStores({ scope, stores }: ChunkQuery): readonly VectorStoreEntry[] {
     return [...new Set(stores)].flatMap((id) => {
-      const kept = this.find({ scope, id });
-      return kept && !this.isOver(kept) ? [kept] : [];
+      const entry = this.find({ scope, id });
+      return entry && !this.isExpired(entry) ? [entry] : [];
     });
   }
 
-  private isOver({ store }: KeptStore): boolean {
+  private isExpired({ store }: VectorStoreEntry): boolean {
     return isStoreExpired(store, this.now());
   }
 
-  private watch({ store }: KeptStore): void {
+  private noteExpiry({ store }: VectorStoreEntry): void {
     this.nextExpiry = Math.min(this.nextExpiry, expiryOf(store));
   }
 
@@ -275,63 +282,67 @@ class MemoryVectors implements VectorIndex {
   private sweep(): void {
     if (this.now() < this.nextExpiry) return;
     this.nextExpiry = Number.POSITIVE_INFINITY;
-    for (const kept of this.stores.values()) {
-      if (!this.isOver(kept)) {
-        this.watch(kept);
+    for (const entry of this.stores.values()) {
+      if (!this.isExpired(entry)) {
+        this.noteExpiry(entry);
         continue;
       }
-      kept.batches.clear();
-      for (const file of kept.files.values()) this.empty(file);
+      entry.batches.clear();
+      for (const file of entry.files.values()) this.removeChunks(file);
     }
   }
 
   /** Removes its chunks; indexing it is cancelled. */
-  private empty(kept: KeptVectorFile): void {
-    this.takeRoom({ maxFiles: 0, maxChunks: -kept.chunks.length, maxBytes: -kept.file.bytes });
-    kept.chunks.length = 0;
-    kept.file = { ...kept.file, bytes: 0 };
-    if (kept.file.status === 'in_progress') this.end(kept, { status: 'cancelled' });
+  private removeChunks(entry: VectorFileEntry): void {
+    this.takeRoom({ maxFiles: 0, maxChunks: -entry.chunks.length, maxBytes: -entry.file.bytes });
+    entry.chunks.length = 0;
+    entry.file = { ...entry.file, bytes: 0 };
+    if (entry.file.status === 'in_progress') this.end(entry, { status: 'cancelled' });
   }
 
-  private wait(store: KeptStore, kept: KeptVectorFile): void {
-    store.files.set(kept.file.id, kept);
-    const { scope } = kept.file;
-    this.waiting.set(scope, (this.waiting.get(scope) ?? new Set()).add(kept));
+  private enqueue(store: VectorStoreEntry, entry: VectorFileEntry): void {
+    store.files.set(entry.file.id, entry);
+    const { scope } = entry.file;
+    this.waiting.set(scope, (this.waiting.get(scope) ?? new Set()).add(entry));
   }
 
-  private claimOf(kept: KeptVectorFile, until: number): IndexingClaim {
+  private startClaim(entry: VectorFileEntry, until: number): IndexingClaim {
     this.claims += 1;
-    Object.assign(kept, { epoch: this.claims, attempts: kept.attempts + 1, claimableAt: until });
-    const { file, epoch, attempts, chunks } = kept;
+    Object.assign(entry, { epoch: this.claims, attempts: entry.attempts + 1, claimableAt: until });
+    const { file, epoch, attempts, chunks } = entry;
     return { file: { ...file }, epoch, attempts, chunks: chunks.length };
   }
 
   /** The file of the claim, if it is still claimed by it. */
-  private claimed({ file, epoch }: IndexingClaim): KeptVectorFile | undefined {
-    const kept = this.fileOf(file);
-    return kept?.file.status === 'in_progress' && kept.epoch === epoch ? kept : undefined;
+  private claimedFile({ file, epoch }: IndexingClaim): VectorFileEntry | undefined {
+    const entry = this.findFile(file);
+    return entry?.file.status === 'in_progress' && entry.epoch === epoch ? entry : undefined;
   }
 
-  private end(kept: KeptVectorFile, end: Exclude<IndexingEnd, { readonly status: 'retry' }> | { status: 'cancelled' }) {
-    kept.file = { ...kept.file, ...end };
-    this.stopWaiting(kept);
+  private end(
+    entry: VectorFileEntry,
+    end: Exclude<IndexingEnd, { readonly status: 'retry' }> | { status: 'cancelled' },
+  ) {
+    entry.file = { ...entry.file, ...end };
+    this.stopWaiting(entry);
   }
 
-  private stopWaiting(kept: KeptVectorFile): void {
-    const { scope } = kept.file;
+  private stopWaiting(entry: VectorFileEntry): void {
+    const { scope } = entry.file;
     const files = this.waiting.get(scope);
-    files?.delete(kept);
+    files?.delete(entry);
     if (files?.size === 0) this.waiting.delete(scope);
   }
 
-  private forget(kept: KeptVectorFile): void {
-    this.takeRoom({ maxFiles: -1, maxChunks: -kept.chunks.length, maxBytes: -kept.file.bytes });
-    this.stopWaiting(kept);
+  private forget(entry: VectorFileEntry): void {
+    this.takeRoom({ maxFiles: -1, maxChunks: -entry.chunks.length, maxBytes: -entry.file.bytes });
+    this.stopWaiting(entry);
   }
 
   private takeRoom(more: Readonly<typeof this.used>): void {
     for (const name of ['maxFiles', 'maxChunks', 'maxBytes'] as const) {
-      if (more[name] > 0 && this.used[name] + more[name] > this.limits[name]) throw noRoom(name, this.limits[name]);
+      if (more[name] > 0 && this.used[name] + more[name] > this.limits[name])
+        throw limitReached(name, this.limits[name]);
     }
     for (const name of ['maxFiles', 'maxChunks', 'maxBytes'] as const) this.used[name] += more[name];
   }
@@ -339,11 +350,11 @@ class MemoryVectors implements VectorIndex {
 
 const UNCLAIMED = { epoch: 0, attempts: 0, claimableAt: 0 } as const;
 
-function noRoom(name: string, limit: number): Error {
+function limitReached(name: string, limit: number): Error {
   return new Error(`memoryVectors: there is no room; ${name} is ${limit}`);
 }
 
 /** JSON, so that different pairs of scope and id never give the same name. */
-function nameOf({ scope, id }: ResponseKey): string {
+function vectorStoreKey({ scope, id }: ResponseKey): string {
   return JSON.stringify([scope, id]);
 }

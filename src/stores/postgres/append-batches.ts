@@ -4,10 +4,10 @@ import { placeOf, type ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The statements that run at the same time; what comes meanwhile goes into the next ones. */
-const MOST_AT_ONCE = 2;
+const MAX_STATEMENTS = 2;
 /** The appends, and about the characters, of one statement. */
-const MOST_APPENDS = 100;
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_APPENDS = 100;
+const MAX_CHARACTERS = 1024 * 1024;
 /** A statement that takes longer no longer counts as running: a dead connection must not hold up all logs. */
 const SLOW_MS = 2000;
 
@@ -48,19 +48,19 @@ export class AppendBatches {
 
   /** Not at once: the timers of many writers fire one after another, in one turn of the event loop. */
   private plan(): void {
-    if (this.isPlanned || this.running >= MOST_AT_ONCE || this.waiting.length === 0) return;
+    if (this.isPlanned || this.running >= MAX_STATEMENTS || this.waiting.length === 0) return;
     this.isPlanned = true;
     setImmediate(() => {
       this.isPlanned = false;
-      void this.send(this.waiting.splice(0, this.countOfNext()));
+      void this.send(this.waiting.splice(0, this.nextBatchSize()));
       this.plan();
     });
   }
 
   private async send(batch: readonly Waiting[]): Promise<void> {
-    const leave = this.enter();
+    const release = this.takeSlot();
     await this.writeAll(batch);
-    leave();
+    release();
   }
 
   /** A value that the database refuses fails its own append: the others of its statement are then written one by one. */
@@ -69,34 +69,35 @@ export class AppendBatches {
       const written = await this.write(batch);
       for (const [index, { resolve }] of batch.entries()) resolve(written.has(index));
     } catch (error) {
-      if (batch.length > 1 && refusesValue(error)) for (const each of batch) await this.writeAll([each]);
+      const refusesValue = isRecord(error) && VALUE_ERRORS.includes(String(error.code).slice(0, 2));
+      if (batch.length > 1 && refusesValue) for (const each of batch) await this.writeAll([each]);
       else for (const { reject } of batch) reject(error);
     }
   }
 
-  /** Takes one of the places of statements, until the returned function is called or the time is over. */
-  private enter(): () => void {
+  /** Takes one of the slots of statements, until the returned function is called or the time is over. */
+  private takeSlot(): () => void {
     this.running += 1;
-    const leave = () => {
+    const release = () => {
       if (!timer) return;
       clearTimeout(timer);
       timer = undefined;
       this.running -= 1;
       this.plan();
     };
-    let timer: NodeJS.Timeout | undefined = setTimeout(leave, SLOW_MS).unref();
-    return leave;
+    let timer: NodeJS.Timeout | undefined = setTimeout(release, SLOW_MS).unref();
+    return release;
   }
 
   /** How many may share a statement: the first ones, as far as each is of another log, at least one. */
-  private countOfNext(): number {
+  private nextBatchSize(): number {
     const places = new Set<string>();
     let characters = 0;
     for (const waiting of this.waiting) {
       const place = placeOf(waiting.key);
       characters += waiting.characters;
-      if (places.size === MOST_APPENDS || places.has(place)) break;
-      if (places.size > 0 && characters > MOST_CHARACTERS) break;
+      if (places.size === MAX_APPENDS || places.has(place)) break;
+      if (places.size > 0 && characters > MAX_CHARACTERS) break;
       places.add(place);
     }
     return places.size;
@@ -105,7 +106,3 @@ export class AppendBatches {
 
 /** Classes of SQLSTATE: data exceptions, broken constraints and exceeded limits. */
 const VALUE_ERRORS = ['22', '23', '54'];
-
-function refusesValue(error: unknown): boolean {
-  return isRecord(error) && VALUE_ERRORS.includes(String(error.code).slice(0, 2));
-}

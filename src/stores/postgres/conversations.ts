@@ -13,54 +13,55 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestOf } from '../shared/store-parts.ts';
+import { digestBytes } from '../store-parts.ts';
 import type { PostgresPlace } from './responses.ts';
-import { fieldOf, type PostgresTables } from './schema.ts';
+import { firstField, type PostgresTables } from './schema.ts';
 
 /** The store's methods for conversations. */
 export type ConversationMethods = WithAll<ConversationStore>;
 
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
 export function postgresConversations({ queries, tables, ttlMs, now }: PostgresPlace): ConversationMethods {
-  const sql = statements(tables);
+  const sql = conversationStatements(tables);
   const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
-    (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
+    (await queries.query(text, [digestBytes(scope), digestBytes(id), now(), ...more])).rows;
 
   async function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms = {}): Promise<AppendAnswer> {
     const { maxBytes, onKnown, turn } = terms;
     const texts = items.map((item) => JSON.stringify(item));
-    const fence = [turn ? digestOf(turn.id) : null, turn?.epoch ?? 0];
-    const given = [items.map(digestOfId), texts, boundOf(maxBytes), onKnown === 'refuse', ...fence];
+    const ids = items.map(({ id }) => (typeof id === 'string' ? digestBytes(id) : null));
+    const fence = [turn ? digestBytes(turn.id) : null, turn?.epoch ?? 0];
+    const values = [ids, texts, bigintBound(maxBytes), onKnown === 'refuse', ...fence];
     for (let tries = 0; tries < MAX_APPEND_TRIES; tries += 1) {
-      const rows = await run(sql.append, key, now() + ttlMs, ...given);
-      const answer = fieldOf(rows, 'answer');
+      const rows = await run(sql.append, key, now() + ttlMs, ...values);
+      const answer = firstField(rows, 'answer');
       if (rows.length === 0) return false;
       if (answer === 'full' || answer === 'known' || answer === 'overruled') return answer;
-      if (answer === 'repeated' || fieldOf(rows, 'is_done') === true) return true;
+      if (answer === 'repeated' || firstField(rows, 'is_done') === true) return true;
     }
     throw new Error('postgresStore: a conversation changes so often that nothing can be added to it');
   }
 
   async function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery): Promise<ItemPage> {
-    const ids = [after, before].map((id) => (id === undefined ? null : digestOf(id)));
+    const ids = [after, before].map((id) => (id === undefined ? null : digestBytes(id)));
     // One more row than requested shows whether others follow.
     const rows = await run(order === 'asc' ? sql.pageUp : sql.pageDown, key, ...ids, limit + 1);
-    const unknown = fieldOf(rows, 'unknown');
+    const unknown = firstField(rows, 'unknown');
     if (unknown === 'after' || unknown === 'before') return { items: [], hasMore: false, unknown };
-    const items = itemsFrom(rows);
+    const items = parseItemRows(rows);
     return { items: items.slice(0, limit), hasMore: items.length > limit };
   }
 
   return {
     async get(key) {
-      const text = fieldOf(await run(sql.get, key), 'conversation');
+      const text = firstField(await run(sql.get, key), 'conversation');
       // The cast: only `put` writes these texts.
       return typeof text === 'string' ? (JSON.parse(text) as StoredConversation) : undefined;
     },
     async put(conversation) {
       // An expired conversation that still exists would pass its items to the new one.
       await run(sql.deleteExpired, conversation);
-      const values = [digestOf(conversation.scope), digestOf(conversation.id), now() + ttlMs];
+      const values = [digestBytes(conversation.scope), digestBytes(conversation.id), now() + ttlMs];
       await queries.query(sql.put, [...values, JSON.stringify(conversation)]);
     },
     async update(conversation) {
@@ -71,16 +72,16 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     },
     append,
     async items(key, maxBytes) {
-      const rows = await run(sql.items, key, boundOf(maxBytes));
-      if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
-      return withinBytes(itemsFrom(rows), maxBytes);
+      const rows = await run(sql.items, key, bigintBound(maxBytes));
+      if (firstField(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
+      return withinBytes(parseItemRows(rows), maxBytes);
     },
     page,
     async find(key, itemIds) {
-      return itemsFrom(await run(sql.find, key, itemIds.map(digestOf)));
+      return parseItemRows(await run(sql.find, key, itemIds.map(digestBytes)));
     },
     async removeItem(key, itemId) {
-      return (await run(sql.removeItem, key, digestOf(itemId))).length > 0;
+      return (await run(sql.removeItem, key, digestBytes(itemId))).length > 0;
     },
   };
 }
@@ -89,22 +90,18 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
 const MAX_APPEND_TRIES = 1000;
 
 /** A number that PostgreSQL accepts as a bigint. */
-function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): number {
+function bigintBound(maxBytes = Number.MAX_SAFE_INTEGER): number {
   return Math.floor(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }
 
-function digestOfId({ id }: Item): Uint8Array | null {
-  return typeof id === 'string' ? digestOf(id) : null;
-}
-
-function itemsFrom(rows: readonly unknown[]): readonly Item[] {
+function parseItemRows(rows: readonly unknown[]): readonly Item[] {
   // The casts: this is the selected column, empty in a row without an item, and only `append` writes it.
   const texts = rows.map((row) => (row as { readonly item: string | null }).item);
   return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Item);
 }
 
 /** $1 and $2 are scope and id, $3 is the time, except in `put`, where it is the conversation's expiry. */
-function statements({ conversations, items, turns }: PostgresTables) {
+function conversationStatements({ conversations, items, turns }: PostgresTables) {
   const living = 'scope = $1 AND id = $2 AND expires_at > $3';
   const owner = `SELECT 1 FROM ${conversations} WHERE ${living}`;
   return {
@@ -167,8 +164,8 @@ function statements({ conversations, items, turns }: PostgresTables) {
       SELECT item_bytes > $4::bigint AS is_too_much, item
       FROM (SELECT item_bytes FROM ${conversations} WHERE ${living}) AS owner
       LEFT JOIN ${items} ON scope = $1 AND id = $2 AND item_bytes <= $4::bigint ORDER BY place`,
-    pageUp: pageOf(items, owner, 'asc'),
-    pageDown: pageOf(items, owner, 'desc'),
+    pageUp: itemPageSql(items, owner, 'asc'),
+    pageDown: itemPageSql(items, owner, 'desc'),
     find: `
       SELECT first.item FROM unnest($4::bytea[]) AS wanted (item_id) CROSS JOIN LATERAL (
         SELECT item FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = wanted.item_id ORDER BY place LIMIT 1
@@ -190,7 +187,7 @@ function statements({ conversations, items, turns }: PostgresTables) {
 }
 
 /** $4 and $5 are the digests of `after` and `before`, $6 is the number of items. */
-function pageOf(items: string, owner: string, order: 'asc' | 'desc'): string {
+function itemPageSql(items: string, owner: string, order: 'asc' | 'desc'): string {
   // Bounds instead of `IS NULL OR`, for which no index is used.
   const [low, high] = order === 'asc' ? ['start', 'finish'] : ['finish', 'start'];
   const placeOf = (id: string) =>

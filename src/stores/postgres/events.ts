@@ -1,8 +1,8 @@
 /** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
-import type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage } from '../../ports/background/event-log.ts';
+import type { EventLog, LogAppend, LogHead, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
-import { digestOf } from '../shared/store-parts.ts';
+import { digestBytes } from '../store-parts.ts';
 import { AppendBatches, type KeyedAppend } from './append-batches.ts';
 import type { PostgresPlace } from './responses.ts';
 import type { PostgresTables } from './schema.ts';
@@ -30,11 +30,11 @@ interface PageRow extends HeadRow {
 
 /** Keeps each log until the time that its writer gives. */
 export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLog {
-  const sql = statements(tables);
+  const sql = eventStatements(tables);
   const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
-    (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
+    (await queries.query(text, [digestBytes(scope), digestBytes(id), now(), ...more])).rows;
   const batches = new AppendBatches(async (appends) => {
-    const { rows } = await queries.query(sql.append, [now(), ...columnsFrom(appends)]);
+    const { rows } = await queries.query(sql.append, [now(), ...appendColumns(appends)]);
     // The cast: this is the column.
     return new Set(rows.map((row) => Number((row as { readonly place: string }).place)));
   });
@@ -42,28 +42,29 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
   return {
     isShared: true,
     async begin({ scope, id }, { epoch, request, expiresAt }) {
-      const values = [digestOf(scope), digestOf(id), columnOf(expiresAt), epoch, storableText(request)];
+      const values = [digestBytes(scope), digestBytes(id), toBigint(expiresAt), epoch, storableText(request)];
       await queries.query(sql.begin, values);
     },
     append: (key, append) => batches.append(key, append),
     async claim(key, epoch) {
       // The cast: these are the columns.
       const [row] = (await run(sql.claim, key, epoch)) as readonly ClaimedRow[];
-      return row && claimedFrom(row);
+      const head = row && toLogHead(row);
+      return head && { ...head, request: originalText(row.request), state: originalText(row.state) };
     },
     async end(key, epoch, until) {
-      return (await run(sql.end, key, epoch, columnOf(until))).length > 0;
+      return (await run(sql.end, key, epoch, toBigint(until))).length > 0;
     },
     async read(key, after, maxBytes) {
       // The cast: these are the columns.
-      const rows = (await run(sql.read, key, after + 1, columnOf(maxBytes))) as readonly PageRow[];
-      return pageFrom(rows, after + 1, maxBytes);
+      const rows = (await run(sql.read, key, after + 1, toBigint(maxBytes))) as readonly PageRow[];
+      return toLogPage(rows, after + 1, maxBytes);
     },
     async heads(keys) {
-      const [scopes, ids] = [keys.map(({ scope }) => digestOf(scope)), keys.map(({ id }) => digestOf(id))];
+      const [scopes, ids] = [keys.map(({ scope }) => digestBytes(scope)), keys.map(({ id }) => digestBytes(id))];
       const { rows } = await queries.query(sql.heads, [scopes, ids, now()]);
       // The cast: these are the columns.
-      return (rows as readonly HeadRow[]).map(headFrom);
+      return (rows as readonly HeadRow[]).map(toLogHead);
     },
     async delete(key) {
       return (await run(sql.delete, key)).length > 0;
@@ -72,37 +73,37 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
 }
 
 /** A whole number that the column takes. */
-function columnOf(value: number): number {
+function toBigint(value: number): number {
   return Math.floor(Math.min(value, Number.MAX_SAFE_INTEGER));
 }
 
 /** The columns of the changed logs, and those of the rows of their events, which name their log by its index. */
-function columnsFrom(appends: readonly KeyedAppend[]): readonly (readonly unknown[])[] {
+function appendColumns(appends: readonly KeyedAppend[]): readonly (readonly unknown[])[] {
   const logs = appends.map(({ key: { scope, id }, append: { epoch, from, events, state, endsUntil } }, place) => {
-    const until = endsUntil === undefined ? null : columnOf(endsUntil);
-    return [place, digestOf(scope), digestOf(id), epoch, from, from + events.length, storableText(state), until];
+    const until = endsUntil === undefined ? null : toBigint(endsUntil);
+    return [place, digestBytes(scope), digestBytes(id), epoch, from, from + events.length, storableText(state), until];
   });
-  const rows = appends.flatMap(({ append }, place) => rowsFrom(append, place));
-  return [...columnsOf(logs, 8), ...columnsOf(rows, 4)];
+  const rows = appends.flatMap(({ append }, place) => toEventRows(append, place));
+  return [...transposeRows(logs, 8), ...transposeRows(rows, 4)];
 }
 
 /** The rows of the events: the index of their log, where each row starts and ends, and its text. */
-function rowsFrom({ events, from }: LogAppend, place: number): readonly (readonly unknown[])[] {
+function toEventRows({ events, from }: LogAppend, place: number): readonly (readonly unknown[])[] {
   const rows: (readonly unknown[])[] = [];
   for (let start = 0, end = 0; start < events.length; start = end) {
-    end = endOfPage(events, start, ROW_SIZE);
+    end = pageEnd(events, start, ROW_SIZE);
     rows.push([place, from + start, from + end, joinTexts(events.slice(start, end))]);
   }
   return rows;
 }
 
 /** Rows turned into so many columns. */
-function columnsOf(rows: readonly (readonly unknown[])[], count: number): readonly (readonly unknown[])[] {
+function transposeRows(rows: readonly (readonly unknown[])[], count: number): readonly (readonly unknown[])[] {
   return Array.from({ length: count }, (_, index) => rows.map((row) => row[index]));
 }
 
 /** The index after the last event that fits; at least one does. */
-function endOfPage(events: readonly string[], start: number, maxBytes: number): number {
+function pageEnd(events: readonly string[], start: number, maxBytes: number): number {
   let left = maxBytes;
   for (let index = start; index < events.length; index += 1) {
     left -= Buffer.byteLength(events[index] ?? '');
@@ -111,26 +112,21 @@ function endOfPage(events: readonly string[], start: number, maxBytes: number): 
   return events.length;
 }
 
-function headFrom({ epoch, next, ended }: HeadRow): LogHead | undefined {
+function toLogHead({ epoch, next, ended }: HeadRow): LogHead | undefined {
   return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended };
 }
 
-function claimedFrom(row: ClaimedRow): ClaimedLog | undefined {
-  const head = headFrom(row);
-  return head && { ...head, request: originalText(row.request), state: originalText(row.state) };
-}
-
 /** The first row may begin before `from`. */
-function pageFrom(rows: readonly PageRow[], from: number, maxBytes: number): LogPage | undefined {
+function toLogPage(rows: readonly PageRow[], from: number, maxBytes: number): LogPage | undefined {
   const [first] = rows;
-  const head = first && headFrom(first);
+  const head = first && toLogHead(first);
   if (!head) return undefined;
   if (first.from_sequence === null) return { ...head, from: Math.min(from, head.next), events: [] };
   const events = rows.flatMap(({ events: text }) => splitTexts(text)).slice(from - Number(first.from_sequence));
-  return { ...head, from, events: events.slice(0, endOfPage(events, 0, maxBytes)) };
+  return { ...head, from, events: events.slice(0, pageEnd(events, 0, maxBytes)) };
 }
 
-function statements({ logs, events }: PostgresTables) {
+function eventStatements({ logs, events }: PostgresTables) {
   const living = 'scope = $1 AND id = $2 AND expires_at > $3';
   const head = 'epoch, next, ended';
   const row = 'from_sequence, next_sequence, events, octet_length(events)::bigint AS bytes';

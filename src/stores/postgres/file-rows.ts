@@ -2,8 +2,8 @@
 
 import type { FilePage, FilePageQuery, FileUsage, StoredFile } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { digestOf } from '../shared/store-parts.ts';
-import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
+import { digestBytes } from '../store-parts.ts';
+import { firstField, idSortKey, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** A file and where its pieces are. */
 interface FoundFile {
@@ -13,64 +13,66 @@ interface FoundFile {
 
 /** The statements on the tables of files; the caller provides times and transactions. */
 export class FileRows {
-  private readonly sql: ReturnType<typeof statements>;
+  private readonly sql: ReturnType<typeof fileRowStatements>;
   private readonly queries: PostgresQueries;
 
   constructor(queries: PostgresQueries, tables: PostgresTables) {
     this.queries = queries;
-    this.sql = statements(tables);
+    this.sql = fileRowStatements(tables);
   }
 
   /** Creates a file that no reader finds yet. */
   async begin({ scope, id }: ResponseKey, now: number): Promise<string> {
-    return String(fieldOf(await this.rows(this.sql.begin, digestOf(scope), digestOf(id), orderOf(id), now), 'number'));
+    return String(
+      firstField(await this.rows(this.sql.begin, digestBytes(scope), digestBytes(id), idSortKey(id), now), 'number'),
+    );
   }
 
   async addPiece(number: string, place: number, data: Buffer, now: number): Promise<void> {
-    if ((await this.rows(this.sql.addPiece, number, place, data, now)).length === 0) throw lost();
+    if ((await this.rows(this.sql.addPiece, number, place, data, now)).length === 0) throw uploadExpired();
   }
 
   /** From here on, readers find the file. */
   async finish(number: string, file: StoredFile): Promise<void> {
     const { createdAt, expiresAt = null, purpose, bytes } = file;
     const values = [createdAt, expiresAt, JSON.stringify(purpose), bytes, JSON.stringify(file)];
-    if ((await this.rows(this.sql.finish, number, ...values)).length === 0) throw lost();
+    if ((await this.rows(this.sql.finish, number, ...values)).length === 0) throw uploadExpired();
   }
 
   async find({ scope, id }: ResponseKey, now: number): Promise<FoundFile | undefined> {
-    const rows = await this.rows(this.sql.find, digestOf(scope), digestOf(id), now);
-    return rows.length === 0 ? undefined : { number: String(fieldOf(rows, 'number')), file: fileFrom(rows[0]) };
+    const rows = await this.rows(this.sql.find, digestBytes(scope), digestBytes(id), now);
+    return rows.length === 0 ? undefined : { number: String(firstField(rows, 'number')), file: parseFileRow(rows[0]) };
   }
 
   /** Undefined if the file was deleted. */
   async piece(number: string, place: number): Promise<Uint8Array | undefined> {
     // The cast: the column holds bytes.
-    return fieldOf(await this.rows(this.sql.piece, number, place), 'data') as Uint8Array | undefined;
+    return firstField(await this.rows(this.sql.piece, number, place), 'data') as Uint8Array | undefined;
   }
 
   async list(scope: string, { limit, order, purpose, after }: FilePageQuery, now: number): Promise<FilePage> {
     const cursor = after === undefined ? undefined : (await this.find({ scope, id: after }, now))?.file;
     if (after !== undefined && !cursor) return { files: [], hasMore: false, unknown: true };
     const only = purpose === undefined ? null : JSON.stringify(purpose);
-    const place = cursor ? [cursor.createdAt, orderOf(cursor.id)] : [null, null];
+    const place = cursor ? [cursor.createdAt, idSortKey(cursor.id)] : [null, null];
     // One more row than requested shows whether others follow.
-    const values = [digestOf(scope), now, only, ...place, limit + 1];
+    const values = [digestBytes(scope), now, only, ...place, limit + 1];
     const rows = await this.rows(order === 'asc' ? this.sql.pageUp : this.sql.pageDown, ...values);
-    return { files: rows.slice(0, limit).map(fileFrom), hasMore: rows.length > limit };
+    return { files: rows.slice(0, limit).map(parseFileRow), hasMore: rows.length > limit };
   }
 
   async usage(scope: string, now: number): Promise<FileUsage> {
-    const rows = await this.rows(this.sql.usage, digestOf(scope), now);
-    return { files: Number(fieldOf(rows, 'files')), bytes: Number(fieldOf(rows, 'bytes')) };
+    const rows = await this.rows(this.sql.usage, digestBytes(scope), now);
+    return { files: Number(firstField(rows, 'files')), bytes: Number(firstField(rows, 'bytes')) };
   }
 
   /** Makes other uploads of the tenant wait until the transaction ends. */
   async lock(scope: string): Promise<void> {
-    await this.rows('SELECT pg_advisory_xact_lock($1)', Buffer.from(digestOf(scope)).readInt32BE());
+    await this.rows('SELECT pg_advisory_xact_lock($1)', Buffer.from(digestBytes(scope)).readInt32BE());
   }
 
   async delete({ scope, id }: ResponseKey, now: number): Promise<boolean> {
-    return (await this.rows(this.sql.delete, digestOf(scope), digestOf(id), now)).length > 0;
+    return (await this.rows(this.sql.delete, digestBytes(scope), digestBytes(id), now)).length > 0;
   }
 
   async remove(number: string): Promise<void> {
@@ -87,21 +89,16 @@ export class FileRows {
   }
 }
 
-function lost(): Error {
+function uploadExpired(): Error {
   return new Error('postgresFiles: the upload had no data for longer than staleMs');
 }
 
-/** Sorts as the id does, and can hold any text. */
-function orderOf(id: string): Buffer {
-  return Buffer.from(JSON.stringify(id).slice(1, -1));
-}
-
-function fileFrom(row: unknown): StoredFile {
+function parseFileRow(row: unknown): StoredFile {
   // The cast: only `finish` writes these texts.
-  return JSON.parse(String(fieldOf([row], 'file'))) as StoredFile;
+  return JSON.parse(String(firstField([row], 'file'))) as StoredFile;
 }
 
-function statements({ files, filePieces }: PostgresTables) {
+function fileRowStatements({ files, filePieces }: PostgresTables) {
   const isThere = (time: string) => `state = 'whole' AND (expires_at IS NULL OR expires_at > ${time})`;
   const page = (order: 'ASC' | 'DESC', beyond: '>' | '<') => `
     SELECT file FROM ${files}

@@ -22,13 +22,26 @@ import {
   type VectorPage,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { bytesOf, keepable, searchedWords, wordsOf } from '../shared/chunk-texts.ts';
-import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
-import { checkDimensions } from '../shared/searched-stores.ts';
-import { digestOf } from '../shared/store-parts.ts';
-import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
-import { fieldOf, inTransaction, isPool, isPrefix, type PostgresPool, type PostgresQueries } from './schema.ts';
-import { conditionOf, jsonbOf } from './vector-filter.ts';
+import { digestBytes } from '../store-parts.ts';
+import { chunkBytes, lowerCaseWords, searchedWords, storableChunkText } from '../vectors/chunk-texts.ts';
+import {
+  checkDimensions,
+  isBackwards,
+  type StatusRow,
+  toFileCounts,
+  toPage,
+  unknownPage,
+} from '../vectors/vector-lists.ts';
+import {
+  firstField,
+  idSortKey,
+  inTransaction,
+  isPool,
+  isPrefix,
+  type PostgresPool,
+  type PostgresQueries,
+} from './schema.ts';
+import { filterCondition, toJsonb } from './vector-filter.ts';
 import { migrateVectors, type VectorTables, vectorTables } from './vector-schema.ts';
 import { vectorStatements } from './vector-sql.ts';
 import { wordSearch } from './word-search.ts';
@@ -80,87 +93,90 @@ class PgVectors implements VectorIndex {
 
   async putStore(store: StoredVectorStore, mode: 'create' | 'replace'): Promise<boolean> {
     const body = JSON.stringify(store);
-    const values = mode === 'create' ? [orderOf(store.id), store.createdAt, body] : [body, this.now()];
-    const isPut = (await this.rows(this.sql[mode], ...keyOf(store), ...values)).length > 0;
+    const values = mode === 'create' ? [idSortKey(store.id), store.createdAt, body] : [body, this.now()];
+    const isPut = (await this.rows(this.sql[mode], ...keyDigests(store), ...values)).length > 0;
     await this.sweep();
     return isPut;
   }
 
   async getStore(key: ResponseKey): Promise<StoredVectorStore | undefined> {
-    const [row] = await this.rows(this.sql.store, ...keyOf(key));
-    return row && parsed(row.body);
+    const [row] = await this.rows(this.sql.store, ...keyDigests(key));
+    return row && parseColumn(row.body);
   }
 
   async listStores(scope: string, query: VectorPageQuery): Promise<VectorPage<StoredVectorStore>> {
-    const find = async (id: string) => (await this.rows(this.sql.store, ...keyOf({ scope, id })))[0];
-    const page = await this.page(this.sql.listStores, [digestOf(scope)], query, find);
-    return { ...page, entries: page.entries.map(({ body }) => parsed(body)) };
+    const find = async (id: string) => (await this.rows(this.sql.store, ...keyDigests({ scope, id })))[0];
+    const page = await this.page(this.sql.listStores, [digestBytes(scope)], query, find);
+    return { ...page, entries: page.entries.map(({ body }) => parseColumn(body)) };
   }
 
   async deleteStore(key: ResponseKey): Promise<boolean> {
-    return (await this.rows(this.sql.deleteStore, ...keyOf(key))).length > 0;
+    return (await this.rows(this.sql.deleteStore, ...keyDigests(key))).length > 0;
   }
 
   async countFiles(store: ResponseKey, batch?: string): Promise<FileCounts> {
-    const rows = await this.rows(this.sql.countFiles, ...keyOf(store), optionalDigest(batch));
+    const rows = await this.rows(this.sql.countFiles, ...keyDigests(store), optionalDigest(batch));
     // The cast: the statement names these columns.
-    return countsFrom(rows as unknown as readonly StatusRow[]);
+    return toFileCounts(rows as unknown as readonly StatusRow[]);
   }
 
   async countStores(scope: string): Promise<number> {
-    return Number(fieldOf(await this.rows(this.sql.countStores, digestOf(scope)), 'count'));
+    return Number(firstField(await this.rows(this.sql.countStores, digestBytes(scope)), 'count'));
   }
 
   addFiles(store: ResponseKey, files: readonly NewVectorFile[], batch?: VectorBatch): Promise<boolean> {
     return this.change(async (client) => {
-      const number = fieldOf(await rowsOf(client, this.sql.lockLiving, ...keyOf(store), this.now()), 'number');
+      const number = firstField(
+        await queryRows(client, this.sql.lockLiving, ...keyDigests(store), this.now()),
+        'number',
+      );
       if (number === undefined) return false;
       if (batch) {
-        await rowsOf(client, this.sql.addBatch, number, digestOf(batch.id), JSON.stringify(batch));
-        await rowsOf(client, this.sql.trimBatches, number, digestOf(batch.id));
+        await queryRows(client, this.sql.addBatch, number, digestBytes(batch.id), JSON.stringify(batch));
+        await queryRows(client, this.sql.trimBatches, number, digestBytes(batch.id));
       }
       const added = new Map(files.map((file) => [file.id, file]));
-      await rowsOf(client, this.sql.removeFiles, number, [...added.keys()].map(digestOf));
-      for (const file of added.values()) await rowsOf(client, this.sql.addFile, ...valuesOf(file, number));
+      await queryRows(client, this.sql.removeFiles, number, [...added.keys()].map(digestBytes));
+      for (const file of added.values()) await queryRows(client, this.sql.addFile, ...newFileValues(file, number));
       return true;
     });
   }
 
   async getFile(key: VectorFileKey): Promise<VectorFile | undefined> {
-    const [row] = await this.rows(this.sql.file, ...fileKeyOf(key));
-    return row && fileFrom(row);
+    const [row] = await this.rows(this.sql.file, ...fileDigests(key));
+    return row && toVectorFile(row);
   }
 
   async listFiles(store: ResponseKey, query: VectorFilesQuery): Promise<VectorPage<VectorFile>> {
-    const [found] = await this.rows(this.sql.store, ...keyOf(store));
+    const [found] = await this.rows(this.sql.store, ...keyDigests(store));
     const { scope, id } = store;
     const find = async (file: string) =>
-      (await this.rows(this.sql.file, ...fileKeyOf({ scope, store: id, id: file })))[0];
+      (await this.rows(this.sql.file, ...fileDigests({ scope, store: id, id: file })))[0];
     const values = [found?.number ?? 0, query.status ?? null, optionalDigest(query.batch)];
     const page = await this.page(this.sql.listFiles, values, query, find);
-    return { ...page, entries: page.entries.map(fileFrom) };
+    return { ...page, entries: page.entries.map(toVectorFile) };
   }
 
   async setAttributes(key: VectorFileKey, attributes: Attributes): Promise<VectorFile | undefined> {
-    const values = [...fileKeyOf(key), jsonbOf(attributes), JSON.stringify(attributes)];
+    const values = [...fileDigests(key), toJsonb(attributes), JSON.stringify(attributes)];
     const [row] = await this.rows(this.sql.setAttributes, ...values);
-    return row && fileFrom(row);
+    return row && toVectorFile(row);
   }
 
   async deleteFile(key: VectorFileKey): Promise<boolean> {
-    return (await this.rows(this.sql.deleteFile, ...fileKeyOf(key))).length > 0;
+    return (await this.rows(this.sql.deleteFile, ...fileDigests(key))).length > 0;
   }
 
   async getBatch(key: VectorFileKey): Promise<VectorBatch | undefined> {
-    const [row] = await this.rows(this.sql.batch, ...fileKeyOf(key));
-    return row && parsed(row.body);
+    const [row] = await this.rows(this.sql.batch, ...fileDigests(key));
+    return row && parseColumn(row.body);
   }
 
   async cancelBatch(key: VectorFileKey): Promise<void> {
     await this.change(async (client) => {
-      const cancelled = await rowsOf(client, this.sql.cancelBatch, ...fileKeyOf(key));
+      const cancelled = await queryRows(client, this.sql.cancelBatch, ...fileDigests(key));
       // A statement of its own, which sees the chunks that a claim stored while the first one waited for it.
-      await rowsOf(
+      await queryRows(
         client,
         this.sql.emptyFiles,
         cancelled.map(({ number }) => number),
@@ -169,20 +185,20 @@ class PgVectors implements VectorIndex {
   }
 
   async chunkTexts(key: VectorFileKey, from: number, limit: number): Promise<readonly string[]> {
-    return (await this.rows(this.sql.chunkTexts, ...fileKeyOf(key), from, limit)).map(({ text }) => String(text));
+    return (await this.rows(this.sql.chunkTexts, ...fileDigests(key), from, limit)).map(({ text }) => String(text));
   }
 
   async claim(now: number, until: number, except: readonly string[] = []): Promise<IndexingClaim | undefined> {
-    for (const { scope } of await this.rows(this.sql.tenants, now, except.map(digestOf))) {
+    for (const { scope } of await this.rows(this.sql.tenants, now, except.map(digestBytes))) {
       const [row] = await this.rows(this.sql.claim, scope, now, until);
       // Another process may have taken the tenant's only file.
-      if (row) return claimFrom(row);
+      if (row) return toIndexingClaim(row);
     }
     return undefined;
   }
 
   async extendClaim(claim: IndexingClaim, until: number): Promise<boolean> {
-    return (await this.rows(this.sql.extend, ...claimKeyOf(claim), until)).length > 0;
+    return (await this.rows(this.sql.extend, ...claimValues(claim), until)).length > 0;
   }
 
   async addChunks(claim: IndexingClaim, from: number, chunks: readonly Chunk[]): Promise<boolean> {
@@ -194,63 +210,63 @@ class PgVectors implements VectorIndex {
   }
 
   async endClaim(claim: IndexingClaim, end: IndexingEnd): Promise<boolean> {
-    const key = claimKeyOf(claim);
+    const key = claimValues(claim);
     if (end.status === 'retry') return (await this.rows(this.sql.retry, ...key, end.at)).length > 0;
     const error = end.status === 'failed' ? JSON.stringify(end.error) : null;
     return (await this.rows(this.sql.end, ...key, end.status, error)).length > 0;
   }
 
   async nearest(query: ChunkQuery, embedding: Float32Array): Promise<readonly FoundChunk[]> {
-    const stores = await this.searched(query);
+    const stores = await this.searchedStores(query);
     for (const { dimensions } of stores)
       checkDimensions(embedding, dimensions === null ? undefined : Number(dimensions));
     const values: unknown[] = [];
     const add = (value: unknown) => `$${values.push(value)}`;
     const { filter, limit } = query;
     const wanted = add(stores.map(({ number }) => number));
-    const distance = `c.embedding <=> ${add(textOf(embedding))}::text::vector`;
-    const matching = filter ? conditionOf(filter, add) : 'true';
+    const distance = `c.embedding <=> ${add(vectorLiteral(embedding))}::text::vector`;
+    const matching = filter ? filterCondition(filter, add) : 'true';
     const { chunks, files } = this.tables;
     const sql = `
       SELECT c.place, c.text, f.body, f.notes, 1 - (${distance}) AS score
       FROM ${chunks} c JOIN ${files} f ON f.number = c.file
       WHERE c.store = ANY (${wanted}::bigint[]) AND f.status = 'completed' AND ${matching}
       ORDER BY ${distance} LIMIT ${add(limit)}`;
-    return (await this.rows(sql, ...values)).map(foundFrom);
+    return (await this.rows(sql, ...values)).map(toFoundChunk);
   }
 
   async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
     const words = searchedWords(text).map((word) => `"${word}"`);
     if (words.length === 0) return [];
-    const stores = await this.searched(query);
+    const stores = await this.searchedStores(query);
     const values: unknown[] = [];
     const add = (value: unknown) => `$${values.push(value)}`;
     const { filter, limit } = query;
     const sql = wordSearch(this.tables, {
       ...{ stores: add(stores.map(({ number }) => number)), limit: add(limit) },
       ...{ language: add(this.language), words: add(words) },
-      matching: filter ? conditionOf(filter, add) : 'true',
+      matching: filter ? filterCondition(filter, add) : 'true',
     });
-    return (await this.rows(sql, ...values)).map(foundFrom);
+    return (await this.rows(sql, ...values)).map(toFoundChunk);
   }
 
   private async storeChunks(client: PostgresQueries, claim: IndexingClaim, from: number, chunks: readonly Chunk[]) {
     const { scope, store } = claim.file;
     // Locks the vector store first, as every transaction that locks both does, to avoid a deadlock.
-    const [found] = await rowsOf(client, this.sql.lockStore, ...keyOf({ scope, id: store }));
-    const [file] = await rowsOf(client, this.sql.lockFile, ...claimKeyOf(claim));
-    if (!found || !file) return false;
-    const dimensions = Number(found.dimensions ?? chunks[0]?.embedding.length ?? 0);
+    const [vectorStore] = await queryRows(client, this.sql.lockStore, ...keyDigests({ scope, id: store }));
+    const [file] = await queryRows(client, this.sql.lockFile, ...claimValues(claim));
+    if (!vectorStore || !file) return false;
+    const dimensions = Number(vectorStore.dimensions ?? chunks[0]?.embedding.length ?? 0);
     const other = chunks.find(({ embedding }) => embedding.length !== dimensions);
     if (other) return new DimensionMismatch(other.embedding.length, dimensions);
-    if (dimensions > 0) await rowsOf(client, this.sql.setDimensions, found.number, dimensions);
-    const freed = Number(fieldOf(await rowsOf(client, this.sql.removeChunks, file.number, from), 'bytes'));
-    const texts = chunks.map(({ text }) => keepable(text));
-    const vectors = chunks.map(({ embedding }) => textOf(embedding));
-    const columns = [texts, vectors, texts.map(wordsOf), this.language];
-    await rowsOf(client, this.sql.addChunks, file.number, found.number, from, ...columns);
-    const bytes = chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0) - freed;
-    await rowsOf(client, this.sql.addedChunks, file.number, from + chunks.length, bytes);
+    if (dimensions > 0) await queryRows(client, this.sql.setDimensions, vectorStore.number, dimensions);
+    const freed = Number(firstField(await queryRows(client, this.sql.removeChunks, file.number, from), 'bytes'));
+    const texts = chunks.map(({ text }) => storableChunkText(text));
+    const vectors = chunks.map(({ embedding }) => vectorLiteral(embedding));
+    const columns = [texts, vectors, texts.map(lowerCaseWords), this.language];
+    await queryRows(client, this.sql.addChunks, file.number, vectorStore.number, from, ...columns);
+    const bytes = chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0) - freed;
+    await queryRows(client, this.sql.addedChunks, file.number, from + chunks.length, bytes);
     return true;
   }
 
@@ -263,17 +279,17 @@ class PgVectors implements VectorIndex {
 
   private async removeExpired(client: PostgresQueries, now: number): Promise<void> {
     // Skips what another process empties.
-    const number = fieldOf(await rowsOf(client, `${this.sql.expired} FOR UPDATE SKIP LOCKED`, now), 'number');
+    const number = firstField(await queryRows(client, `${this.sql.expired} FOR UPDATE SKIP LOCKED`, now), 'number');
     // A statement of its own, which sees the chunks that a claim stored before the lock.
     if (number === undefined) return;
-    await rowsOf(client, this.sql.endStore, number);
-    await rowsOf(client, this.sql.deleteBatches, number);
+    await queryRows(client, this.sql.endStore, number);
+    await queryRows(client, this.sql.deleteBatches, number);
   }
 
-  private async searched({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {
-    const rows = await this.rows(this.sql.stores, digestOf(scope), stores.map(digestOf));
+  private async searchedStores({ scope, stores }: ChunkQuery): Promise<readonly Row[]> {
+    const rows = await this.rows(this.sql.stores, digestBytes(scope), stores.map(digestBytes));
     const now = this.now();
-    return rows.filter(({ body }) => !isStoreExpired(parsed<StoredVectorStore>(body), now));
+    return rows.filter(({ body }) => !isStoreExpired(parseColumn<StoredVectorStore>(body), now));
   }
 
   private async page(
@@ -295,20 +311,20 @@ class PgVectors implements VectorIndex {
     const reading = (order === 'asc') === isBackwards(query) ? 'DESC' : 'ASC';
     values.push(limit + 1);
     const sql = `${select}${bounds.join('')} ORDER BY created_at ${reading}, place ${reading} LIMIT $${values.length}`;
-    return pageOfRows(await this.rows(sql, ...values), query);
+    return toPage(await this.rows(sql, ...values), query);
   }
 
   private async rows(text: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
-    await this.migrated();
-    return rowsOf(this.pool, text, ...values);
+    await this.ensureTables();
+    return queryRows(this.pool, text, ...values);
   }
 
   private async change<Result>(work: (client: PostgresQueries) => Promise<Result>): Promise<Result> {
-    await this.migrated();
+    await this.ensureTables();
     return inTransaction(this.pool, work);
   }
 
-  private migrated(): Promise<void> {
+  private ensureTables(): Promise<void> {
     this.ready ??= migrateVectors(this.pool, this.tables).catch((error: unknown) => {
       // So that the next caller tries again.
       this.ready = undefined;
@@ -318,69 +334,65 @@ class PgVectors implements VectorIndex {
   }
 }
 
-async function rowsOf(queries: PostgresQueries, text: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
+async function queryRows(
+  queries: PostgresQueries,
+  text: string,
+  ...values: readonly unknown[]
+): Promise<readonly Row[]> {
   // The cast: the statement's own text names its columns.
   return (await queries.query(text, [...values])).rows as readonly Row[];
 }
 
-function keyOf({ scope, id }: ResponseKey): readonly Uint8Array[] {
-  return [digestOf(scope), digestOf(id)];
+function keyDigests({ scope, id }: ResponseKey): readonly Uint8Array[] {
+  return [digestBytes(scope), digestBytes(id)];
 }
 
-function fileKeyOf({ scope, store, id }: VectorFileKey): readonly Uint8Array[] {
-  return [digestOf(scope), digestOf(store), digestOf(id)];
+function fileDigests({ scope, store, id }: VectorFileKey): readonly Uint8Array[] {
+  return [digestBytes(scope), digestBytes(store), digestBytes(id)];
 }
 
-function claimKeyOf({ file, epoch }: IndexingClaim): readonly unknown[] {
-  return [...fileKeyOf(file), epoch];
+function claimValues({ file, epoch }: IndexingClaim): readonly unknown[] {
+  return [...fileDigests(file), epoch];
 }
 
 function optionalDigest(text: string | undefined): Uint8Array | null {
-  return text === undefined ? null : digestOf(text);
+  return text === undefined ? null : digestBytes(text);
 }
 
-/** Sorts as the id does, and can hold any text. */
-function orderOf(id: string): Buffer {
-  return Buffer.from(JSON.stringify(id).slice(1, -1));
-}
-
-function valuesOf({ attributes, ...body }: NewVectorFile, store: unknown): readonly unknown[] {
+function newFileValues({ attributes, ...body }: NewVectorFile, store: unknown): readonly unknown[] {
   const { scope, id, batch, createdAt } = body;
-  const notes = [jsonbOf(attributes), JSON.stringify(attributes)];
-  const key = [digestOf(scope), store, digestOf(id), orderOf(id), optionalDigest(batch), createdAt];
+  const notes = [toJsonb(attributes), JSON.stringify(attributes)];
+  const key = [digestBytes(scope), store, digestBytes(id), idSortKey(id), optionalDigest(batch), createdAt];
   return [...key, ...notes, JSON.stringify(body)];
 }
 
 /** As pgvector reads it. */
-function textOf(embedding: Float32Array): string {
+function vectorLiteral(embedding: Float32Array): string {
   return `[${embedding.join(',')}]`;
 }
 
-function parsed<Value>(text: unknown): Value {
+function parseColumn<Value>(text: unknown): Value {
   // The cast: only this file writes these texts.
   return JSON.parse(String(text)) as Value;
 }
 
-function statusOf({ status }: Row): VectorFile['status'] {
+function toVectorFile(row: Row): VectorFile {
+  const file = { ...parseColumn<NewVectorFile>(row.body), attributes: parseColumn<Attributes>(row.notes) };
+  const error = row.error === null ? {} : { error: parseColumn<VectorFile['error']>(row.error) };
   // The cast: only this file writes these texts.
-  return status as VectorFile['status'];
+  const status = row.status as VectorFile['status'];
+  return { ...file, status, bytes: Number(row.bytes), ...error };
 }
 
-function fileFrom(row: Row): VectorFile {
-  const file = { ...parsed<NewVectorFile>(row.body), attributes: parsed<Attributes>(row.notes) };
-  const error = row.error === null ? {} : { error: parsed<VectorFile['error']>(row.error) };
-  return { ...file, status: statusOf(row), bytes: Number(row.bytes), ...error };
-}
-
-function claimFrom(row: Row): IndexingClaim {
+function toIndexingClaim(row: Row): IndexingClaim {
   const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
-  return { file: fileFrom(row), epoch, attempts, chunks };
+  return { file: toVectorFile(row), epoch, attempts, chunks };
 }
 
-function foundFrom({ place, text, body, notes, score }: Row): FoundChunk {
-  const { store, id, filename } = parsed<NewVectorFile>(body);
+function toFoundChunk({ place, text, body, notes, score }: Row): FoundChunk {
+  const { store, id, filename } = parseColumn<NewVectorFile>(body);
   // A vector of zeros has no direction: pgvector answers NaN.
   const near = Number.isNaN(Number(score)) ? 0 : Number(score);
-  const where = { store, file: id, filename, attributes: parsed<Attributes>(notes) };
+  const where = { store, file: id, filename, attributes: parseColumn<Attributes>(notes) };
   return { ...where, place: Number(place), text: String(text), score: near };
 }

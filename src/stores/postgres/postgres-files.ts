@@ -12,14 +12,14 @@ import {
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
-import { HOUR_MS } from '../shared/store-parts.ts';
+import { readPieces, writePieces } from '../files/file-pieces.ts';
+import { HOUR_MS } from '../store-parts.ts';
 import { FileRows } from './file-rows.ts';
 import {
   inTransaction,
   isPool,
   isPrefix,
-  migrate,
+  migratePostgres,
   type PostgresPool,
   type PostgresTables,
   postgresTables,
@@ -92,14 +92,21 @@ class PostgresFiles implements FileStore {
   }
 
   private async finish(upload: FileUpload, number: string, bytes: number): Promise<StoredFile> {
-    const outcome = await inTransaction(this.pool, async (client) => {
+    const outcome = await inTransaction(this.pool, async (client): Promise<Outcome> => {
       const rows = new FileRows(client, this.tables);
       await rows.lock(upload.scope);
-      const made = outcomeOf(upload, bytes, await rows.usage(upload.scope, this.now()));
-      if ('file' in made) await rows.finish(number, made.file);
-      return made;
+      const usage = await rows.usage(upload.scope, this.now());
+      let file: StoredFile;
+      try {
+        file = finishedFile(upload, bytes, usage);
+      } catch (refusal) {
+        // Returned and thrown later: an error within the transaction closes its connection, and any client can cause this one.
+        return { refusal };
+      }
+      await rows.finish(number, file);
+      return { file };
     });
-    if ('file' in outcome) return outcome.file;
+    if (outcome.file) return outcome.file;
     throw outcome.refusal;
   }
 
@@ -112,7 +119,7 @@ class PostgresFiles implements FileStore {
     const found = await rows.find(key, this.now());
     if (!found) return undefined;
     const { number, file } = found;
-    return bytesOfPieces((place) => rows.piece(number, place), range ?? { start: 0, end: file.bytes });
+    return readPieces((place) => rows.piece(number, place), range ?? { start: 0, end: file.bytes });
   }
 
   async list(scope: string, query: FilePageQuery): Promise<FilePage> {
@@ -129,7 +136,7 @@ class PostgresFiles implements FileStore {
 
   /** Waits until the tables exist. */
   private rows(): Promise<FileRows> {
-    this.ready ??= migrate(this.pool, this.tables).then(
+    this.ready ??= migratePostgres(this.pool, this.tables).then(
       () => new FileRows(this.pool, this.tables),
       (error) => {
         // So that the next caller tries again.
@@ -141,13 +148,7 @@ class PostgresFiles implements FileStore {
   }
 }
 
-type Outcome = { readonly file: StoredFile } | { readonly refusal: unknown };
-
-/** Returned and thrown later: an error within the transaction closes its connection, and any client can cause this one. */
-function outcomeOf(upload: FileUpload, bytes: number, used: FileUsage): Outcome {
-  try {
-    return { file: finishedFile(upload, bytes, used) };
-  } catch (refusal) {
-    return { refusal };
-  }
+interface Outcome {
+  readonly file?: StoredFile;
+  readonly refusal?: unknown;
 }

@@ -3,15 +3,15 @@
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
-import { MONTH_MS, type ResponseMethods } from '../shared/store-parts.ts';
+import { MONTH_MS, type ResponseMethods } from '../store-parts.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresEvents } from './events.ts';
 import { postgresResponses, sweeper } from './responses.ts';
 import {
-  fieldOf,
+  firstField,
   isPool,
   isPrefix,
-  migrate,
+  migratePostgres,
   POOL,
   type PostgresPool,
   type PostgresQueries,
@@ -71,7 +71,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   let ready: Promise<void> | undefined;
 
   function setup(): Promise<void> {
-    ready ??= migrate(pool, tables).catch((error) => {
+    ready ??= migratePostgres(pool, tables).catch((error) => {
       // So that the next caller tries again.
       ready = undefined;
       throw error;
@@ -103,7 +103,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     events: postgresEvents(place),
     async time() {
       const { rows } = await queries.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
-      return Number(fieldOf(rows, 'now'));
+      return Number(firstField(rows, 'now'));
     },
     setup,
     close() {},

@@ -1,8 +1,8 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
 import { type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
-import { digestOf, type ResponseMethods } from '../shared/store-parts.ts';
-import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
+import { digestBytes, type ResponseMethods } from '../store-parts.ts';
+import { firstField, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** The context of all kinds of rows in PostgreSQL. */
 export interface PostgresPlace {
@@ -15,19 +15,19 @@ export interface PostgresPlace {
 
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace): ResponseMethods {
-  const sql = statements(tables);
+  const sql = responseStatements(tables);
 
   function valuesOf(response: StoredResponse): unknown[] {
     const { scope, id, previousId, expiresAt = Number.POSITIVE_INFINITY } = response;
-    const previous = previousId === undefined ? null : digestOf(previousId);
+    const previous = previousId === undefined ? null : digestBytes(previousId);
     const life = Math.floor(Math.min(now() + ttlMs, expiresAt));
-    return [digestOf(scope), digestOf(id), previous, life, JSON.stringify(response), versionOf(response)];
+    return [digestBytes(scope), digestBytes(id), previous, life, JSON.stringify(response), versionOf(response)];
   }
 
   return {
     async get({ scope, id }) {
-      const { rows } = await queries.query(sql.get, [digestOf(scope), digestOf(id), now()]);
-      return responsesFrom(rows)[0];
+      const { rows } = await queries.query(sql.get, [digestBytes(scope), digestBytes(id), now()]);
+      return parseResponseRows(rows)[0];
     },
     async put(response) {
       await queries.query(sql.put, valuesOf(response));
@@ -36,23 +36,23 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
       return (await queries.query(sql.replace, [...valuesOf(response), now(), version])).rows.length > 0;
     },
     async delete({ scope, id }) {
-      return (await queries.query(sql.delete, [digestOf(scope), digestOf(id), now()])).rows.length > 0;
+      return (await queries.query(sql.delete, [digestBytes(scope), digestBytes(id), now()])).rows.length > 0;
     },
     async chain({ scope, id }, limit, maxBytes = Number.MAX_SAFE_INTEGER) {
       const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
-      const { rows } = await queries.query(sql.chain, [digestOf(scope), digestOf(id), now(), limit, bound]);
-      if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(maxBytes);
-      return withinBytes(responsesFrom(rows), maxBytes);
+      const { rows } = await queries.query(sql.chain, [digestBytes(scope), digestBytes(id), now(), limit, bound]);
+      if (firstField(rows, 'is_too_much') === true) throw new TooManyBytes(maxBytes);
+      return withinBytes(parseResponseRows(rows), maxBytes);
     },
   };
 }
 
-function responsesFrom(rows: readonly unknown[]): readonly StoredResponse[] {
+function parseResponseRows(rows: readonly unknown[]): readonly StoredResponse[] {
   // The casts: this is the selected column, and only `put` writes it.
   return rows.map((row) => JSON.parse((row as { readonly response: string }).response) as StoredResponse);
 }
 
-function statements({ responses }: PostgresTables) {
+function responseStatements({ responses }: PostgresTables) {
   return {
     get: `SELECT response FROM ${responses} WHERE scope = $1 AND id = $2 AND expires_at > $3`,
     put: `

@@ -182,7 +182,11 @@ const COMPATIBLE_SINCE = 5;
  * Migrates the tables to the version, the newest by default, completely or not at all; concurrent processes wait
  * for each other.
  */
-export async function migrate(pool: PostgresPool, tables: PostgresTables, target = MIGRATIONS.length): Promise<void> {
+export async function migratePostgres(
+  pool: PostgresPool,
+  tables: PostgresTables,
+  target = MIGRATIONS.length,
+): Promise<void> {
   const migrations = MIGRATIONS.map((migration) => migration(tables));
   await migrateTables(pool, { schema: tables.schema, migrations, compatibleSince: COMPATIBLE_SINCE }, target);
 }
@@ -196,32 +200,31 @@ interface TableGroup {
   readonly compatibleSince: number;
 }
 
-/** The same as `migrate`, for any tables. */
+/** The same as `migratePostgres`, for any tables. */
 export async function migrateTables(pool: PostgresPool, group: TableGroup, target = group.migrations.length) {
   try {
     // Tries first without a change, so that a role that may only read and write rows can use existing tables.
-    if ((await versionOf(pool, group)) >= target) return;
+    if ((await tablesVersion(pool, group)) >= target) return;
     await inTransaction(pool, async (client) => {
-      await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(group)]);
-      await upgrade(client, group, target);
+      // 31 bits of the name's digest: a lock of one set of tables, which other programs are unlikely to use.
+      const lock = Number.parseInt(hash('sha256', `express-open-responses:${group.schema}`).slice(0, 8), 16) >>> 1;
+      await client.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+      await upgradeTables(client, group, target);
     });
   } catch (error) {
-    throw isDenied(error) ? await deniedIn(pool, error) : error;
+    const isDenied = isRecord(error) && error.code === INSUFFICIENT_PRIVILEGE;
+    throw isDenied ? await permissionError(pool, error) : error;
   }
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-function isDenied(error: unknown): boolean {
-  return isRecord(error) && error.code === INSUFFICIENT_PRIVILEGE;
-}
-
 /** Says which rights are missing, since PostgreSQL 15 gives users none in the schema `public`. */
-async function deniedIn(pool: PostgresPool, cause: unknown): Promise<Error> {
+async function permissionError(pool: PostgresPool, cause: unknown): Promise<Error> {
   const { rows } = await pool.query(
     "SELECT quote_ident(current_user) AS user, quote_ident(coalesce(current_schema(), 'public')) AS schema",
   );
-  const [user, schema] = [fieldOf(rows, 'user'), fieldOf(rows, 'schema')];
+  const [user, schema] = [firstField(rows, 'user'), firstField(rows, 'schema')];
   const uses = `GRANT USAGE ON SCHEMA ${schema} TO ${user}`;
   const message =
     `postgresStore: the user ${user} may not create or use the tables of the store in PostgreSQL. Either run GRANT USAGE, CREATE ON ` +
@@ -238,13 +241,13 @@ export async function inTransaction<Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   // A connection in use reports its end to nobody else, and a report without a listener ends the process.
-  client.on?.('error', ignore);
+  client.on?.('error', ignoreLostConnection);
   try {
     // Read committed, so that after the wait for a lock the other process's changes are visible.
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     const result = await work(client);
     await client.query('COMMIT');
-    client.off?.('error', ignore);
+    client.off?.('error', ignoreLostConnection);
     client.release();
     return result;
   } catch (error) {
@@ -255,13 +258,13 @@ export async function inTransaction<Result>(
 }
 
 /** The query in progress rejects with the same error. */
-function ignore(): void {}
+function ignoreLostConnection(): void {}
 
-async function upgrade(client: PostgresQueries, tables: TableGroup, target: number): Promise<void> {
+async function upgradeTables(client: PostgresQueries, tables: TableGroup, target: number): Promise<void> {
   // Not to_regclass again: in a transaction that waited for a lock it still returns the state before the wait.
   await client.query(`CREATE TABLE IF NOT EXISTS ${tables.schema} (version integer NOT NULL)`);
   await client.query(`ALTER TABLE ${tables.schema} ADD COLUMN IF NOT EXISTS compatible_since integer`);
-  const version = await versionIn(client, tables);
+  const version = await readVersion(client, tables);
   if (version >= target) return;
   for (const migration of tables.migrations.slice(version, target)) await client.query(migration);
   await client.query(`DELETE FROM ${tables.schema}`);
@@ -270,17 +273,17 @@ async function upgrade(client: PostgresQueries, tables: TableGroup, target: numb
 }
 
 /** The version of the tables; 0 if there are none. */
-async function versionOf(queries: PostgresQueries, tables: TableGroup): Promise<number> {
+async function tablesVersion(queries: PostgresQueries, tables: TableGroup): Promise<number> {
   const { rows } = await queries.query('SELECT to_regclass($1) IS NOT NULL AS here', [tables.schema]);
-  return fieldOf(rows, 'here') ? versionIn(queries, tables) : 0;
+  return firstField(rows, 'here') ? readVersion(queries, tables) : 0;
 }
 
 /** The version in its table; throws if it is newer than this package may use. */
-async function versionIn(queries: PostgresQueries, { schema, migrations }: TableGroup): Promise<number> {
+async function readVersion(queries: PostgresQueries, { schema, migrations }: TableGroup): Promise<number> {
   // Not by name: tables of earlier releases do not have the second column.
   const { rows } = await queries.query(`SELECT * FROM ${schema} ORDER BY version DESC LIMIT 1`);
-  const version = Number(fieldOf(rows, 'version') ?? 0);
-  const since = Number(fieldOf(rows, 'compatible_since') ?? version);
+  const version = Number(firstField(rows, 'version') ?? 0);
+  const since = Number(firstField(rows, 'compatible_since') ?? version);
   const known = migrations.length;
   if (version <= known || since <= known) return version;
   throw new Error(
@@ -290,12 +293,12 @@ async function versionIn(queries: PostgresQueries, { schema, migrations }: Table
 }
 
 /** A field of the first row. */
-export function fieldOf(rows: readonly unknown[], name: string): unknown {
+export function firstField(rows: readonly unknown[], name: string): unknown {
   // The cast: a row is an object with a field for each column.
   return (rows[0] as Readonly<Record<string, unknown>> | undefined)?.[name];
 }
 
-/** 31 bits of the name's digest: the lock of one set of tables, which other programs are unlikely to use. */
-function lockOf({ schema }: TableGroup): number {
-  return Number.parseInt(hash('sha256', `express-open-responses:${schema}`).slice(0, 8), 16) >>> 1;
+/** Sorts as the id does, and can hold any text. */
+export function idSortKey(id: string): Buffer {
+  return Buffer.from(JSON.stringify(id).slice(1, -1));
 }

@@ -1,5 +1,5 @@
 /** The tables of vector stores in PostgreSQL, apart from the others since they need the extension `vector`. */
-import { fieldOf, migrateTables, type PostgresPool } from './schema.ts';
+import { firstField, migrateTables, type PostgresPool } from './schema.ts';
 
 /** The names of the tables. */
 export type VectorTables = ReturnType<typeof vectorTables>;
@@ -82,7 +82,7 @@ const MIGRATIONS: readonly ((tables: VectorTables) => string)[] = [
 /** Creates or upgrades the tables; throws if the database has no extension `vector`. */
 export async function migrateVectors(pool: PostgresPool, tables: VectorTables): Promise<void> {
   const { rows } = await pool.query("SELECT 1 AS here FROM pg_extension WHERE extname = 'vector'");
-  if (fieldOf(rows, 'here') === undefined)
+  if (firstField(rows, 'here') === undefined)
     throw new Error(
       'pgVectors: the database has no pgvector; install it on the server and run, once, as its owner: CREATE EXTENSION vector',
     );

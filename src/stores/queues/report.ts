@@ -3,7 +3,7 @@ import type { BackgroundWorker } from '../../ports/background/background-engine.
 import { processWarning } from '../../ports/host/warner.ts';
 
 /** Hands the error to the worker; one that throws on it becomes a process warning. */
-export function report(worker: BackgroundWorker, error: unknown): void {
+export function reportToWorker(worker: BackgroundWorker, error: unknown): void {
   try {
     worker.onError(error);
   } catch (failure) {

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { ResponseKey } from '../../ports/store.ts';
-import { digestText } from '../shared/store-parts.ts';
+import { digestText } from '../store-parts.ts';
 
 /** The part of a client or cluster of the package `redis` (node-redis) that the store uses. */
 export interface NodeRedisClient {
@@ -48,13 +48,21 @@ export function isRedisClient(value: unknown): boolean {
  * are scripts too: clients that spread reads over replicas send scripts to the primary, which has every put.
  */
 export function scriptsOn(client: RedisClient): RunScript {
-  const runner = 'evalSha' in client ? nodeRedisRunner(client) : ioRedisRunner(client);
+  const byDigest: ScriptRunner =
+    'evalSha' in client
+      ? (digest, [key, ...more]) => client.evalSha(digest, { keys: [key], arguments: more })
+      : (digest, keyAndMore) => client.evalsha(digest, 1, ...keyAndMore);
+  const bySource: ScriptRunner =
+    'evalSha' in client
+      ? (text, [key, ...more]) => client.eval(text, { keys: [key], arguments: more })
+      : (text, keyAndMore) => client.eval(text, 1, ...keyAndMore);
   return async function run(script, ...keyAndMore) {
     try {
-      return await runner.byDigest(script.digest, keyAndMore);
+      return await byDigest(script.digest, keyAndMore);
     } catch (error) {
-      if (!isUnknownScript(error)) throw error;
-      return runner.whole(script.text, keyAndMore);
+      // The first word of a Redis error is its code.
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return bySource(script.text, keyAndMore);
     }
   };
 }
@@ -63,25 +71,6 @@ type ScriptRunner = (
   script: string,
   keyAndMore: readonly [key: string, ...more: readonly string[]],
 ) => Promise<unknown>;
-
-function nodeRedisRunner(client: NodeRedisClient): { readonly byDigest: ScriptRunner; readonly whole: ScriptRunner } {
-  return {
-    byDigest: (digest, [key, ...more]) => client.evalSha(digest, { keys: [key], arguments: more }),
-    whole: (text, [key, ...more]) => client.eval(text, { keys: [key], arguments: more }),
-  };
-}
-
-function ioRedisRunner(client: IoRedisClient): { readonly byDigest: ScriptRunner; readonly whole: ScriptRunner } {
-  return {
-    byDigest: (digest, keyAndMore) => client.evalsha(digest, 1, ...keyAndMore),
-    whole: (text, keyAndMore) => client.eval(text, 1, ...keyAndMore),
-  };
-}
-
-/** The first word of a Redis error is its code. */
-function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT');
-}
 
 /** The names under one prefix. */
 export interface RedisKeys {
@@ -92,12 +81,12 @@ export interface RedisKeys {
 
 /** The braces put all keys of a scope into one slot of a cluster, so that a chain is on one node. */
 export function redisKeys(prefix: string): RedisKeys {
-  const named = (kind: string) => (key: ResponseKey) =>
+  const keyNames = (kind: string) => (key: ResponseKey) =>
     `{${prefix}:${digestText(key.scope)}}:${kind}:${digestText(key.id)}`;
-  return { response: named('response'), conversation: named('conversation'), events: named('events') };
+  return { response: keyNames('response'), conversation: keyNames('conversation'), events: keyNames('events') };
 }
 
 /** A number of bytes that Lua reads exactly. */
-export function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
+export function luaBound(maxBytes = Number.MAX_SAFE_INTEGER): string {
   return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }

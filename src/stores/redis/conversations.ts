@@ -11,8 +11,8 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestText } from '../shared/store-parts.ts';
-import { boundOf, type RedisScript, redisScript } from './client.ts';
+import { digestText } from '../store-parts.ts';
+import { luaBound, type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 /** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */
@@ -210,13 +210,13 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
   const write = (conversation: StoredConversation, how: 'new' | 'there') =>
     run(PUT, keys.conversation(conversation), life, JSON.stringify(conversation), how);
   // The cast: these scripts return arrays of strings.
-  const textsOf = async (script: RedisScript, ...given: readonly [key: string, ...more: readonly string[]]) =>
-    (await run(script, ...given)) as readonly string[];
+  const readTexts = async (script: RedisScript, ...keyAndMore: readonly [key: string, ...more: readonly string[]]) =>
+    (await run(script, ...keyAndMore)) as readonly string[];
 
   return {
     async get(key) {
       const text = await run(GET, keys.conversation(key));
-      return typeof text === 'string' ? conversationFrom(text) : undefined;
+      return typeof text === 'string' ? parseConversation(text) : undefined;
     },
     async put(conversation) {
       await write(conversation, 'new');
@@ -228,29 +228,32 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
       return (await run(DELETE, keys.conversation(key))) === 1;
     },
     async append(key, items, { maxBytes, onKnown, turn } = {}) {
-      const texts = items.map(textOf).join(SEPARATOR);
+      // The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON.
+      const texts = items
+        .map((item) => `${typeof item.id === 'string' ? digestText(item.id) : ''}\n${JSON.stringify(item)}`)
+        .join(SEPARATOR);
       const token = onKnown === 'refuse' ? randomUUID() : '';
       const fence = [turn ? digestText(turn.id) : '', String(turn?.epoch ?? 0)];
-      const answer = await run(APPEND, keys.conversation(key), life, texts, boundOf(maxBytes), token, ...fence);
+      const answer = await run(APPEND, keys.conversation(key), life, texts, luaBound(maxBytes), token, ...fence);
       return REFUSALS.get(Number(answer)) ?? answer === 1;
     },
     async items(key, maxBytes) {
-      const texts = await textsOf(ITEMS, keys.conversation(key), boundOf(maxBytes));
+      const texts = await readTexts(ITEMS, keys.conversation(key), luaBound(maxBytes));
       if (!Array.isArray(texts)) throw new TooManyBytes(Number(maxBytes));
-      return withinBytes(texts.map(itemFrom), maxBytes);
+      return withinBytes(texts.map(parseListEntry), maxBytes);
     },
     async page(key, { limit, order, after, before }) {
       const ids = [after, before].map((id) => (id === undefined ? '' : digestText(id)));
       // The cast: that is the script's result.
       const [more, texts] = (await run(PAGE, keys.conversation(key), String(limit), order, ...ids)) as PageAnswer;
-      const items = texts.map(itemFrom);
+      const items = texts.map(parseListEntry);
       const page: ItemPage = { items: order === 'asc' ? items : items.reverse(), hasMore: more === 1 };
       const unknown = UNKNOWN.get(more);
       return unknown ? { ...page, unknown } : page;
     },
     async find(key, itemIds) {
       if (itemIds.length === 0) return [];
-      return (await textsOf(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(itemFrom);
+      return (await readTexts(FIND, keys.conversation(key), ...itemIds.map(digestText))).map(parseListEntry);
     },
     async removeItem(key, itemId) {
       return Number(await run(REMOVE_ITEM, keys.conversation(key), digestText(itemId))) > 0;
@@ -260,17 +263,12 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
 
 type PageAnswer = readonly [more: number, texts: readonly string[]];
 
-/** The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON. */
-function textOf(item: Item): string {
-  return `${typeof item.id === 'string' ? digestText(item.id) : ''}\n${JSON.stringify(item)}`;
-}
-
-function itemFrom(text: string): Item {
+function parseListEntry(text: string): Item {
   // The cast: only `append` writes these texts.
   return JSON.parse(text.slice(text.indexOf('\n'))) as Item;
 }
 
-function conversationFrom(text: string): StoredConversation {
+function parseConversation(text: string): StoredConversation {
   // The cast: only `put` writes these texts, and the scripts put `bytes` in front.
   const { bytes: _, ...conversation } = JSON.parse(text) as StoredConversation & { readonly bytes?: number };
   return conversation;

@@ -1,7 +1,7 @@
 /** Event logs in Redis: each is a hash, so that it expires as a whole, with a field for each event under its number. */
-import type { ClaimedLog, EventLog, LogHead } from '../../ports/background/event-log.ts';
+import type { EventLog, LogHead } from '../../ports/background/event-log.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { boundOf, redisScript } from './client.ts';
+import { luaBound, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 const BEGIN = redisScript(`
@@ -69,47 +69,51 @@ type ClaimedFields = readonly [...HeadFields, request: string, state: string];
 /** Keeps each log until the time that its writer gives. */
 export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   /** Milliseconds until the time; a script deletes the key if that is not positive. */
-  const lifeUntil = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
+  const remainingMs = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
 
   /** The positions of logs of one scope, by the names of their keys. */
-  async function headsIn(names: readonly string[]): Promise<readonly (readonly [string, LogHead | undefined])[]> {
+  async function readHeads(names: readonly string[]): Promise<readonly (readonly [string, LogHead | undefined])[]> {
     const [first = '', ...others] = names;
     // The cast: that is the script's result.
     const rows = (await run(HEADS, first, ...others)) as readonly HeadFields[];
-    return Array.from(rows, (fields, index) => [names[index] ?? '', headFrom(fields)] as const);
+    return Array.from(rows, (fields, index) => [names[index] ?? '', parseHeadFields(fields)] as const);
   }
 
   return {
     isShared: true,
     async begin(key, { epoch, request, expiresAt }) {
-      await run(BEGIN, keys.events(key), lifeUntil(expiresAt), String(epoch), storableText(request));
+      await run(BEGIN, keys.events(key), remainingMs(expiresAt), String(epoch), storableText(request));
     },
     async append(key, { epoch, from, events, state, endsUntil }) {
-      const life = endsUntil === undefined ? '' : lifeUntil(endsUntil);
+      const life = endsUntil === undefined ? '' : remainingMs(endsUntil);
       const texts = [storableText(state), joinTexts(events)];
       return (await run(APPEND, keys.events(key), String(epoch), String(from), ...texts, life)) === 1;
     },
     async claim(key, epoch) {
       // The cast: that is the script's result.
       const fields = (await run(CLAIM, keys.events(key), String(epoch))) as ClaimedFields | null;
-      return fields ? claimedFrom(fields, epoch) : undefined;
+      if (!fields) return undefined;
+      // The script returns the epoch before the claim.
+      const [, next, ended, request, state] = fields;
+      const texts = { request: originalText(request), state: originalText(state) };
+      return { epoch, next: Number(next), ended: ended === '1', ...texts };
     },
     async end(key, epoch, until) {
-      return (await run(END, keys.events(key), String(epoch), lifeUntil(until))) === 1;
+      return (await run(END, keys.events(key), String(epoch), remainingMs(until))) === 1;
     },
     async read(key, after, maxBytes) {
-      const found = await run(READ, keys.events(key), String(after + 1), boundOf(maxBytes));
+      const found = await run(READ, keys.events(key), String(after + 1), luaBound(maxBytes));
       // The cast: that is the script's result.
       const [fields, texts] = (found ?? [[null], []]) as readonly [HeadFields, readonly string[]];
-      const head = headFrom(fields);
+      const head = parseHeadFields(fields);
       return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
     },
-    async heads(asked) {
-      const names = asked.map(keys.events);
-      const scopes = new Map<string, string[]>(asked.map(({ scope }) => [scope, []]));
-      for (const [index, { scope }] of asked.entries()) scopes.get(scope)?.push(names[index] ?? '');
+    async heads(logKeys) {
+      const names = logKeys.map(keys.events);
+      const scopes = new Map<string, string[]>(logKeys.map(({ scope }) => [scope, []]));
+      for (const [index, { scope }] of logKeys.entries()) scopes.get(scope)?.push(names[index] ?? '');
       // Clients pipeline scripts that are run at the same time.
-      const found = new Map((await Promise.all([...scopes.values()].map(headsIn))).flat());
+      const found = new Map((await Promise.all([...scopes.values()].map(readHeads))).flat());
       return names.map((name) => found.get(name));
     },
     async delete(key) {
@@ -118,12 +122,6 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   };
 }
 
-function headFrom([epoch, next, ended]: HeadFields): LogHead | undefined {
+function parseHeadFields([epoch, next, ended]: HeadFields): LogHead | undefined {
   return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended: ended === '1' };
-}
-
-/** The script returns the epoch before the claim. */
-function claimedFrom([, next, ended, request, state]: ClaimedFields, epoch: number): ClaimedLog {
-  const texts = { request: originalText(request), state: originalText(state) };
-  return { epoch, next: Number(next), ended: ended === '1', ...texts };
 }

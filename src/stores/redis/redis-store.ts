@@ -2,7 +2,7 @@
 
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
-import { MONTH_MS, type ResponseMethods } from '../shared/store-parts.ts';
+import { MONTH_MS, type ResponseMethods } from '../store-parts.ts';
 import { isRedisClient, type RedisClient, redisKeys, redisScript, scriptsOn } from './client.ts';
 import { type ConversationMethods, redisConversations } from './conversations.ts';
 import { redisEvents } from './events.ts';

@@ -1,7 +1,7 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
 import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
-import { digestText, type ResponseMethods } from '../shared/store-parts.ts';
-import { type RedisKeys, type RunScript, redisScript } from './client.ts';
+import { digestText, type ResponseMethods } from '../store-parts.ts';
+import { luaBound, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
 /** The context of all kinds of values in Redis. */
 export interface RedisPlace {
@@ -45,42 +45,42 @@ return found`);
 
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseMethods {
-  const lifeOf = ({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse) =>
+  const lifetime = ({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse) =>
     String(Math.min(ttlMs, Math.ceil(expiresAt - now())));
 
   return {
     async get(key) {
       const text = await run(GET, keys.response(key));
-      return typeof text === 'string' ? responseFrom(text) : undefined;
+      return typeof text === 'string' ? parseResponseText(text) : undefined;
     },
     async put(response) {
-      await run(PUT, keys.response(response), lifeOf(response), textOf(response));
+      await run(PUT, keys.response(response), lifetime(response), toResponseText(response));
     },
     async replace(response, version) {
-      const given = [lifeOf(response), textOf(response), String(version)];
-      return (await run(REPLACE, keys.response(response), ...given)) === 1;
+      const values = [lifetime(response), toResponseText(response), String(version)];
+      return (await run(REPLACE, keys.response(response), ...values)) === 1;
     },
     async delete(key) {
       return (await run(DELETE, keys.response(key))) === 1;
     },
     async chain(key: ResponseKey, limit: number, maxBytes = Number.MAX_SAFE_INTEGER) {
-      const bound = String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
+      const bound = luaBound(maxBytes);
       // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
-      return withinBytes(texts.map(responseFrom), maxBytes);
+      return withinBytes(texts.map(parseResponseText), maxBytes);
     },
   };
 }
 
-function textOf(response: StoredResponse): string {
+function toResponseText(response: StoredResponse): string {
   const { previousId, version: _, ...fields } = response;
   const version = versionOf(response);
   const json = JSON.stringify({ ...(version > 0 ? { version } : {}), ...fields, previousId });
   return `${previousId === undefined ? '' : digestText(previousId)}\n${json}`;
 }
 
-function responseFrom(text: string): StoredResponse {
+function parseResponseText(text: string): StoredResponse {
   // The cast: only `put` writes these texts.
   return JSON.parse(text.slice(text.indexOf('\n'))) as StoredResponse;
 }

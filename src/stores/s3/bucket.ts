@@ -52,9 +52,9 @@ export class Bucket {
         await this.put(Key, '', { IfNoneMatch: '*' });
         return true;
       } catch (error) {
-        if (statusOf(error) === 412) return false;
+        if (httpStatus(error) === 412) return false;
         // 409: another write was in progress, and either may have won.
-        if (statusOf(error) !== 409 || attempt === 3) throw error;
+        if (httpStatus(error) !== 409 || attempt === 3) throw error;
       }
     }
   }
@@ -88,7 +88,7 @@ export class Bucket {
     const Parts: object[] = [];
     let bytes = 0;
     try {
-      for await (const { Body, isLast } of inParts(content)) {
+      for await (const { Body, isLast } of cutParts(content)) {
         bytes += Body.length;
         if (isLast && !upload) {
           await this.put(Key, Body);
@@ -126,7 +126,7 @@ export class Bucket {
     const { Uploads = [] } = await this.send<UploadPage>('ListMultipartUploads', { Prefix: Key });
     for (const { UploadId } of Uploads) {
       await this.send('AbortMultipartUpload', { Key, UploadId }).catch((error) => {
-        if (!isMissing(error)) throw error;
+        if (!isMissingObject(error)) throw error;
       });
     }
     await this.delete(Key);
@@ -143,30 +143,30 @@ interface UploadPage {
 }
 
 /** Whether S3 reports that there is no such object or upload. */
-export function isMissing(error: unknown): boolean {
-  return statusOf(error) === 404;
+export function isMissingObject(error: unknown): boolean {
+  return httpStatus(error) === 404;
 }
 
-function statusOf(error: unknown): number | undefined {
+function httpStatus(error: unknown): number | undefined {
   // The cast: errors of the package have the status of the answer.
   return (error as { $metadata?: { httpStatusCode?: number } })?.$metadata?.httpStatusCode;
 }
 
 /** At least one part, which may be empty; only the last is shorter than the others. */
-async function* inParts(content: AsyncIterable<Uint8Array>): AsyncIterable<{ Body: Buffer; isLast: boolean }> {
+async function* cutParts(content: AsyncIterable<Uint8Array>): AsyncIterable<{ Body: Buffer; isLast: boolean }> {
   let part = Buffer.allocUnsafe(PART_BYTES);
   let filled = 0;
-  for await (const given of content) {
-    for (let at = 0; at < given.byteLength; ) {
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.byteLength; ) {
       if (filled === PART_BYTES) {
         yield { Body: part, isLast: false };
         part = Buffer.allocUnsafe(PART_BYTES);
         filled = 0;
       }
-      const taken = given.subarray(at, at + PART_BYTES - filled);
-      part.set(taken, filled);
-      filled += taken.byteLength;
-      at += taken.byteLength;
+      const slice = chunk.subarray(at, at + PART_BYTES - filled);
+      part.set(slice, filled);
+      filled += slice.byteLength;
+      at += slice.byteLength;
     }
   }
   yield { Body: part.subarray(0, filled), isLast: true };

@@ -39,12 +39,12 @@ export class Keys {
 
   /** The prefix of the keys of a tenant's descriptions. */
   tenant(scope: string): string {
-    return `${this.prefix}files/${tenantOf(scope)}/`;
+    return `${this.prefix}files/${tenantSegment(scope)}/`;
   }
 
   /** The prefix of the key of the file's description; undefined for an id that is too long for a key. */
   folder({ scope, id }: ResponseKey): string | undefined {
-    const encoded = encode(id);
+    const encoded = encodeSegment(id);
     return encoded.length > MAX_SEGMENT ? undefined : `${this.tenant(scope)}${encoded}/`;
   }
 
@@ -55,8 +55,8 @@ export class Keys {
 
   description(place: Place, { createdAt, bytes, purpose, expiresAt, filename, contentType }: StoredFile): string {
     const short = [place.upload, createdAt, bytes, purpose, expiresAt ?? null];
-    const whole = encode([...short, filename, ...(contentType === undefined ? [] : [contentType])]);
-    return this.folderOf(place) + (whole.length > MAX_SEGMENT ? encode(short) : whole);
+    const whole = encodeSegment([...short, filename, ...(contentType === undefined ? [] : [contentType])]);
+    return this.folderOf(place) + (whole.length > MAX_SEGMENT ? encodeSegment(short) : whole);
   }
 
   content({ tenant, upload }: Place): string {
@@ -87,10 +87,10 @@ export class Keys {
   entry(scope: string, key: string): Entry {
     const [tenant = '', id = '', text = ''] = key.split('/').slice(-3);
     // The cast: only `description` makes these keys.
-    const parts = decode(text) as [string, number, number, string, number | null, string?, string?];
+    const parts = decodeSegment(text) as [string, number, number, string, number | null, string?, string?];
     const [upload, createdAt, bytes, purpose, expiresAt, filename, contentType] = parts;
     const file = {
-      ...{ scope, id: decode(id) as string, createdAt, bytes, purpose, filename: filename ?? '' },
+      ...{ scope, id: decodeSegment(id) as string, createdAt, bytes, purpose, filename: filename ?? '' },
       ...(contentType === undefined ? {} : { contentType }),
       ...(expiresAt === null ? {} : { expiresAt }),
     };
@@ -100,20 +100,20 @@ export class Keys {
 
 /** The place of a new upload. Throws a `RangeError` for an id that is too long for a key. */
 export function newPlace({ scope, id }: ResponseKey, upload: string): Place {
-  const encoded = encode(id);
+  const encoded = encodeSegment(id);
   if (encoded.length > MAX_SEGMENT) throw new RangeError('s3Files: the id of the file is too long for a key of S3.');
-  return { tenant: tenantOf(scope), id: encoded, upload };
+  return { tenant: tenantSegment(scope), id: encoded, upload };
 }
 
 /** Encodes the JSON, which can escape every string, even lone surrogates that UTF-8 cannot encode. */
-function encode(value: unknown): string {
+function encodeSegment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-function decode(text: string): unknown {
+function decodeSegment(text: string): unknown {
   return JSON.parse(Buffer.from(text, 'base64url').toString());
 }
 
-function tenantOf(scope: string): string {
+function tenantSegment(scope: string): string {
   return hash('sha256', JSON.stringify(scope), 'base64url');
 }

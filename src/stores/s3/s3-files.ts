@@ -17,9 +17,9 @@ import {
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { OneAtATime } from '../shared/one-at-a-time.ts';
-import { HOUR_MS } from '../shared/store-parts.ts';
-import { Bucket, isMissing, type S3ClientLike } from './bucket.ts';
+import { OneAtATime } from '../files/one-at-a-time.ts';
+import { HOUR_MS } from '../store-parts.ts';
+import { Bucket, isMissingObject, type S3ClientLike } from './bucket.ts';
 import { type Entry, Keys, newPlace, type Place, type Reason } from './keys.ts';
 
 /** The bucket and the store's settings; `undefined` means the default. */
@@ -146,7 +146,7 @@ class S3Files implements FileStore {
     const entries = new Map((await this.entries(scope, this.keys.tenant(scope))).map((entry) => [entry.file, entry]));
     const page = filePage([...entries.keys()], query);
     const files: StoredFile[] = [];
-    await eachOf(page.files, async (file, index) => {
+    await forEachInGroups(page.files, async (file, index) => {
       const entry = entries.get(file);
       const described = entry && (await this.described(entry));
       if (described) files[index] = described;
@@ -189,7 +189,7 @@ class S3Files implements FileStore {
       // The cast: only `finish` writes these objects.
       return JSON.parse(Buffer.concat(pieces).toString()) as StoredFile;
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (isMissingObject(error)) return undefined;
       throw error;
     }
   }
@@ -222,7 +222,7 @@ class S3Files implements FileStore {
     if (now - this.sweptAt < SWEEP_MS) return;
     this.sweptAt = now;
     const marks = await this.bucket.keys(this.keys.marks, MAX_SWEPT);
-    await eachOf(marks, async (key) => {
+    await forEachInGroups(marks, async (key) => {
       const { dueAt, reason, place } = this.keys.readMark(key);
       if (dueAt > now) return;
       if (reason !== 'upload' || (await this.descriptions(place)).length === 0) await this.erase(place);
@@ -272,7 +272,10 @@ class Draft {
 }
 
 /** Does the work for all items, `AT_ONCE` at a time. */
-async function eachOf<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
+async function forEachInGroups<Item>(
+  items: readonly Item[],
+  work: (item: Item, index: number) => Promise<void>,
+): Promise<void> {
   for (let at = 0; at < items.length; at += AT_ONCE)
     await Promise.all(items.slice(at, at + AT_ONCE).map((item, index) => work(item, at + index)));
 }

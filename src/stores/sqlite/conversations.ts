@@ -11,9 +11,9 @@ import {
   withinBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { appendPlan, type TurnPart } from '../shared/append-plan.ts';
-import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
-import { columnsOf } from './responses.ts';
+import { appendPlan, type TurnPart } from '../append-plan.ts';
+import { prepareStatements, readRows, runStatement, type SqliteDatabase } from './database.ts';
+import { keyColumns } from './responses.ts';
 
 interface ConversationRow {
   readonly number: number;
@@ -26,37 +26,18 @@ interface ItemRow {
   readonly body: string;
 }
 
-/** The queries and changes of the store; the caller provides times and transactions. */
-export interface SqliteConversations {
-  get(key: ResponseKey, now: number): StoredConversation | undefined;
-  put(conversation: StoredConversation, now: number, expiresAt: number): void;
-  update(conversation: StoredConversation, now: number, expiresAt: number): boolean;
-  delete(key: ResponseKey, now: number): boolean;
-  append(key: ResponseKey, items: readonly Item[], terms: TimedAppend): AppendAnswer;
-  items(key: ResponseKey, now: number, maxBytes?: number): readonly Item[];
-  page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
-  find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
-  removeItem(key: ResponseKey, itemId: string, now: number): boolean;
-  /** Removes one expired conversation, with its items. */
-  sweep(now: number): void;
-}
-
 /** The conditions of an append, its time, and the conversation's new expiry. */
 interface TimedAppend extends AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
 }
 
-/** Prepares the statements. */
-export function sqliteConversations(database: SqliteDatabase): SqliteConversations {
-  return new PreparedConversations(database);
-}
-
-class PreparedConversations implements SqliteConversations {
-  private readonly statements: ReturnType<typeof prepare>;
+/** The queries and changes of the store; the caller provides times and transactions. */
+export class SqliteConversations {
+  private readonly statements: ReturnType<typeof prepareConversations>;
 
   constructor(database: SqliteDatabase) {
-    this.statements = prepare(database);
+    this.statements = prepareConversations(database);
   }
 
   get(key: ResponseKey, now: number): StoredConversation | undefined {
@@ -92,9 +73,9 @@ class PreparedConversations implements SqliteConversations {
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), this.bytesWithout(row, plan.replaced));
     if (texts.length > 0 && bytes > maxBytes) return 'full';
     const { prolong, add, removeItem, setPart } = this.statements;
-    for (const id of plan.replaced) removeItem.run(row.number, idColumn(id));
+    for (const id of plan.replaced) removeItem.run(row.number, itemIdColumn(id));
     prolong.run(expiresAt, bytes, row.number);
-    for (const [index, text] of texts.entries()) add.run(row.number, idColumn(plan.added[index]?.id), text);
+    for (const [index, text] of texts.entries()) add.run(row.number, itemIdColumn(plan.added[index]?.id), text);
     if (turn && plan.part) setPart.run(row.number, turn.id, plan.part.epoch, JSON.stringify(plan.part.ids));
     return true;
   }
@@ -102,7 +83,7 @@ class PreparedConversations implements SqliteConversations {
   items(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
     const row = this.row(key, now);
     if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
-    return withinBytes(row ? rowsOf<ItemRow>(this.statements.items, row.number).map(itemFrom) : [], maxBytes);
+    return withinBytes(row ? readRows<ItemRow>(this.statements.items, row.number).map(parseItemRow) : [], maxBytes);
   }
 
   page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {
@@ -117,68 +98,73 @@ class PreparedConversations implements SqliteConversations {
     // One more row than requested shows whether others follow.
     const rows =
       order === 'asc'
-        ? rowsOf<ItemRow>(pageUp, row.number, from, to, limit + 1)
-        : rowsOf<ItemRow>(pageDown, row.number, to, from, limit + 1);
-    return { items: rows.slice(0, limit).map(itemFrom), hasMore: rows.length > limit };
+        ? readRows<ItemRow>(pageUp, row.number, from, to, limit + 1)
+        : readRows<ItemRow>(pageDown, row.number, to, from, limit + 1);
+    return { items: rows.slice(0, limit).map(parseItemRow), hasMore: rows.length > limit };
   }
 
   find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[] {
     const row = this.row(key, now);
     if (!row) return [];
-    return itemIds.flatMap((id) => rowsOf<ItemRow>(this.statements.item, row.number, idColumn(id))).map(itemFrom);
+    return itemIds
+      .flatMap((id) => readRows<ItemRow>(this.statements.item, row.number, itemIdColumn(id)))
+      .map(parseItemRow);
   }
 
   removeItem(key: ResponseKey, itemId: string, now: number): boolean {
     const row = this.row(key, now);
     if (!row) return false;
-    this.statements.shrink.run(row.number, idColumn(itemId), row.number);
-    return changes(this.statements.removeItem, row.number, idColumn(itemId));
+    this.statements.shrink.run(row.number, itemIdColumn(itemId), row.number);
+    return runStatement(this.statements.removeItem, row.number, itemIdColumn(itemId));
   }
 
+  /** Removes one expired conversation, with its items. */
   sweep(now: number): void {
-    this.remove(rowsOf<ConversationRow>(this.statements.expired, now)[0]);
+    this.remove(readRows<ConversationRow>(this.statements.expired, now)[0]);
   }
 
   private row(key: ResponseKey, now: number): ConversationRow | undefined {
-    return rowsOf<ConversationRow>(this.statements.find, ...columnsOf(key), now)[0];
+    return readRows<ConversationRow>(this.statements.find, ...keyColumns(key), now)[0];
   }
 
   private remove(row: ConversationRow | undefined): boolean {
     if (!row) return false;
     this.statements.removeItems.run(row.number);
     this.statements.removeParts.run(row.number);
-    return changes(this.statements.remove, row.number);
+    return runStatement(this.statements.remove, row.number);
   }
 
   private upsert(conversation: StoredConversation, expiresAt: number): void {
-    this.statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+    this.statements.upsert.run(...keyColumns(conversation), expiresAt, JSON.stringify(conversation));
   }
 
   /** The bytes of a conversation's items without these. */
   private bytesWithout({ number, bytes }: ConversationRow, itemIds: readonly string[]): number {
-    const sizes = itemIds.map((id) => rowsOf<{ readonly bytes: number }>(this.statements.size, number, idColumn(id)));
+    const sizes = itemIds.map((id) =>
+      readRows<{ readonly bytes: number }>(this.statements.size, number, itemIdColumn(id)),
+    );
     return sizes.flat().reduce((left, size) => left - Number(size.bytes), Number(bytes));
   }
 
   private partOf({ number }: ConversationRow, turnId: string): TurnPart | undefined {
-    const [row] = rowsOf<{ readonly epoch: number; readonly ids: string }>(this.statements.part, number, turnId);
+    const [row] = readRows<{ readonly epoch: number; readonly ids: string }>(this.statements.part, number, turnId);
     return row && { epoch: Number(row.epoch), ids: JSON.parse(row.ids) };
   }
 
   /** The place of the first item of this id; undefined where there is none. */
   private placeOf({ number }: ConversationRow, itemId: string): number | undefined {
-    return rowsOf<{ readonly place: number }>(this.statements.place, number, idColumn(itemId))[0]?.place;
+    return readRows<{ readonly place: number }>(this.statements.place, number, itemIdColumn(itemId))[0]?.place;
   }
 }
 
-function prepare(database: SqliteDatabase) {
+function prepareConversations(database: SqliteDatabase) {
   const table = 'open_responses_conversations';
   const items = 'open_responses_items';
   const parts = 'open_responses_turn_parts';
   // An earlier release may have added an id twice: the page after the second one would begin at the first one again.
   const first = `(id IS NULL OR NOT EXISTS (SELECT 1 FROM ${items} AS earlier WHERE earlier.conversation = own.conversation
     AND earlier.id = own.id AND earlier.place < own.place))`;
-  return prepared(database, {
+  return prepareStatements(database, {
     find: `SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`,
     expired: `SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`,
     upsert: `INSERT INTO ${table} (scope, id, expires_at, body) VALUES (?, ?, ?, ?)
@@ -206,10 +192,10 @@ function prepare(database: SqliteDatabase) {
 }
 
 /** Null for an item that has no id. */
-function idColumn(id: Item['id']): string | null {
+function itemIdColumn(id: Item['id']): string | null {
   return typeof id === 'string' ? JSON.stringify(id) : null;
 }
 
-function itemFrom({ body }: ItemRow): Item {
+function parseItemRow({ body }: ItemRow): Item {
   return JSON.parse(body);
 }

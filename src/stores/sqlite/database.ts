@@ -23,15 +23,9 @@ export interface SqliteDatabase {
 
 /** Checks the option `database`. */
 export const isSqliteDatabase: OptionCheck = (value) =>
-  // Their methods are inherited, and may be those of an async driver, which `checkAnswered` detects.
+  // Their methods are inherited, and may be those of an async driver, which `waitForOthers` detects.
   (isRecord(value) && typeof value.exec === 'function' && typeof value.prepare === 'function') ||
   'a connection with exec() and prepare()';
-
-/** Throws for a driver such as `sqlite3`, whose methods have the same names and return their results later. */
-function checkAnswered(rows: unknown): void {
-  if (Array.isArray(rows)) return;
-  throw new TypeError('sqliteStore: database must be synchronous, as node:sqlite, better-sqlite3 and libsql are');
-}
 
 /** Runs the body as one transaction, which other connections see whole or not at all. */
 export function inTransaction<Result>(database: SqliteDatabase, body: () => Result): Result {
@@ -42,27 +36,23 @@ export function inTransaction<Result>(database: SqliteDatabase, body: () => Resu
     database.exec('COMMIT');
     return result;
   } catch (error) {
-    rollBack(database);
+    try {
+      database.exec('ROLLBACK');
+    } catch {
+      // SQLite has already rolled back, as it does when the disk is full; the original error is the useful one.
+    }
     throw error;
   }
 }
 
-function rollBack(database: SqliteDatabase): void {
-  try {
-    database.exec('ROLLBACK');
-  } catch {
-    // SQLite has already rolled back, as it does when the disk is full; the original error is the useful one.
-  }
-}
-
 /** The rows of a query, whose columns the caller names. */
-export function rowsOf<Row>(statement: SqliteStatement, ...values: SqliteValue[]): readonly Row[] {
+export function readRows<Row>(statement: SqliteStatement, ...values: SqliteValue[]): readonly Row[] {
   // The cast: the statement's own text names its columns. `all` instead of `get`, which may leave it half read.
   return statement.all(...values) as Row[];
 }
 
 /** Compiles the statements, by name. */
-export function prepared<Name extends string>(
+export function prepareStatements<Name extends string>(
   database: SqliteDatabase,
   texts: Readonly<Record<Name, string>>,
 ): Readonly<Record<Name, SqliteStatement>> {
@@ -72,7 +62,7 @@ export function prepared<Name extends string>(
 }
 
 /** Whether the statement changed any row. */
-export function changes(statement: SqliteStatement, ...values: SqliteValue[]): boolean {
+export function runStatement(statement: SqliteStatement, ...values: SqliteValue[]): boolean {
   return Number(statement.run(...values).changes) > 0;
 }
 
@@ -156,16 +146,18 @@ const MIGRATIONS = [
 /** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */
 export function setUpSqlite(database: SqliteDatabase): void {
   waitForOthers(database);
-  writeAhead(database);
+  enableWriteAhead(database);
   // FULL, so that acknowledged writes are on the disk: the default differs between drivers.
   database.exec('PRAGMA synchronous = FULL');
-  inTransaction(database, () => migrate(database));
+  inTransaction(database, () => migrateSqlite(database));
 }
 
 /** Runs first: any other statement may meet another connection's lock. */
 function waitForOthers(database: SqliteDatabase): void {
-  const rows = rowsOf<{ readonly timeout: number }>(database.prepare('PRAGMA busy_timeout'));
-  checkAnswered(rows);
+  const rows = readRows<{ readonly timeout: number }>(database.prepare('PRAGMA busy_timeout'));
+  // A driver such as `sqlite3` has methods of the same names, which return their results later.
+  if (!Array.isArray(rows))
+    throw new TypeError('sqliteStore: database must be synchronous, as node:sqlite, better-sqlite3 and libsql are');
   const [row] = rows;
   if (Number(row?.timeout ?? 0) < BUSY_TIMEOUT_MS) database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
 }
@@ -174,27 +166,18 @@ function waitForOthers(database: SqliteDatabase): void {
  * Lets readers read while one connection writes; an in-memory database stays as it is. SQLite does not wait for others
  * that switch at the same time, whatever the busy timeout, so this function does.
  */
-function writeAhead(database: SqliteDatabase): void {
+function enableWriteAhead(database: SqliteDatabase): void {
   const deadline = Date.now() + BUSY_TIMEOUT_MS;
   while (Date.now() < deadline) {
-    if (isWritingAhead(database)) return;
-    pause();
+    try {
+      readRows(database.prepare('PRAGMA journal_mode = WAL'));
+      return;
+    } catch {
+      // Only the next attempt shows whether it can succeed; the last one throws the reason.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
   }
-  rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
-}
-
-function isWritingAhead(database: SqliteDatabase): boolean {
-  try {
-    rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
-    return true;
-  } catch {
-    // Only the next attempt shows whether it can succeed; the last one throws the reason.
-    return false;
-  }
-}
-
-function pause(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  readRows(database.prepare('PRAGMA journal_mode = WAL'));
 }
 
 /**
@@ -209,11 +192,14 @@ interface SchemaRow {
   readonly compatible_since?: number | null;
 }
 
-function migrate(database: SqliteDatabase): void {
+function migrateSqlite(database: SqliteDatabase): void {
   database.exec('CREATE TABLE IF NOT EXISTS open_responses_schema (version INTEGER NOT NULL)');
-  const [row] = rowsOf<SchemaRow>(database.prepare('SELECT * FROM open_responses_schema'));
+  const [row] = readRows<SchemaRow>(database.prepare('SELECT * FROM open_responses_schema'));
   const version = Number(row?.version ?? 0);
-  checkVersion(version, Number(row?.compatible_since ?? version));
+  if (Number(row?.compatible_since ?? version) > MIGRATIONS.length)
+    throw new Error(
+      `sqliteStore: the tables have version ${version}, made by a newer release; this one knows ${MIGRATIONS.length}`,
+    );
   if (version >= MIGRATIONS.length) return;
   for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
   if (row?.compatible_since === undefined) {
@@ -223,11 +209,4 @@ function migrate(database: SqliteDatabase): void {
   database.exec('DELETE FROM open_responses_schema');
   const add = database.prepare('INSERT INTO open_responses_schema (version, compatible_since) VALUES (?, ?)');
   add.run(MIGRATIONS.length, COMPATIBLE_SINCE);
-}
-
-function checkVersion(version: number, since: number): void {
-  if (since <= MIGRATIONS.length) return;
-  throw new Error(
-    `sqliteStore: the tables have version ${version}, made by a newer release; this one knows ${MIGRATIONS.length}`,
-  );
 }

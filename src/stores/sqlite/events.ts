@@ -2,8 +2,8 @@
 import type { ClaimedLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { changes, prepared, rowsOf, type SqliteDatabase } from './database.ts';
-import { columnsOf } from './responses.ts';
+import { prepareStatements, readRows, runStatement, type SqliteDatabase } from './database.ts';
+import { keyColumns } from './responses.ts';
 
 /** Integers, which a connection may return as `bigint`. */
 interface HeadRow {
@@ -28,68 +28,52 @@ interface PageRow extends HeadRow {
 const REQUEST = -1;
 
 /** The queries and changes of the store; the caller provides times and transactions. */
-export interface SqliteEvents {
-  begin(key: ResponseKey, log: NewEventLog): void;
-  append(key: ResponseKey, append: LogAppend, now: number): boolean;
-  claim(key: ResponseKey, epoch: number, now: number): ClaimedLog | undefined;
-  end(key: ResponseKey, epoch: number, until: number, now: number): boolean;
-  read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined;
-  heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[];
-  delete(key: ResponseKey, now: number): boolean;
-  /** Removes one expired log, with its events. */
-  sweep(now: number): void;
-}
-
-/** Prepares the statements. */
-export function sqliteEvents(database: SqliteDatabase): SqliteEvents {
-  return new PreparedEvents(database);
-}
-
-class PreparedEvents implements SqliteEvents {
-  private readonly statements: ReturnType<typeof prepare>;
+export class SqliteEvents {
+  private readonly statements: ReturnType<typeof prepareEvents>;
 
   constructor(database: SqliteDatabase) {
-    this.statements = prepare(database);
+    this.statements = prepareEvents(database);
   }
 
   begin(key: ResponseKey, { epoch, request, expiresAt }: NewEventLog): void {
     this.remove(this.row(key, Number.MIN_SAFE_INTEGER));
-    this.statements.insert.run(...columnsOf(key), expiresAt, epoch);
+    this.statements.insert.run(...keyColumns(key), expiresAt, epoch);
     const row = this.row(key, Number.MIN_SAFE_INTEGER);
     if (row) this.add(row, REQUEST, request);
   }
 
   append(key: ResponseKey, { epoch, from, events, state, endsUntil }: LogAppend, now: number): boolean {
     const row = this.row(key, now);
-    if (!row || !isWritable(headFrom(row), epoch, from)) return false;
+    const head = row && rowHead(row);
+    if (!head || head.ended || head.epoch !== epoch || head.next !== from) return false;
     for (const [index, text] of events.entries()) this.add(row, from + index, text);
     const [next, ended] = [from + events.length, endsUntil === undefined ? 0 : 1];
-    return changes(this.statements.update, next, storableText(state), ended, endsUntil ?? null, row.number);
+    return runStatement(this.statements.update, next, storableText(state), ended, endsUntil ?? null, row.number);
   }
 
   claim(key: ResponseKey, epoch: number, now: number): ClaimedLog | undefined {
     const row = this.row(key, now);
-    if (!row || !changes(this.statements.claim, epoch, row.number, epoch)) return undefined;
-    const [{ request, state } = { request: '', state: '' }] = rowsOf<ClaimedRow>(this.statements.claimed, row.number);
-    return { ...headFrom(row), epoch, request: originalText(request), state: originalText(state) };
+    if (!row || !runStatement(this.statements.claim, epoch, row.number, epoch)) return undefined;
+    const [{ request, state } = { request: '', state: '' }] = readRows<ClaimedRow>(this.statements.claimed, row.number);
+    return { ...rowHead(row), epoch, request: originalText(request), state: originalText(state) };
   }
 
   end(key: ResponseKey, epoch: number, until: number, now: number): boolean {
-    return changes(this.statements.end, epoch, until, ...columnsOf(key), now, epoch);
+    return runStatement(this.statements.end, epoch, until, ...keyColumns(key), now, epoch);
   }
 
   read(key: ResponseKey, after: number, maxBytes: number, now: number): LogPage | undefined {
-    const rows = rowsOf<PageRow>(this.statements.read, ...columnsOf(key), now, after + 1, maxBytes);
+    const rows = readRows<PageRow>(this.statements.read, ...keyColumns(key), now, after + 1, maxBytes);
     const [head] = rows;
     if (!head) return undefined;
     const events = rows.flatMap(({ body }) => (body === null ? [] : originalText(body)));
-    return { ...headFrom(head), from: Math.min(after + 1, Number(head.next)), events };
+    return { ...rowHead(head), from: Math.min(after + 1, Number(head.next)), events };
   }
 
   heads(keys: readonly ResponseKey[], now: number): readonly (LogHead | undefined)[] {
     return keys.map((key) => {
       const row = this.row(key, now);
-      return row && headFrom(row);
+      return row && rowHead(row);
     });
   }
 
@@ -97,12 +81,13 @@ class PreparedEvents implements SqliteEvents {
     return this.remove(this.row(key, now));
   }
 
+  /** Removes one expired log, with its events. */
   sweep(now: number): void {
-    this.remove(rowsOf<HeadRow>(this.statements.expired, now)[0]);
+    this.remove(readRows<HeadRow>(this.statements.expired, now)[0]);
   }
 
   private row(key: ResponseKey, now: number): HeadRow | undefined {
-    return rowsOf<HeadRow>(this.statements.find, ...columnsOf(key), now)[0];
+    return readRows<HeadRow>(this.statements.find, ...keyColumns(key), now)[0];
   }
 
   private add({ number }: HeadRow, place: number, text: string): void {
@@ -113,16 +98,16 @@ class PreparedEvents implements SqliteEvents {
   private remove(row: HeadRow | undefined): boolean {
     if (!row) return false;
     this.statements.removeEvents.run(row.number);
-    return changes(this.statements.remove, row.number);
+    return runStatement(this.statements.remove, row.number);
   }
 }
 
-function prepare(database: SqliteDatabase) {
+function prepareEvents(database: SqliteDatabase) {
   const table = 'open_responses_event_logs';
   const events = 'open_responses_events';
   const head = 'number, epoch, next, ended';
   const living = 'scope = ? AND id = ? AND expires_at > ?';
-  return prepared(database, {
+  return prepareStatements(database, {
     find: `SELECT ${head} FROM ${table} WHERE ${living}`,
     expired: `SELECT ${head} FROM ${table} WHERE expires_at <= ? LIMIT 1`,
     insert: `INSERT INTO ${table} (scope, id, expires_at, epoch, next, ended, state) VALUES (?, ?, ?, ?, 0, 0, '""')`,
@@ -145,10 +130,6 @@ function prepare(database: SqliteDatabase) {
   });
 }
 
-function headFrom({ epoch, next, ended }: HeadRow): LogHead {
+function rowHead({ epoch, next, ended }: HeadRow): LogHead {
   return { epoch: Number(epoch), next: Number(next), ended: Number(ended) !== 0 };
-}
-
-function isWritable(head: LogHead, epoch: number, from: number): boolean {
-  return !head.ended && head.epoch === epoch && head.next === from;
 }

@@ -1,6 +1,6 @@
 /** Responses in SQLite: one row each, whose body is the whole response as JSON. */
 import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
-import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+import { readRows, runStatement, type SqliteDatabase } from './database.ts';
 
 interface Row {
   readonly body: string;
@@ -52,34 +52,34 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
   );
 
   function find(key: ResponseKey, now: number): Row | undefined {
-    return rowsOf<Row>(select, ...columnsOf(key), now)[0];
+    return readRows<Row>(select, ...keyColumns(key), now)[0];
   }
 
   function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
-    const [scope, id] = columnsOf(key);
+    const [scope, id] = keyColumns(key);
     const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
-    const rows = rowsOf<ChainRow>(ancestors, scope, id, now, scope, now, limit, bound);
+    const rows = readRows<ChainRow>(ancestors, scope, id, now, scope, now, limit, bound);
     if (Number(rows.at(-1)?.bytes ?? 0) > maxBytes) throw new TooManyBytes(maxBytes);
-    return withinBytes(rows.map(responseFrom), maxBytes);
+    return withinBytes(rows.map(parseResponseRow), maxBytes);
   }
 
   return {
     get(key, now) {
       const row = find(key, now);
-      return row && responseFrom(row);
+      return row && parseResponseRow(row);
     },
     put(response, expiresAt) {
-      upsert.run(...columnsOf(response), ...valuesOf(response, expiresAt));
+      upsert.run(...keyColumns(response), ...responseValues(response, expiresAt));
     },
     replace: (response, version, now, expiresAt) =>
-      changes(update, ...valuesOf(response, expiresAt), ...columnsOf(response), now, version),
-    delete: (key, now) => changes(remove, ...columnsOf(key), now),
+      runStatement(update, ...responseValues(response, expiresAt), ...keyColumns(response), now, version),
+    delete: (key, now) => runStatement(remove, ...keyColumns(key), now),
     chain,
     sweep: (now) => void sweep.run(now),
   };
 }
 
-function valuesOf(response: StoredResponse, expiresAt: number) {
+function responseValues(response: StoredResponse, expiresAt: number) {
   const previous = response.previousId === undefined ? null : JSON.stringify(response.previousId);
   return [previous, versionOf(response), expiresAt, JSON.stringify(response)] as const;
 }
@@ -88,11 +88,11 @@ function valuesOf(response: StoredResponse, expiresAt: number) {
  * Scope and id as JSON strings: escaped, because some drivers change lone surrogates and NULs into other text, or crash
  * the process.
  */
-export function columnsOf({ scope, id }: ResponseKey): readonly [scope: string, id: string] {
+export function keyColumns({ scope, id }: ResponseKey): readonly [scope: string, id: string] {
   return [JSON.stringify(scope), JSON.stringify(id)];
 }
 
-function responseFrom({ body }: Row): StoredResponse {
+function parseResponseRow({ body }: Row): StoredResponse {
   // The cast: only `put` writes these texts.
   return JSON.parse(body) as StoredResponse;
 }

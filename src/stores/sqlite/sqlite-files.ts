@@ -13,8 +13,8 @@ import {
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { bytesOfPieces, writePieces } from '../shared/file-pieces.ts';
-import { HOUR_MS } from '../shared/store-parts.ts';
+import { readPieces, writePieces } from '../files/file-pieces.ts';
+import { HOUR_MS } from '../store-parts.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { FileRows } from './file-rows.ts';
 
@@ -90,7 +90,7 @@ class SqliteFiles implements FileStore {
     const found = this.rows.find(key, this.now());
     if (!found) return undefined;
     const { number, file } = found;
-    return bytesOfPieces((place) => this.rows.piece(number, place), range ?? { start: 0, end: file.bytes });
+    return readPieces((place) => this.rows.piece(number, place), range ?? { start: 0, end: file.bytes });
   }
 
   list(scope: string, query: FilePageQuery): FilePage {

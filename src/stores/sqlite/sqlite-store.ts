@@ -3,10 +3,10 @@
 import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
-import { MONTH_MS } from '../shared/store-parts.ts';
-import { type SqliteConversations, sqliteConversations } from './conversations.ts';
+import { MONTH_MS } from '../store-parts.ts';
+import { SqliteConversations } from './conversations.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
-import { type SqliteEvents, sqliteEvents } from './events.ts';
+import { SqliteEvents } from './events.ts';
 import { type SqliteResponses, sqliteResponses } from './responses.ts';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
@@ -62,7 +62,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   let made: Tables | undefined;
 
   function tables(): Tables {
-    made ??= tablesOf(database);
+    made ??= openTables(database);
     return made;
   }
 
@@ -76,7 +76,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     });
   }
 
-  function expiryOf({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse, time: number): number {
+  function responseExpiry({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse, time: number): number {
     return Math.min(time + ttlMs, expiresAt);
   }
 
@@ -84,9 +84,9 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     name: 'sqlite',
     setup: () => void tables(),
     get: (key) => tables().responses.get(key, now()),
-    put: (response) => change(({ responses }, time) => responses.put(response, expiryOf(response, time))),
+    put: (response) => change(({ responses }, time) => responses.put(response, responseExpiry(response, time))),
     replace: (response, version) =>
-      change(({ responses }, time) => responses.replace(response, version, time, expiryOf(response, time))),
+      change(({ responses }, time) => responses.replace(response, version, time, responseExpiry(response, time))),
     delete: (key) => tables().responses.delete(key, now()),
     chain: (key, limit, maxBytes) => tables().responses.chain(key, limit, now(), maxBytes),
     conversations: {
@@ -104,14 +104,14 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       find: (key, itemIds) => tables().conversations.find(key, itemIds, now()),
       removeItem: (key, itemId) => change(({ conversations }, time) => conversations.removeItem(key, itemId, time)),
     },
-    events: eventLog(change, () => tables().events, now),
+    events: sqliteEventLog(change, () => tables().events, now),
     close() {},
   };
 }
 
 type Change = <Result>(body: (tables: Tables, time: number) => Result) => Result;
 
-function eventLog(change: Change, table: () => SqliteEvents, now: () => number): EventLog {
+function sqliteEventLog(change: Change, table: () => SqliteEvents, now: () => number): EventLog {
   return {
     isShared: true,
     begin: (key, log) => change(({ events }) => events.begin(key, log)),
@@ -124,11 +124,11 @@ function eventLog(change: Change, table: () => SqliteEvents, now: () => number):
   };
 }
 
-function tablesOf(database: SqliteDatabase): Tables {
+function openTables(database: SqliteDatabase): Tables {
   setUpSqlite(database);
   return {
     responses: sqliteResponses(database),
-    conversations: sqliteConversations(database),
-    events: sqliteEvents(database),
+    conversations: new SqliteConversations(database),
+    events: new SqliteEvents(database),
   };
 }

@@ -20,8 +20,8 @@ import {
   type VectorIndex,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { checkDimensions } from '../shared/searched-stores.ts';
-import { inTransaction, isSqliteDatabase, rowsOf, type SqliteDatabase, setUpSqlite } from './database.ts';
+import { checkDimensions } from '../vectors/vector-lists.ts';
+import { inTransaction, isSqliteDatabase, readRows, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { type NearChunk, type SearchedFile, VectorChunks } from './vector-chunks.ts';
 import { type FoundStore, VectorRows } from './vector-rows.ts';
 
@@ -64,7 +64,7 @@ class SqliteVectors implements VectorIndex {
   readonly name = 'sqlite';
   private readonly database: SqliteDatabase;
   private readonly now: () => number;
-  private made: Tables | undefined;
+  private openTables: Tables | undefined;
 
   constructor({ database, now = Date.now }: SqliteVectorsOptions) {
     this.database = database;
@@ -167,11 +167,11 @@ class SqliteVectors implements VectorIndex {
   }
 
   extendClaim(claim: IndexingClaim, until: number): boolean {
-    return this.ofClaim(claim, (number, { rows }) => rows.extend(number, until));
+    return this.changeClaimed(claim, (number, { rows }) => rows.extend(number, until));
   }
 
   async addChunks(claim: IndexingClaim, from: number, added: readonly Chunk[]): Promise<boolean> {
-    const isAdded = this.ofClaim(claim, (number, { rows, chunks }) => {
+    const isAdded = this.changeClaimed(claim, (number, { rows, chunks }) => {
       const { scope, store } = claim.file;
       // The cast: a claimed file exists, and so does its vector store.
       const found = rows.store({ scope, id: store }) as FoundStore;
@@ -185,15 +185,21 @@ class SqliteVectors implements VectorIndex {
   }
 
   endClaim(claim: IndexingClaim, end: IndexingEnd): boolean {
-    return this.ofClaim(claim, (number, { rows }) => rows.end(number, end));
+    return this.changeClaimed(claim, (number, { rows }) => rows.end(number, end));
   }
 
   async nearest(query: ChunkQuery, embedding: Float32Array): Promise<readonly FoundChunk[]> {
-    const stores = this.searched(query);
+    const stores = this.searchedStores(query);
     for (const { dimensions } of stores) checkDimensions(embedding, dimensions);
     const { chunks } = this.tables;
     let best: readonly NearChunk[] = [];
-    for (const files of slicesOf(chunks.files(numbersOf(stores), query.filter), embedding.byteLength)) {
+    for (const files of sliceFiles(
+      chunks.files(
+        stores.map(({ number }) => number),
+        query.filter,
+      ),
+      embedding.byteLength,
+    )) {
       const found = [...best, ...chunks.nearest(files, embedding, query.limit)];
       best = found.toSorted((one, other) => other.score - one.score).slice(0, query.limit);
       await breathe();
@@ -203,19 +209,19 @@ class SqliteVectors implements VectorIndex {
 
   async matching(query: ChunkQuery, text: string): Promise<readonly FoundChunk[]> {
     const { chunks } = this.tables;
-    const stores = numbersOf(this.searched(query));
+    const stores = this.searchedStores(query).map(({ number }) => number);
     const counts = await inSteps(chunks.wordCounts(stores, text));
     const files = query.filter && (await inSteps(chunks.files(stores, query.filter))).flat();
     return chunks.found(chunks.matching(stores, files, counts, query.limit));
   }
 
   private get tables(): Tables {
-    if (!this.made) {
+    if (!this.openTables) {
       setUpSqlite(this.database);
       loadSqliteVec(this.database);
-      this.made = { rows: new VectorRows(this.database), chunks: new VectorChunks(this.database) };
+      this.openTables = { rows: new VectorRows(this.database), chunks: new VectorChunks(this.database) };
     }
-    return this.made;
+    return this.openTables;
   }
 
   private change<Result>(body: (tables: Tables) => Result): Result {
@@ -223,7 +229,7 @@ class SqliteVectors implements VectorIndex {
     return inTransaction(this.database, () => body(tables));
   }
 
-  private ofClaim(claim: IndexingClaim, body: (number: number, tables: Tables) => void): boolean {
+  private changeClaimed(claim: IndexingClaim, body: (number: number, tables: Tables) => void): boolean {
     return this.change((tables) => {
       const number = tables.rows.claimed(claim);
       if (number !== undefined) body(number, tables);
@@ -236,7 +242,7 @@ class SqliteVectors implements VectorIndex {
     return this.tables.rows.store(key)?.number ?? 0;
   }
 
-  private searched({ scope, stores }: ChunkQuery): readonly FoundStore[] {
+  private searchedStores({ scope, stores }: ChunkQuery): readonly FoundStore[] {
     const now = this.now();
     return [...new Set(stores)].flatMap((id) => {
       const found = this.tables.rows.store({ scope, id });
@@ -259,7 +265,10 @@ class SqliteVectors implements VectorIndex {
   private async sweepExpired(): Promise<void> {
     // Looks without a lock first: there is rarely one.
     for (let step = 0; step < EXPIRED_STEPS && this.tables.rows.expired(this.now()) !== undefined; step += 1) {
-      this.change((tables) => removeExpired(tables, this.now()));
+      this.change(({ rows, chunks }) => {
+        const number = rows.expired(this.now());
+        if (number !== undefined) rows.endStore(number, chunks.purge(number, 'ofStore'));
+      });
       await breathe();
     }
   }
@@ -267,16 +276,6 @@ class SqliteVectors implements VectorIndex {
   private async purge(number: number): Promise<void> {
     while (!this.change(({ chunks }) => chunks.purge(number))) await breathe();
   }
-}
-
-/** Removes some chunks of the vector store that expired first. */
-function removeExpired({ rows, chunks }: Tables, now: number): void {
-  const number = rows.expired(now);
-  if (number !== undefined) rows.endStore(number, chunks.purge(number, 'ofStore'));
-}
-
-function numbersOf(stores: readonly FoundStore[]): readonly number[] {
-  return stores.map(({ number }) => number);
 }
 
 /** All of them; other requests run in between. */
@@ -290,7 +289,10 @@ async function inSteps<Step>(steps: Iterable<Step>): Promise<readonly Step[]> {
 }
 
 /** Groups of files whose embeddings take about `BYTES_AT_ONCE` together; at least one group for each piece. */
-function* slicesOf(pieces: Iterable<readonly SearchedFile[]>, bytesOfEach: number): Iterable<readonly SearchedFile[]> {
+function* sliceFiles(
+  pieces: Iterable<readonly SearchedFile[]>,
+  bytesOfEach: number,
+): Iterable<readonly SearchedFile[]> {
   for (const files of pieces) {
     let slice: SearchedFile[] = [];
     let bytes = 0;
@@ -306,7 +308,12 @@ function* slicesOf(pieces: Iterable<readonly SearchedFile[]>, bytesOfEach: numbe
 }
 
 function loadSqliteVec(database: SqliteDatabase): void {
-  if (hasSqliteVec(database)) return;
+  try {
+    readRows(database.prepare('SELECT vec_version()'));
+    return;
+  } catch {
+    // Not loaded yet.
+  }
   const { load } = peer<{ load(database: SqliteDatabase): void }>('sqliteVectors', 'sqlite-vec');
   try {
     load(database);
@@ -315,13 +322,5 @@ function loadSqliteVec(database: SqliteDatabase): void {
       'sqliteVectors: database cannot load sqlite-vec; open node:sqlite with { allowExtension: true }, or load it yourself',
       { cause },
     );
-  }
-}
-
-function hasSqliteVec(database: SqliteDatabase): boolean {
-  try {
-    return rowsOf(database.prepare('SELECT vec_version()')).length > 0;
-  } catch {
-    return false;
   }
 }

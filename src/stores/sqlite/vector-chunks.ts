@@ -1,8 +1,8 @@
 /** The chunks of files in SQLite, their embeddings and their words, and both searches. */
 import { type AttributeFilter, type Attributes, matches } from '../../ports/vectors/attributes.ts';
 import type { Chunk, FoundChunk, NewVectorFile } from '../../ports/vectors/vector-index.ts';
-import { bytesOf, keepable, searchedWords } from '../shared/chunk-texts.ts';
-import { prepared, rowsOf, type SqliteDatabase } from './database.ts';
+import { chunkBytes, searchedWords, storableChunkText } from '../vectors/chunk-texts.ts';
+import { prepareStatements, readRows, type SqliteDatabase } from './database.ts';
 
 interface NumberRow {
   readonly number: number;
@@ -47,31 +47,31 @@ const CHUNKS_AT_ONCE = 64;
 
 /** The statements on the tables of chunks; the caller provides transactions. */
 export class VectorChunks {
-  private readonly statements: ReturnType<typeof prepare>;
+  private readonly statements: ReturnType<typeof prepareChunks>;
 
   constructor(database: SqliteDatabase) {
     database.exec(
       `CREATE VIRTUAL TABLE IF NOT EXISTS open_responses_vector_words
          USING fts5(store, text, content = '', contentless_delete = 1)`,
     );
-    this.statements = prepare(database);
+    this.statements = prepareChunks(database);
   }
 
   /** Stores the chunks in place of those from there on; returns how many bytes that adds. */
   replace(store: number, file: number, from: number, chunks: readonly Chunk[]): number {
-    const [old] = rowsOf<{ readonly bytes: number | null }>(this.statements.bytesFrom, file, from);
-    for (const { number } of rowsOf<NumberRow>(this.statements.chunksFrom, file, from)) this.remove(number);
+    const [old] = readRows<{ readonly bytes: number | null }>(this.statements.bytesFrom, file, from);
+    for (const { number } of readRows<NumberRow>(this.statements.chunksFrom, file, from)) this.remove(number);
     for (const [at, chunk] of chunks.entries()) this.add(store, file, from + at, chunk);
-    return chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0) - Number(old?.bytes ?? 0);
+    return chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0) - Number(old?.bytes ?? 0);
   }
 
   texts(file: number, from: number, limit: number): readonly string[] {
-    return rowsOf<{ readonly text: string }>(this.statements.texts, file, from, limit).map(({ text }) => text);
+    return readRows<{ readonly text: string }>(this.statements.texts, file, from, limit).map(({ text }) => text);
   }
 
   /** Removes some chunks of a file or of a vector store; returns whether none is left. */
   purge(number: number, whose: 'ofFile' | 'ofStore' = 'ofFile'): boolean {
-    const rows = rowsOf<NumberRow>(this.statements[whose], number, CHUNKS_AT_ONCE);
+    const rows = readRows<NumberRow>(this.statements[whose], number, CHUNKS_AT_ONCE);
     for (const row of rows) this.remove(row.number);
     return rows.length < CHUNKS_AT_ONCE;
   }
@@ -81,7 +81,7 @@ export class VectorChunks {
     for (const store of stores) {
       let after: string | undefined = '';
       while (after !== undefined) {
-        const rows: readonly FileRow[] = rowsOf<FileRow>(this.statements.files, store, after, FILES_AT_ONCE);
+        const rows: readonly FileRow[] = readRows<FileRow>(this.statements.files, store, after, FILES_AT_ONCE);
         // The cast: only `setAttributes` and `addFile` write these texts.
         const found = filter ? rows.filter((row) => matches(filter, JSON.parse(row.attributes) as Attributes)) : rows;
         yield found.map(({ number, chunks }) => ({ number: Number(number), chunks: Number(chunks) }));
@@ -92,14 +92,18 @@ export class VectorChunks {
 
   nearest(files: readonly SearchedFile[], embedding: Float32Array, limit: number): readonly NearChunk[] {
     const numbers = JSON.stringify(files.map(({ number }) => number));
-    return rowsOf<NearChunk>(this.statements.nearest, blobOf(embedding), numbers, limit).map(scoreFrom);
+    return readRows<NearChunk>(this.statements.nearest, toBlob(embedding), numbers, limit).map(toNearChunk);
   }
 
   /** How many chunks of the vector stores have each word, counted up to a bound; each step takes some milliseconds. */
   *wordCounts(stores: readonly number[], text: string): Iterable<WordCount> {
     if (stores.length === 0) return;
     for (const word of searchedWords(text)) {
-      const [row] = rowsOf<{ readonly count: number }>(this.statements.count, matchOf(stores, [word]), FREQUENT + 1);
+      const [row] = readRows<{ readonly count: number }>(
+        this.statements.count,
+        matchExpression(stores, [word]),
+        FREQUENT + 1,
+      );
       yield { word, count: Number(row?.count) };
     }
   }
@@ -111,28 +115,36 @@ export class VectorChunks {
     counts: readonly WordCount[],
     limit: number,
   ): readonly NearChunk[] {
-    const words = rareWords(counts);
+    // The rarest words that were found, as many as have at most `FREQUENT` chunks together; at least one.
+    let sum = 0;
+    const rarestFirst = counts.filter(({ count }) => count > 0).toSorted((one, other) => one.count - other.count);
+    const words = rarestFirst.flatMap(({ word, count }, at) => {
+      sum += count;
+      return at === 0 || sum <= FREQUENT ? [word] : [];
+    });
     if (words.length === 0) return [];
     const numbers = files ? JSON.stringify(files.map(({ number }) => number)) : null;
-    return rowsOf<NearChunk>(this.statements.matching, matchOf(stores, words), numbers, numbers, limit).map(scoreFrom);
+    return readRows<NearChunk>(this.statements.matching, matchExpression(stores, words), numbers, numbers, limit).map(
+      toNearChunk,
+    );
   }
 
   /** The chunks themselves, if they are still there. */
   found(chunks: readonly NearChunk[]): readonly FoundChunk[] {
-    const rows = rowsOf<FoundRow>(this.statements.found, JSON.stringify(chunks.map(({ number }) => number)));
+    const rows = readRows<FoundRow>(this.statements.found, JSON.stringify(chunks.map(({ number }) => number)));
     const byNumber = new Map(rows.map((row) => [Number(row.number), row]));
     return chunks.flatMap(({ number, score }) => {
       const row = byNumber.get(number);
-      return row ? [foundFrom(row, score)] : [];
+      return row ? [parseFoundRow(row, score)] : [];
     });
   }
 
   private add(store: number, file: number, place: number, { text, embedding }: Chunk): void {
-    const kept = keepable(text);
-    const [row] = rowsOf<NumberRow>(this.statements.add, file, place, kept);
+    const storableText = storableChunkText(text);
+    const [row] = readRows<NumberRow>(this.statements.add, file, place, storableText);
     const number = Number(row?.number);
-    this.statements.addEmbedding.run(number, blobOf(embedding));
-    this.statements.addWords.run(number, `s${store}`, kept);
+    this.statements.addEmbedding.run(number, toBlob(embedding));
+    this.statements.addWords.run(number, `s${store}`, storableText);
   }
 
   private remove(number: number): void {
@@ -142,12 +154,12 @@ export class VectorChunks {
   }
 }
 
-function prepare(database: SqliteDatabase) {
+function prepareChunks(database: SqliteDatabase) {
   const files = 'open_responses_vector_files';
   const chunks = 'open_responses_vector_chunks';
   const embeddings = 'open_responses_vector_embeddings';
   const words = 'open_responses_vector_words';
-  return prepared(database, {
+  return prepareStatements(database, {
     add: `INSERT INTO ${chunks} (file, place, text) VALUES (?, ?, ?) RETURNING number`,
     addEmbedding: `INSERT INTO ${embeddings} (chunk, embedding) VALUES (?, ?)`,
     addWords: `INSERT INTO ${words} (rowid, store, text) VALUES (?, ?, ?)`,
@@ -178,30 +190,20 @@ function prepare(database: SqliteDatabase) {
   });
 }
 
-function matchOf(stores: readonly number[], words: readonly string[]): string {
+function matchExpression(stores: readonly number[], words: readonly string[]): string {
   const anyStore = stores.map((number) => `s${number}`).join(' OR ');
   return `store : (${anyStore}) AND text : (${words.map((word) => `"${word}"`).join(' OR ')})`;
 }
 
-/** The rarest words that were found, as many as have at most `FREQUENT` chunks together; at least one. */
-function rareWords(counts: readonly WordCount[]): readonly string[] {
-  let sum = 0;
-  const known = counts.filter(({ count }) => count > 0).toSorted((one, other) => one.count - other.count);
-  return known.flatMap(({ word, count }, at) => {
-    sum += count;
-    return at === 0 || sum <= FREQUENT ? [word] : [];
-  });
-}
-
-function blobOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
+function toBlob({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-function scoreFrom({ number, score }: NearChunk): NearChunk {
+function toNearChunk({ number, score }: NearChunk): NearChunk {
   return { number: Number(number), score: Number(score) };
 }
 
-function foundFrom({ place, text, body, attributes }: FoundRow, score: number): FoundChunk {
+function parseFoundRow({ place, text, body, attributes }: FoundRow, score: number): FoundChunk {
   // The casts: only the rows of files write these texts.
   const { store, id, filename } = JSON.parse(body) as NewVectorFile;
   return {

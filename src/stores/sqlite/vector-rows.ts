@@ -15,10 +15,9 @@ import {
   type VectorPage,
   type VectorPageQuery,
 } from '../../ports/vectors/vector-index.ts';
-import { countsFrom, type StatusRow } from '../shared/file-counts.ts';
-import { isBackwards, pageOfRows, unknownPage } from '../shared/vector-page.ts';
-import { changes, prepared, rowsOf, type SqliteDatabase, type SqliteValue } from './database.ts';
-import { columnsOf } from './responses.ts';
+import { isBackwards, type StatusRow, toFileCounts, toPage, unknownPage } from '../vectors/vector-lists.ts';
+import { prepareStatements, readRows, runStatement, type SqliteDatabase, type SqliteValue } from './database.ts';
+import { keyColumns } from './responses.ts';
 
 interface NumberRow {
   readonly number: number;
@@ -55,38 +54,38 @@ export interface FoundStore {
 /** The statements on the tables of vector stores and files; the caller provides transactions. */
 export class VectorRows {
   private readonly database: SqliteDatabase;
-  private readonly statements: ReturnType<typeof prepare>;
+  private readonly statements: ReturnType<typeof prepareVectorRows>;
 
   constructor(database: SqliteDatabase) {
     this.database = database;
-    this.statements = prepare(database);
+    this.statements = prepareVectorRows(database);
   }
 
   /** Returns false if the one to replace has expired, also by the clock of another process. */
   putStore(store: StoredVectorStore, mode: 'create' | 'replace', now: number): boolean {
     if (mode === 'create')
-      return changes(this.statements.create, ...columnsOf(store), store.createdAt, JSON.stringify(store));
-    return changes(this.statements.replace, JSON.stringify(store), ...columnsOf(store), now);
+      return runStatement(this.statements.create, ...keyColumns(store), store.createdAt, JSON.stringify(store));
+    return runStatement(this.statements.replace, JSON.stringify(store), ...keyColumns(store), now);
   }
 
   store(key: ResponseKey): FoundStore | undefined {
-    const [row] = rowsOf<StoreRow>(this.statements.store, ...columnsOf(key));
+    const [row] = readRows<StoreRow>(this.statements.store, ...keyColumns(key));
     if (!row) return undefined;
     const dimensions = row.dimensions === null ? undefined : Number(row.dimensions);
-    return { number: Number(row.number), store: storeFrom(row), dimensions };
+    return { number: Number(row.number), store: parseStoreRow(row), dimensions };
   }
 
   listStores(scope: string, query: VectorPageQuery): VectorPage<StoredVectorStore> {
-    const [column] = columnsOf({ scope, id: '' });
+    const [column] = keyColumns({ scope, id: '' });
     const find = (id: string) =>
-      rowsOf<StoreRow>(this.statements.store, ...columnsOf({ scope, id })).map((row) => [row.created_at, row.id]);
+      readRows<StoreRow>(this.statements.store, ...keyColumns({ scope, id })).map((row) => [row.created_at, row.id]);
     const page = this.page<StoreRow>(`SELECT * FROM ${STORES} WHERE scope = ?`, [column], query, find);
-    return { ...page, entries: page.entries.map(storeFrom) };
+    return { ...page, entries: page.entries.map(parseStoreRow) };
   }
 
   countStores(scope: string): number {
-    const [column] = columnsOf({ scope, id: '' });
-    return Number(rowsOf<{ readonly count: number }>(this.statements.countStores, column)[0]?.count ?? 0);
+    const [column] = keyColumns({ scope, id: '' });
+    return Number(readRows<{ readonly count: number }>(this.statements.countStores, column)[0]?.count ?? 0);
   }
 
   /** Its files are hidden at once; `purge` removes them. */
@@ -98,12 +97,12 @@ export class VectorRows {
 
   /** The number of the vector store, unless it has expired. */
   living(key: ResponseKey, now: number): number | undefined {
-    return rowsOf<NumberRow>(this.statements.living, ...columnsOf(key), now)[0]?.number;
+    return readRows<NumberRow>(this.statements.living, ...keyColumns(key), now)[0]?.number;
   }
 
   /** The number of the vector store that expired first of those that have chunks. */
   expired(now: number): number | undefined {
-    return rowsOf<NumberRow>(this.statements.expired, now)[0]?.number;
+    return readRows<NumberRow>(this.statements.expired, now)[0]?.number;
   }
 
   /** Its files count no chunks and are not indexed from now on. */
@@ -118,7 +117,7 @@ export class VectorRows {
   }
 
   addFile(store: number, file: NewVectorFile): void {
-    const [scope, id] = columnsOf(file);
+    const [scope, id] = keyColumns(file);
     this.statements.hideFile.run(store, id);
     const batch = file.batch === undefined ? null : JSON.stringify(file.batch);
     const { attributes, ...body } = file;
@@ -132,30 +131,30 @@ export class VectorRows {
   }
 
   batch(store: number, id: string): VectorBatch | undefined {
-    const [row] = rowsOf<{ readonly body: string }>(this.statements.batch, store, JSON.stringify(id));
+    const [row] = readRows<{ readonly body: string }>(this.statements.batch, store, JSON.stringify(id));
     // The cast: only `addBatch` writes these texts.
     return row && (JSON.parse(row.body) as VectorBatch);
   }
 
   /** The numbers of the files that are cancelled; `purge` removes their chunks. */
   cancelBatch(store: number, id: string): readonly number[] {
-    return rowsOf<NumberRow>(this.statements.cancelBatch, store, JSON.stringify(id)).map(({ number }) =>
+    return readRows<NumberRow>(this.statements.cancelBatch, store, JSON.stringify(id)).map(({ number }) =>
       Number(number),
     );
   }
 
   file(key: VectorFileKey): { readonly number: number; readonly file: VectorFile } | undefined {
     const row = this.fileRow(key);
-    return row && { number: Number(row.number), file: fileFrom(row) };
+    return row && { number: Number(row.number), file: parseVectorFileRow(row) };
   }
 
   listFiles(store: number, query: VectorFilesQuery): VectorPage<VectorFile> {
     const find = (id: string) =>
-      rowsOf<FileRow>(this.statements.fileIn, store, JSON.stringify(id)).map((row) => [row.created_at, row.id]);
+      readRows<FileRow>(this.statements.fileIn, store, JSON.stringify(id)).map((row) => [row.created_at, row.id]);
     const { status = null, batch } = query;
     const wanted = batch === undefined ? null : JSON.stringify(batch);
     const page = this.page<FileRow>(FILES_OF_STORE, [store, status, status, wanted, wanted], query, find);
-    return { ...page, entries: page.entries.map(fileFrom) };
+    return { ...page, entries: page.entries.map(parseVectorFileRow) };
   }
 
   setAttributes(number: number, attributes: Attributes): void {
@@ -164,7 +163,7 @@ export class VectorRows {
 
   countFiles(store: number, batch: string | undefined): FileCounts {
     const wanted = batch === undefined ? null : JSON.stringify(batch);
-    return countsFrom(rowsOf<StatusRow>(this.statements.countFiles, store, wanted, wanted));
+    return toFileCounts(readRows<StatusRow>(this.statements.countFiles, store, wanted, wanted));
   }
 
   hasToClaim(now: number, except: readonly string[]): boolean {
@@ -175,10 +174,10 @@ export class VectorRows {
     const [next] = this.nextFiles(now, except);
     if (!next) return undefined;
     this.statements.claim.run(this.nextEpoch(), until, next.number);
-    const [row] = rowsOf<FileRow>(this.statements.fileAt, next.number);
+    const [row] = readRows<FileRow>(this.statements.fileAt, next.number);
     if (!row) return undefined;
     const [epoch, attempts, chunks] = [Number(row.epoch), Number(row.attempts), Number(row.chunks)];
-    return { file: fileFrom(row), epoch, attempts, chunks };
+    return { file: parseVectorFileRow(row), epoch, attempts, chunks };
   }
 
   /** The number of the claimed file, if the claim is not lost. */
@@ -207,7 +206,7 @@ export class VectorRows {
 
   /** Some of the files that were deleted, replaced, or were in a vector store that was deleted. */
   leftOver(): readonly number[] {
-    return rowsOf<NumberRow>(this.statements.leftOver).map(({ number }) => Number(number));
+    return readRows<NumberRow>(this.statements.leftOver).map(({ number }) => Number(number));
   }
 
   remove(number: number): void {
@@ -215,17 +214,17 @@ export class VectorRows {
   }
 
   private nextFiles(now: number, except: readonly string[]): readonly NumberRow[] {
-    const scopes = except.map((scope) => columnsOf({ scope, id: '' })[0]);
-    return rowsOf<NumberRow>(this.statements.next, now, JSON.stringify(scopes));
+    const scopes = except.map((scope) => keyColumns({ scope, id: '' })[0]);
+    return readRows<NumberRow>(this.statements.next, now, JSON.stringify(scopes));
   }
 
   private nextEpoch(): number {
-    return Number(rowsOf<{ readonly last: number }>(this.statements.nextEpoch)[0]?.last);
+    return Number(readRows<{ readonly last: number }>(this.statements.nextEpoch)[0]?.last);
   }
 
   private fileRow({ scope, store, id }: VectorFileKey): FileRow | undefined {
-    const [scopeColumn, storeColumn] = columnsOf({ scope, id: store });
-    return rowsOf<FileRow>(this.statements.file, scopeColumn, storeColumn, JSON.stringify(id))[0];
+    const [scopeColumn, storeColumn] = keyColumns({ scope, id: store });
+    return readRows<FileRow>(this.statements.file, scopeColumn, storeColumn, JSON.stringify(id))[0];
   }
 
   /** One page of the rows that `select` reads; `find` returns the position of an id, in a list of at most one. */
@@ -244,7 +243,7 @@ export class VectorRows {
       place.length > 0 ? ` AND (created_at, id) ${beyond[at]} (?, ?)` : '',
     );
     const sql = `${select}${bounds.join('')} ORDER BY created_at ${reading}, id ${reading} LIMIT ?`;
-    return pageOfRows(rowsOf<Row>(this.database.prepare(sql), ...values, ...first, ...last, limit + 1), query);
+    return toPage(readRows<Row>(this.database.prepare(sql), ...values, ...first, ...last, limit + 1), query);
   }
 }
 
@@ -268,10 +267,10 @@ const NEXT = `
     FROM tenants WHERE scope IS NOT NULL AND scope NOT IN (SELECT value FROM json_each(?)))
   SELECT number FROM nexts WHERE number IS NOT NULL ORDER BY turn, number LIMIT 1`;
 
-function prepare(database: SqliteDatabase) {
-  return prepared(database, {
-    ...storeTexts(),
-    ...fileTexts(),
+function prepareVectorRows(database: SqliteDatabase) {
+  return prepareStatements(database, {
+    ...vectorStoreSql(),
+    ...vectorFileSql(),
     next: NEXT,
     nextEpoch: 'UPDATE open_responses_vector_claims SET last = last + 1 RETURNING last',
     claim: `UPDATE ${FILES} SET epoch = ?, claimable_at = ?, attempts = attempts + 1 WHERE number = ?`,
@@ -282,7 +281,7 @@ function prepare(database: SqliteDatabase) {
   });
 }
 
-function storeTexts() {
+function vectorStoreSql() {
   const hasChunks = `EXISTS (SELECT 1 FROM ${FILES} WHERE store = ${STORES}.number AND status <> 'gone' AND chunks > 0)`;
   return {
     create: `INSERT INTO ${STORES} (scope, id, created_at, body) VALUES (?, ?, ?, ?)`,
@@ -303,7 +302,7 @@ function storeTexts() {
   };
 }
 
-function fileTexts() {
+function vectorFileSql() {
   return {
     hideFiles: `UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND status <> 'gone'`,
     hideFile: `UPDATE ${FILES} SET status = 'gone' WHERE store = ? AND id = ? AND status <> 'gone'`,
@@ -325,12 +324,12 @@ function fileTexts() {
   };
 }
 
-function storeFrom({ body }: StoreRow): StoredVectorStore {
+function parseStoreRow({ body }: StoreRow): StoredVectorStore {
   // The cast: only `putStore` writes these texts.
   return JSON.parse(body) as StoredVectorStore;
 }
 
-function fileFrom({ body, attributes, status, bytes, error }: FileRow): VectorFile {
+function parseVectorFileRow({ body, attributes, status, bytes, error }: FileRow): VectorFile {
   // The casts: only `addFile`, `setAttributes` and `end` write these texts.
   const file = { ...(JSON.parse(body) as NewVectorFile), attributes: JSON.parse(attributes) as Attributes };
   return { ...file, status, bytes: Number(bytes), ...(error === null ? {} : { error: JSON.parse(error) }) };

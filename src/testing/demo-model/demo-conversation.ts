@@ -33,26 +33,26 @@ export function readConversation(messages: readonly ChatMessage[]): Conversation
   return {
     prompt,
     earlier: spoken.at(prompt === '' ? -1 : -2) ?? '',
-    images: fresh.flatMap(partsOf).filter(({ type }) => type === 'image_url').length,
-    outputs: fresh.filter(({ role }) => role === 'tool').map(textOf),
-    words: messages.map(textOf).join(' ').split(/\s+/).filter(Boolean).length,
+    images: fresh.flatMap(messageParts).filter(({ type }) => type === 'image_url').length,
+    outputs: fresh.filter(({ role }) => role === 'tool').map(messageText),
+    words: messages.map(messageText).join(' ').split(/\s+/).filter(Boolean).length,
   };
 }
 
 function userTexts(messages: readonly ChatMessage[]): readonly string[] {
   return messages
     .filter(({ role }) => role === 'user')
-    .map(textOf)
+    .map(messageText)
     .filter(Boolean);
 }
 
-function textOf(message: ChatMessage): string {
-  return partsOf(message)
+function messageText(message: ChatMessage): string {
+  return messageParts(message)
     .map(({ text }) => text ?? '')
     .join('');
 }
 
-function partsOf({ content }: ChatMessage): readonly ChatPart[] {
+function messageParts({ content }: ChatMessage): readonly ChatPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content ?? [];
 }

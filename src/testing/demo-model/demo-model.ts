@@ -24,7 +24,9 @@ export interface DemoModel {
  */
 export async function startDemoModel(): Promise<DemoModel> {
   const server = createServer((request, response) => {
-    answer(request, response).catch(() => sendError(response, 400, 'The request is not a chat completion request.'));
+    answerChat(request, response).catch(() =>
+      sendError(response, 400, 'The request is not a chat completion request.'),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -42,7 +44,7 @@ export async function startDemoModel(): Promise<DemoModel> {
 
 const MODELS = { object: 'list', data: [{ id: 'demo', object: 'model', created: 1_793_491_200, owned_by: 'demo' }] };
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answerChat(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const route = `${request.method} ${request.url}`;
   if (route === 'GET /v1/models') return sendJson(response, 200, MODELS);
   if (route !== 'POST /v1/chat/completions') return sendError(response, 404, `There is no ${route}.`);

@@ -30,7 +30,7 @@ export interface DemoReply {
 }
 
 /** Splits a text into the pieces in which it is streamed. */
-export function inWords(text: string): readonly string[] {
+export function streamPieces(text: string): readonly string[] {
   return text.match(/\s{0,64}\S{1,12}|\s{1,64}/gu) ?? [];
 }
 
@@ -38,22 +38,30 @@ export function inWords(text: string): readonly string[] {
 export function demoReply(request: ChatRequest): DemoReply {
   const conversation = readConversation(request.messages);
   const tool = toolToCall(request, conversation);
-  const thought = inWords(wantsReasoning(request, conversation) ? thoughtOn(conversation, tool) : '');
-  if (tool) return callReply(conversation, thought, tool);
+  const { prompt, outputs } = conversation;
+  const effort = request.reasoning_effort;
+  let reason = '';
+  if (effort === undefined ? /\b(think|reason)\b/i.test(prompt) : effort !== 'none') {
+    reason = `Words that the user wrote: ${splitWords(prompt).length}. I can answer at once.`;
+    if (tool) reason = `The user wants the tool ${tool.function.name}, so I call it.`;
+    else if (outputs.length > 0) reason = 'The tool has answered, so I can answer too.';
+  }
+  const thought = streamPieces(reason);
+  if (tool) {
+    const { name, parameters } = tool.function;
+    // Quoted texts of the prompt become the arguments.
+    const quotes = [...prompt.matchAll(/"([^"]+)"/g)].map(([, quoted = '']) => quoted);
+    const json = JSON.stringify(sampleValue(parameters ?? { type: 'object' }, quotes));
+    const usage = countUsage(conversation, thought, streamPieces(json));
+    return { reasoning: thought, text: [], call: { name, arguments: json }, finish: 'tool_calls', usage };
+  }
 
-  const room = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  const reasoning = thought.slice(0, room);
-  const whole = inWords(formatted(request) ?? sentence(conversation));
-  const text = whole.slice(0, room - reasoning.length);
+  const maxWords = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
+  const reasoning = thought.slice(0, maxWords);
+  const whole = streamPieces(requestedJson(request) ?? sentence(conversation));
+  const text = whole.slice(0, maxWords - reasoning.length);
   const finish = reasoning.length + text.length < thought.length + whole.length ? 'length' : 'stop';
-  return { reasoning, text, call: undefined, finish, usage: usageOf(conversation, reasoning, text) };
-}
-
-function callReply(conversation: Conversation, reasoning: readonly string[], tool: ChatTool): DemoReply {
-  const { name, parameters } = tool.function;
-  const text = JSON.stringify(sampleValue(parameters ?? { type: 'object' }, quotesIn(conversation.prompt)));
-  const call = { name, arguments: text };
-  return { reasoning, text: [], call, finish: 'tool_calls', usage: usageOf(conversation, reasoning, inWords(text)) };
+  return { reasoning, text, call: undefined, finish, usage: countUsage(conversation, reasoning, text) };
 }
 
 /** The tool that the request requires or the prompt mentions; none if the client has just answered a call. */
@@ -72,34 +80,18 @@ function toolToCall(
 
 /** Whether the prompt has every longer word of the name: "weather" for `get_weather`. */
 function mentions(prompt: string, name: string): boolean {
-  const words = new Set(wordsOf(prompt));
-  const longWords = wordsOf(name).filter((word) => word.length >= 4);
+  const words = new Set(splitWords(prompt));
+  const longWords = splitWords(name).filter((word) => word.length >= 4);
   return longWords.length > 0 && longWords.every((word) => words.has(word));
 }
 
-function wordsOf(text: string): readonly string[] {
+function splitWords(text: string): readonly string[] {
   const spaced = text.replace(/([a-z])([A-Z])/g, '$1 $2');
   return spaced.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
-/** The quoted texts, which become the arguments of a call. */
-function quotesIn(prompt: string): readonly string[] {
-  return [...prompt.matchAll(/"([^"]+)"/g)].map(([, quoted = '']) => quoted);
-}
-
-function wantsReasoning({ reasoning_effort: effort }: ChatRequest, { prompt }: Conversation): boolean {
-  if (effort !== undefined) return effort !== 'none';
-  return /\b(think|reason)\b/i.test(prompt);
-}
-
-function thoughtOn({ prompt, outputs }: Conversation, tool: ChatTool | undefined): string {
-  if (tool) return `The user wants the tool ${tool.function.name}, so I call it.`;
-  if (outputs.length > 0) return 'The tool has answered, so I can answer too.';
-  return `Words that the user wrote: ${wordsOf(prompt).length}. I can answer at once.`;
-}
-
 /** The JSON that the request demands, if any. */
-function formatted({ response_format: format }: ChatRequest): string | undefined {
+function requestedJson({ response_format: format }: ChatRequest): string | undefined {
   if (format?.type === 'json_schema') return JSON.stringify(sampleValue(format.json_schema?.schema ?? {}));
   return format?.type === 'json_object' ? '{"answer":"This is the demo model."}' : undefined;
 }
@@ -114,13 +106,17 @@ function sentence({ prompt, earlier, images, outputs }: Conversation): string {
   return sentences.filter(Boolean).join(' ');
 }
 
-const QUOTED_CHARACTERS = 300;
+const MAX_QUOTED_CHARACTERS = 300;
 
 function quote(text: string): string {
-  return `"${text.slice(0, QUOTED_CHARACTERS)}"`;
+  return `"${text.slice(0, MAX_QUOTED_CHARACTERS)}"`;
 }
 
-function usageOf({ words }: Conversation, reasoning: readonly string[], text: readonly string[]): DemoReply['usage'] {
+function countUsage(
+  { words }: Conversation,
+  reasoning: readonly string[],
+  text: readonly string[],
+): DemoReply['usage'] {
   const written = reasoning.length + text.length;
   return {
     prompt_tokens: words,

@@ -2,11 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../protocol/record.ts';
-import { type DemoReply, inWords } from './demo-reply.ts';
+import { type DemoReply, streamPieces } from './demo-reply.ts';
 
 /** The stream: reasoning, text and arguments word by word, then the finish reason, the usage and `[DONE]`. */
 export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
-  const head = headOf(model, 'chat.completion.chunk');
+  const head = wireHead(model, 'chat.completion.chunk');
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     frame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
 
@@ -16,7 +16,7 @@ export function* streamFrames(model: string, reply: DemoReply): Generator<string
   if (reply.call) {
     const { name, arguments: text } = reply.call;
     yield chunk({ tool_calls: [{ index: 0, id: callId(), type: 'function', function: { name, arguments: '' } }] });
-    for (const word of inWords(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
+    for (const word of streamPieces(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
   }
   yield chunk({}, reply.finish);
   yield frame({ ...head, choices: [], usage: reply.usage });
@@ -32,13 +32,13 @@ export function completion(model: string, { reasoning, text, call, finish, usage
     ...(call ? { tool_calls: [{ id: callId(), type: 'function', function: call }] } : {}),
   };
   return {
-    ...headOf(model, 'chat.completion'),
+    ...wireHead(model, 'chat.completion'),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     usage,
   };
 }
 
-function headOf(model: string, object: string): JsonObject {
+function wireHead(model: string, object: string): JsonObject {
   return { id: `chatcmpl-${randomUUID()}`, object, created: Math.floor(Date.now() / 1000), model };
 }
 

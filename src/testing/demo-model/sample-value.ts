@@ -27,20 +27,20 @@ function sample(schema: Schema, place: Place): unknown {
   const whole = resolved(schema, place);
   const fixed = [whole.const, whole.default, first(whole.enum)].find((value) => value !== undefined);
   if (fixed !== undefined) return fixed;
-  switch (typeOf(whole, place)) {
+  switch (schemaType(whole, place)) {
     case 'object':
-      return objectOf(whole, place);
+      return sampleObject(whole, place);
     case 'array':
-      return arrayOf(whole, place);
+      return sampleArray(whole, place);
     case 'integer':
     case 'number':
-      return numberOf(whole);
+      return sampleNumber(whole);
     case 'boolean':
       return true;
     case 'null':
       return null;
     default:
-      return textOf(whole, place);
+      return sampleText(whole, place);
   }
 }
 
@@ -50,10 +50,10 @@ function resolved(schema: Schema, place: Place): Schema {
   if (place.depth > MAX_DEPTH) return rest;
   const inner = deeper(place);
   if (typeof $ref === 'string') return resolved({ ...lookUp(place.root, $ref), ...rest }, inner);
-  if (Array.isArray(allOf)) return joined([rest, ...allOf.map((part) => resolved(asSchema(part), inner))]);
+  if (Array.isArray(allOf)) return combineSchemas([rest, ...allOf.map((part) => resolved(asSchema(part), inner))]);
   const variants = anyOf ?? oneOf;
   if (!Array.isArray(variants)) return rest;
-  return joined([rest, resolved(variantOf(variants.map(asSchema), place), inner)]);
+  return combineSchemas([rest, resolved(firstVariant(variants.map(asSchema), place), inner)]);
 }
 
 function deeper(place: Place): Place {
@@ -65,20 +65,20 @@ function lookUp(root: Schema, reference: string): Schema {
   return path.reduce((at, key) => asSchema(at[key]), root);
 }
 
-function joined(schemas: readonly Schema[]): Schema {
+function combineSchemas(schemas: readonly Schema[]): Schema {
   const properties = Object.assign({}, ...schemas.map((schema) => schema.properties));
   const required = schemas.flatMap((schema) => schema.required ?? []);
   const isObject = schemas.some((schema) => schema.properties);
   return Object.assign({}, ...schemas, isObject ? { properties, required } : {});
 }
 
-function variantOf(variants: readonly Schema[], { depth }: Place): Schema {
+function firstVariant(variants: readonly Schema[], { depth }: Place): Schema {
   const isNull = (schema: Schema) => schema.type === 'null';
   const preferred = depth > ROOMY_DEPTH ? variants.find(isNull) : variants.find((schema) => !isNull(schema));
   return preferred ?? variants[0] ?? {};
 }
 
-function typeOf({ type, properties, items }: Schema, { depth }: Place): unknown {
+function schemaType({ type, properties, items }: Schema, { depth }: Place): unknown {
   if (Array.isArray(type)) return depth > ROOMY_DEPTH && type.includes('null') ? 'null' : type[0];
   if (type !== undefined) return type;
   if (properties) return 'object';
@@ -86,14 +86,14 @@ function typeOf({ type, properties, items }: Schema, { depth }: Place): unknown 
 }
 
 /** The required members, or all of them if the schema does not list which are required. */
-function objectOf({ properties, required }: Schema, place: Place): unknown {
+function sampleObject({ properties, required }: Schema, place: Place): unknown {
   const known = asSchema(properties);
   const wanted = Array.isArray(required) ? required : place.depth > ROOMY_DEPTH ? [] : Object.keys(known);
   const entry = (name: string) => [name, sample(asSchema(known[name]), { ...deeper(place), name })] as const;
   return Object.fromEntries(wanted.map(entry));
 }
 
-function arrayOf({ items, prefixItems, minItems, maxItems }: Schema, place: Place): unknown {
+function sampleArray({ items, prefixItems, minItems, maxItems }: Schema, place: Place): unknown {
   const heads = Array.isArray(prefixItems) ? prefixItems : [];
   const plausible = place.depth > ROOMY_DEPTH || maxItems === 0 ? 0 : 1;
   const length = Math.max(heads.length, Number(minItems ?? 0), plausible);
@@ -101,17 +101,17 @@ function arrayOf({ items, prefixItems, minItems, maxItems }: Schema, place: Plac
 }
 
 /** A number from the middle of the allowed range, so that either bound may be missing. */
-function numberOf({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
+function sampleNumber({ type, minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf }: Schema): number {
   const low = Number(minimum ?? exclusiveMinimum ?? Number.NEGATIVE_INFINITY);
   const high = Number(maximum ?? exclusiveMaximum ?? Number.POSITIVE_INFINITY);
-  const middle = middleOf(low, high);
+  const middle = middleNumber(low, high);
   const step = Number(multipleOf ?? (type === 'integer' ? 1 : 0));
   if (step === 0) return middle;
   const above = Math.ceil(middle / step) * step;
   return above > high || above === exclusiveMaximum ? above - step : above;
 }
 
-function middleOf(low: number, high: number): number {
+function middleNumber(low: number, high: number): number {
   if (Number.isFinite(low) && Number.isFinite(high)) return (low + high) / 2;
   return Number.isFinite(low) ? low + 1 : Math.min(1, high - 1);
 }
@@ -127,7 +127,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   hostname: 'example.com',
 };
 
-function textOf({ format, minLength, maxLength }: Schema, { name, words }: Place): string {
+function sampleText({ format, minLength, maxLength }: Schema, { name, words }: Place): string {
   const known = FORMATS[String(format)];
   if (known !== undefined) return known;
   const text: string = words.next().value ?? `some ${name}`;

@@ -33,11 +33,11 @@ export function backgroundEngineContract(contract: BackgroundEngineContract): vo
   const { it, describe = (_name, body) => body(), takesOver = false } = contract;
   const cases = takesOver ? [...engineCases, ...sharedEngineCases] : engineCases;
   describe('background engine contract', () => {
-    for (const engineCase of cases) it(engineCase.name, () => runCase(contract, engineCase));
+    for (const engineCase of cases) it(engineCase.name, () => runEngineCase(contract, engineCase));
   });
 }
 
-async function runCase({ createEngine, takesOver = false }: BackgroundEngineContract, { run }: EngineCase) {
+async function runEngineCase({ createEngine, takesOver = false }: BackgroundEngineContract, { run }: EngineCase) {
   const queueName = `case-${randomUUID()}`;
   const engines: BackgroundEngine[] = [];
   async function create(options: { readonly concurrency?: number } = {}): Promise<BackgroundEngine> {

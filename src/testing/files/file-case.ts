@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ByteRange, FileStore, FileUpload, StoredFile } from '../../ports/files/file-store.ts';
 import type { MaybePromise, ResponseKey } from '../../ports/store.ts';
-import type { StoreContractClock } from '../stores/store-case.ts';
+import { freshScope, type StoreContractClock } from '../stores/store-case.ts';
 
 /** The subject of a case. */
 export interface FileSubject {
@@ -20,11 +20,6 @@ export interface FileCase {
   run(subject: FileSubject): Promise<void>;
 }
 
-/** A tenant that no other case uses. */
-export function freshScope(): string {
-  return `scope-${randomUUID()}`;
-}
-
 /** An id as this package generates it. */
 export function freshId(): string {
   return `file-${randomUUID().replaceAll('-', '')}`;
@@ -37,10 +32,14 @@ interface UploadFields extends Partial<Pick<FileUpload, 'scope' | 'id' | 'create
 }
 
 /** An upload of these pieces. */
-export function uploadOf(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, fields: UploadFields = {}) {
+export function makeUpload(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, fields: UploadFields = {}) {
   const { scope = freshScope(), id = freshId(), createdAt = 1000, quota, purpose = 'user_data', expiresAt } = fields;
   const details = () => ({ filename: `${id}.txt`, purpose, ...(expiresAt === undefined ? {} : { expiresAt }) });
-  return { scope, id, createdAt, content: inTurn(content), details, quota } satisfies FileUpload;
+  async function* inOrder(): AsyncIterable<Uint8Array> {
+    yield* content;
+  }
+
+  return { scope, id, createdAt, content: inOrder(), details, quota } satisfies FileUpload;
 }
 
 /** Bytes that differ from place to place, so that a mistaken offset is noticed. */
@@ -61,23 +60,19 @@ export function* pieces(whole: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-async function* inTurn(content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  yield* content;
-}
-
 /** Stores this content and returns its description. */
-export async function stored(files: FileStore, content: Uint8Array, fields: UploadFields = {}): Promise<StoredFile> {
-  return files.put(uploadOf(pieces(content), fields));
+export async function putFile(files: FileStore, content: Uint8Array, fields: UploadFields = {}): Promise<StoredFile> {
+  return files.put(makeUpload(pieces(content), fields));
 }
 
 /** The content that the store returns; undefined if it has no such file. */
-export async function contentOf(files: FileStore, key: ResponseKey, range?: ByteRange): Promise<Buffer | undefined> {
+export async function readContent(files: FileStore, key: ResponseKey, range?: ByteRange): Promise<Buffer | undefined> {
   const found = await files.read(key, range);
-  return found && joined(found);
+  return found && readToEnd(found);
 }
 
 /** The whole content in one buffer. */
-export async function joined(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+export async function readToEnd(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const read: Uint8Array[] = [];
   for await (const piece of content) read.push(Uint8Array.from(piece));
   return Buffer.concat(read);
@@ -94,20 +89,15 @@ export async function assertMissing(files: FileStore, key: ResponseKey): Promise
   assert.equal(await files.get(key), undefined);
   assert.equal(await files.read(key), undefined);
   assert.equal(await files.delete(key), false);
-  assert.deepEqual(await idsOf(files, key.scope, { after: key.id }), []);
+  assert.deepEqual(await listFileIds(files, key.scope, { after: key.id }), []);
 }
 
 /** The ids of the tenant's files, oldest first. */
-export async function idsOf(
+export async function listFileIds(
   files: FileStore,
   scope: string,
   query: Partial<Parameters<FileStore['list']>[1]> = {},
 ): Promise<readonly string[]> {
   const page = await files.list(scope, { limit: 100, order: 'asc', ...query });
   return Array.from(page.files, ({ id }) => id);
-}
-
-/** Through JSON, so that objects made in another realm compare as equal. */
-export function plain(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

@@ -43,11 +43,11 @@ export function fileStoreContract(contract: FileStoreContract): void {
   const { describe = (_name, body) => body(), it } = contract;
   describe('file store contract', () => {
     for (const fileCase of [...uploadCases, ...readingCases, ...tenantCases])
-      it(fileCase.name, () => runCase(contract, fileCase));
+      it(fileCase.name, () => runFileCase(contract, fileCase));
   });
 }
 
-async function runCase({ create }: FileStoreContract, { run }: FileCase): Promise<void> {
+async function runFileCase({ create }: FileStoreContract, { run }: FileCase): Promise<void> {
   const clock = movableClock();
   const { files, footprint, close = () => files.close?.() } = await create({ clock });
   try {

@@ -1,17 +1,8 @@
 /** The file store contract on tenants: none finds, reads, lists, counts or deletes another's files. */
 import assert from 'node:assert/strict';
+import { freshScope, plainValue } from '../stores/store-case.ts';
 import { LOOKALIKES, SEPARATORS } from '../stores/store-scope-cases.ts';
-import {
-  assertBytes,
-  assertMissing,
-  bytes,
-  contentOf,
-  type FileCase,
-  freshScope,
-  idsOf,
-  plain,
-  stored,
-} from './file-case.ts';
+import { assertBytes, assertMissing, bytes, type FileCase, listFileIds, putFile, readContent } from './file-case.ts';
 
 /** What a client may send in the place of an id. */
 const ODD_IDS = [
@@ -38,14 +29,14 @@ export const tenantCases: readonly FileCase[] = [
     name: '[X-14] keeps files of the same id apart by tenant',
     async run({ files }) {
       const [one, other] = [freshScope(), freshScope()];
-      const mine = await stored(files, bytes(50, 1), { scope: one, id: 'file-1' });
+      const mine = await putFile(files, bytes(50, 1), { scope: one, id: 'file-1' });
       await assertMissing(files, { scope: other, id: 'file-1' });
-      const yours = await stored(files, bytes(60, 2), { scope: other, id: 'file-1' });
-      assertBytes(await contentOf(files, mine), bytes(50, 1));
+      const yours = await putFile(files, bytes(60, 2), { scope: other, id: 'file-1' });
+      assertBytes(await readContent(files, mine), bytes(50, 1));
       assert.equal(await files.delete(mine), true);
-      assertBytes(await contentOf(files, yours), bytes(60, 2));
-      assert.deepEqual(plain(await files.usage(one)), { files: 0, bytes: 0 });
-      assert.deepEqual([await idsOf(files, one), await idsOf(files, other)], [[], ['file-1']]);
+      assertBytes(await readContent(files, yours), bytes(60, 2));
+      assert.deepEqual(plainValue(await files.usage(one)), { files: 0, bytes: 0 });
+      assert.deepEqual([await listFileIds(files, one), await listFileIds(files, other)], [[], ['file-1']]);
     },
   },
   {
@@ -58,16 +49,16 @@ export const tenantCases: readonly FileCase[] = [
       ]);
       const alike = LOOKALIKES.flatMap(([one, other]) => [one, other].map((text) => [`${base}${text}`, 'id']));
       const keys = [...separated, ...alike, [`${base}\ud800`, 'id'], [`${base}\ufffd`, 'id']];
-      const kept = new Map(keys.map(([scope = '', id = '']) => [JSON.stringify([scope, id]), { scope, id }]));
-      for (const [index, key] of [...kept.values()].entries()) await stored(files, bytes(10, index), key);
-      for (const [index, key] of [...kept.values()].entries())
-        assertBytes(await contentOf(files, key), bytes(10, index));
+      const distinctKeys = new Map(keys.map(([scope = '', id = '']) => [JSON.stringify([scope, id]), { scope, id }]));
+      for (const [index, key] of [...distinctKeys.values()].entries()) await putFile(files, bytes(10, index), key);
+      for (const [index, key] of [...distinctKeys.values()].entries())
+        assertBytes(await readContent(files, key), bytes(10, index));
     },
   },
   {
     name: '[X-14] finds nothing under ids that no file has, whatever characters they contain',
     async run({ files }) {
-      const { scope } = await stored(files, bytes(5), { id: 'x' });
+      const { scope } = await putFile(files, bytes(5), { id: 'x' });
       for (const id of ODD_IDS) await assertMissing(files, { scope, id });
       for (const odd of ODD_IDS) await assertMissing(files, { scope: odd, id: 'x' });
     },

@@ -1,20 +1,19 @@
 /** The file store contract on uploads: a file is stored with all its bytes, or not at all. */
 import assert from 'node:assert/strict';
 import type { FileStore, FileUpload } from '../../ports/files/file-store.ts';
+import { freshScope, plainValue } from '../stores/store-case.ts';
 import {
   assertBytes,
   assertMissing,
   bytes,
-  contentOf,
   type FileCase,
   type FileSubject,
   freshId,
-  freshScope,
-  idsOf,
+  listFileIds,
+  makeUpload,
   pieces,
-  plain,
-  stored,
-  uploadOf,
+  putFile,
+  readContent,
 } from './file-case.ts';
 
 /** Around the lengths of the pieces in which stores write. */
@@ -29,9 +28,9 @@ export const uploadCases: readonly FileCase[] = [
       const scope = freshScope();
       for (const length of LENGTHS) {
         const content = bytes(length, length + 1);
-        const file = await stored(files, content, { scope });
+        const file = await putFile(files, content, { scope });
         assert.equal(file.bytes, length);
-        assertBytes(await contentOf(files, file), content);
+        assertBytes(await readContent(files, file), content);
       }
     },
   },
@@ -39,18 +38,18 @@ export const uploadCases: readonly FileCase[] = [
     name: '[X-14] describes a file as its upload did',
     async run({ files, clock }) {
       const expiresAt = clock.now() + 60_000;
-      const upload = uploadOf([bytes(5)], { createdAt: 1234, expiresAt });
+      const upload = makeUpload([bytes(5)], { createdAt: 1234, expiresAt });
       const odd = { filename: '../ü\u0000"\n.pdf', purpose: 'user_data', contentType: 'text/csv', expiresAt };
       const expected = { scope: upload.scope, id: upload.id, createdAt: 1234, bytes: 5, ...odd };
-      assert.deepEqual(plain(await files.put({ ...upload, details: () => odd })), expected);
-      assert.deepEqual(plain(await files.get(upload)), expected);
+      assert.deepEqual(plainValue(await files.put({ ...upload, details: () => odd })), expected);
+      assert.deepEqual(plainValue(await files.get(upload)), expected);
     },
   },
   {
     name: '[X-14] requests the details once, after the last byte',
     async run({ files }) {
       const order: string[] = [];
-      const upload = uploadOf(noting(order));
+      const upload = makeUpload(piecesThatNoteOrder(order));
       await files.put({
         ...upload,
         details() {
@@ -68,27 +67,31 @@ export const uploadCases: readonly FileCase[] = [
       const scope = freshScope();
       const id = freshId();
       const look = async () => {
-        seen.push([plain(await files.get({ scope, id })), await idsOf(files, scope), plain(await files.usage(scope))]);
+        seen.push([
+          plainValue(await files.get({ scope, id })),
+          await listFileIds(files, scope),
+          plainValue(await files.usage(scope)),
+        ]);
         assert.equal(await files.delete({ scope, id }), false);
       };
-      await files.put(uploadOf(looking(look), { scope, id }));
+      await files.put(makeUpload(piecesThatLook(look), { scope, id }));
       assert.deepEqual(seen, [
         [undefined, [], NOTHING],
         [undefined, [], NOTHING],
       ]);
-      assert.deepEqual(await idsOf(files, scope), [id]);
+      assert.deepEqual(await listFileIds(files, scope), [id]);
     },
   },
   {
     name: '[X-14] keeps its own copy of pieces that the caller uses again',
     async run({ files }) {
-      const file = await files.put(uploadOf(reusing()));
-      assertBytes(await contentOf(files, file), Buffer.from('aaaabbbb'));
+      const file = await files.put(makeUpload(piecesInOneBuffer()));
+      assertBytes(await readContent(files, file), Buffer.from('aaaabbbb'));
     },
   },
   {
     name: '[X-14] leaves nothing of an upload that breaks off, and frees its room',
-    run: (subject) => leavesNothing(subject, (upload, error) => ({ ...upload, content: breaking(error) })),
+    run: (subject) => leavesNothing(subject, (upload, error) => ({ ...upload, content: piecesThatBreakOff(error) })),
   },
   {
     name: '[X-14] leaves nothing of an upload whose details are refused',
@@ -104,7 +107,7 @@ export const uploadCases: readonly FileCase[] = [
     name: '[X-14] frees the room of a deleted file',
     async run({ files, footprint }) {
       const before = await footprint?.();
-      const file = await stored(files, bytes(700_000));
+      const file = await putFile(files, bytes(700_000));
       if (before !== undefined) assert.ok(Number(await footprint?.()) >= before + 700_000);
       assert.equal(await files.delete(file), true);
       assert.equal(await footprint?.(), before);
@@ -122,10 +125,10 @@ export const uploadCases: readonly FileCase[] = [
     async run({ files }) {
       const quota = { files: 1, bytes: 100 };
       for (const scope of [freshScope(), freshScope()]) {
-        await stored(files, bytes(100), { scope, quota });
-        assert.deepEqual(plain(await files.usage(scope)), quota);
+        await putFile(files, bytes(100), { scope, quota });
+        assert.deepEqual(plainValue(await files.usage(scope)), quota);
       }
-      await assert.rejects(() => stored(files, bytes(101), { quota }), { code: 'file_quota_exceeded' });
+      await assert.rejects(() => putFile(files, bytes(101), { quota }), { code: 'file_quota_exceeded' });
     },
   },
 ];
@@ -136,16 +139,16 @@ async function leavesNothing(
 ): Promise<void> {
   const error = new Error('The client has left.');
   const before = await footprint?.();
-  const upload = uploadOf(pieces(bytes(600_000)));
+  const upload = makeUpload(pieces(bytes(600_000)));
   await assert.rejects(
     async () => files.put(flaw(upload, error)),
     (thrown) => thrown === error,
   );
   await assertMissing(files, upload);
-  assert.deepEqual(plain(await files.usage(upload.scope)), NOTHING);
+  assert.deepEqual(plainValue(await files.usage(upload.scope)), NOTHING);
   assert.equal(await footprint?.(), before);
   const { scope, id } = upload;
-  assertBytes(await contentOf(files, await stored(files, bytes(9), { scope, id })), bytes(9));
+  assertBytes(await readContent(files, await putFile(files, bytes(9), { scope, id })), bytes(9));
 }
 
 async function neverExceeds(
@@ -154,14 +157,14 @@ async function neverExceeds(
   expected: FileUpload['quota'],
 ): Promise<void> {
   const scope = freshScope();
-  const uploads = Array.from({ length: 12 }, () => stored(files, bytes(100), { scope, quota }));
+  const uploads = Array.from({ length: 12 }, () => putFile(files, bytes(100), { scope, quota }));
   const results = await Promise.allSettled(uploads);
   const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []));
   assert.deepEqual(refused, Array(9).fill('file_quota_exceeded'));
-  assert.deepEqual(plain(await files.usage(scope)), expected);
+  assert.deepEqual(plainValue(await files.usage(scope)), expected);
 }
 
-async function* noting(order: string[]): AsyncIterable<Uint8Array> {
+async function* piecesThatNoteOrder(order: string[]): AsyncIterable<Uint8Array> {
   order.push('first');
   yield bytes(3);
   order.push('second');
@@ -169,14 +172,14 @@ async function* noting(order: string[]): AsyncIterable<Uint8Array> {
   order.push('end');
 }
 
-async function* looking(look: () => Promise<void>): AsyncIterable<Uint8Array> {
+async function* piecesThatLook(look: () => Promise<void>): AsyncIterable<Uint8Array> {
   yield bytes(300_000);
   await look();
   yield bytes(300_000);
   await look();
 }
 
-async function* reusing(): AsyncIterable<Uint8Array> {
+async function* piecesInOneBuffer(): AsyncIterable<Uint8Array> {
   const piece = Buffer.from('aaaa');
   yield piece;
   piece.fill('b');
@@ -184,7 +187,7 @@ async function* reusing(): AsyncIterable<Uint8Array> {
   piece.fill('c');
 }
 
-async function* breaking(error: Error): AsyncIterable<Uint8Array> {
+async function* piecesThatBreakOff(error: Error): AsyncIterable<Uint8Array> {
   yield* pieces(bytes(600_000));
   throw error;
 }

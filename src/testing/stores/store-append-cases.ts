@@ -9,8 +9,8 @@ import {
   type ConversationSubject,
   conversation,
   conversationCase,
-  item,
-  items,
+  itemsWithIds,
+  itemWithId,
   messageItem,
 } from './store-conversation-case.ts';
 
@@ -18,93 +18,111 @@ const ORDERS = ['asc', 'desc'] as const;
 
 /** The cases about ids that are there already, and about turns that are taken over. */
 export const appendCases: readonly StoreCase[] = [
-  caseOf('[G-10] leaves out items whose ids are there already, and keeps the others in order', async (held, made) => {
-    const text = { ...item('a-1'), role: 'assistant' };
-    await held.append(made, items('a', 2));
-    assert.equal(await held.append(made, [item('b'), text, item('c'), item('b'), messageItem('nameless')]), true);
-    assert.equal(await held.append(made, items('a', 2)), true);
-    await assertHolds(held, made, [...items('a', 2), item('b'), item('c'), messageItem('nameless')]);
-  }),
-  caseOf('[G-10] adds nothing if an id is there already that is to be refused', async (held, made) => {
-    await held.append(made, items('a', 2));
+  appendCase(
+    '[G-10] leaves out items whose ids are there already, and keeps the others in order',
+    async (held, made) => {
+      const text = { ...itemWithId('a-1'), role: 'assistant' };
+      await held.append(made, itemsWithIds('a', 2));
+      assert.equal(
+        await held.append(made, [itemWithId('b'), text, itemWithId('c'), itemWithId('b'), messageItem('nameless')]),
+        true,
+      );
+      assert.equal(await held.append(made, itemsWithIds('a', 2)), true);
+      await assertHolds(held, made, [
+        ...itemsWithIds('a', 2),
+        itemWithId('b'),
+        itemWithId('c'),
+        messageItem('nameless'),
+      ]);
+    },
+  ),
+  appendCase('[G-10] adds nothing if an id is there already that is to be refused', async (held, made) => {
+    await held.append(made, itemsWithIds('a', 2));
     const refuse = (added: readonly Item[]) => held.append(made, added, { onKnown: 'refuse' });
-    const answers = [await refuse([item('b'), item('a-1')]), await refuse([item('b'), item('b')])];
-    assert.deepEqual([...answers, await refuse([item('b'), item('c')])], ['known', 'known', true]);
-    await assertHolds(held, made, [...items('a', 2), item('b'), item('c')]);
+    const answers = [
+      await refuse([itemWithId('b'), itemWithId('a-1')]),
+      await refuse([itemWithId('b'), itemWithId('b')]),
+    ];
+    assert.deepEqual([...answers, await refuse([itemWithId('b'), itemWithId('c')])], ['known', 'known', true]);
+    await assertHolds(held, made, [...itemsWithIds('a', 2), itemWithId('b'), itemWithId('c')]);
   }),
-  caseOf('[G-10] adds an id again that was removed', async (held, made) => {
-    await held.append(made, items('a', 3));
+  appendCase('[G-10] adds an id again that was removed', async (held, made) => {
+    await held.append(made, itemsWithIds('a', 3));
     await held.removeItem(made, 'a-0');
-    assert.equal(await held.append(made, [item('a-0')], { onKnown: 'refuse' }), true);
-    await assertHolds(held, made, [item('a-1'), item('a-2'), item('a-0')]);
+    assert.equal(await held.append(made, [itemWithId('a-0')], { onKnown: 'refuse' }), true);
+    await assertHolds(held, made, [itemWithId('a-1'), itemWithId('a-2'), itemWithId('a-0')]);
   }),
-  caseOf('[G-10] has each id once after 30 appends at the same time that share their ids', async (held, made) => {
-    const appends = Array.from({ length: 30 }, (_, index) => [item('same'), item(`own-${index}`), item('same-too')]);
+  appendCase('[G-10] has each id once after 30 appends at the same time that share their ids', async (held, made) => {
+    const appends = Array.from({ length: 30 }, (_, index) => [
+      itemWithId('same'),
+      itemWithId(`own-${index}`),
+      itemWithId('same-too'),
+    ]);
     await Promise.all(appends.map((added) => held.append(made, added)));
     const ids = (await held.items(made)).map(({ id }) => String(id));
     assert.deepEqual(ids.toSorted(), [...appends.map(([, own]) => String(own?.id)), 'same', 'same-too'].toSorted());
     assert.ok(ids.indexOf('same') < ids.indexOf('same-too'));
     await assertPages(held, made, ids);
   }),
-  caseOf('[G-10] accepts one of ten appends at the same time that refuse known ids', async (held, made) => {
-    const appends = Array.from({ length: 10 }, (_, index) => [item(`own-${index}`), item('same')]);
+  appendCase('[G-10] accepts one of ten appends at the same time that refuse known ids', async (held, made) => {
+    const appends = Array.from({ length: 10 }, (_, index) => [itemWithId(`own-${index}`), itemWithId('same')]);
     const answers = await Promise.all(appends.map((added) => held.append(made, added, { onKnown: 'refuse' })));
     const accepted = appends.filter((_, index) => answers[index] === true);
     assert.equal(accepted.length, 1);
     await assertHolds(held, made, accepted.flat());
   }),
-  caseOf('[G-10] refuses a process that wakes up after another one has ended its turn', async (held, made) => {
+  appendCase('[G-10] refuses a process that wakes up after another one has ended its turn', async (held, made) => {
     const [early, late] = fences('resp_1');
-    assert.equal(await held.append(made, items('a', 2), { turn: late }), true);
-    assert.equal(await held.append(made, [...items('a', 2), item('stale')], { turn: early }), 'overruled');
+    assert.equal(await held.append(made, itemsWithIds('a', 2), { turn: late }), true);
+    assert.equal(await held.append(made, [...itemsWithIds('a', 2), itemWithId('stale')], { turn: early }), 'overruled');
     await held.removeItem(made, 'a-1');
-    assert.equal(await held.append(made, items('a', 2), { turn: early }), 'overruled');
+    assert.equal(await held.append(made, itemsWithIds('a', 2), { turn: early }), 'overruled');
     assert.equal(await held.append(made, [], { turn: early }), 'overruled');
-    await assertHolds(held, made, items('a', 1));
+    await assertHolds(held, made, itemsWithIds('a', 1));
   }),
-  caseOf('[G-10] replaces what a lost process added to a turn by what its successor adds', async (held, made) => {
+  appendCase('[G-10] replaces what a lost process added to a turn by what its successor adds', async (held, made) => {
     const [early, late] = fences('resp_1');
-    await held.append(made, [item('before')]);
-    await held.append(made, [item('before'), ...items('a', 3)], { turn: early });
-    await held.append(made, [item('other')], { turn: { id: 'resp_2', epoch: 1 } });
-    const answer = { ...item('a-1'), role: 'assistant' };
-    assert.equal(await held.append(made, [item('a-0'), answer], { turn: late }), true);
-    await assertHolds(held, made, [item('before'), item('other'), item('a-0'), answer]);
+    await held.append(made, [itemWithId('before')]);
+    await held.append(made, [itemWithId('before'), ...itemsWithIds('a', 3)], { turn: early });
+    await held.append(made, [itemWithId('other')], { turn: { id: 'resp_2', epoch: 1 } });
+    const answer = { ...itemWithId('a-1'), role: 'assistant' };
+    assert.equal(await held.append(made, [itemWithId('a-0'), answer], { turn: late }), true);
+    await assertHolds(held, made, [itemWithId('before'), itemWithId('other'), itemWithId('a-0'), answer]);
     await assertPages(held, made, ['before', 'other', 'a-0', 'a-1']);
   }),
-  caseOf('[G-10] adds the items of a turn once if its append is repeated', async (held, made) => {
+  appendCase('[G-10] adds the items of a turn once if its append is repeated', async (held, made) => {
     const [turn] = fences('resp_1');
-    await held.append(made, items('a', 2), { turn });
-    await held.append(made, [item('between')]);
-    assert.equal(await held.append(made, items('a', 2), { turn }), true);
-    await assertHolds(held, made, [...items('a', 2), item('between')]);
+    await held.append(made, itemsWithIds('a', 2), { turn });
+    await held.append(made, [itemWithId('between')]);
+    assert.equal(await held.append(made, itemsWithIds('a', 2), { turn }), true);
+    await assertHolds(held, made, [...itemsWithIds('a', 2), itemWithId('between')]);
   }),
-  caseOf('[G-10] takes back what a turn added, and no item of another one', async (held, made) => {
+  appendCase('[G-10] takes back what a turn added, and no item of another one', async (held, made) => {
     const [early, late] = fences('resp_1');
-    await held.append(made, [item('shared')]);
-    await held.append(made, [item('shared'), ...items('a', 2)], { turn: early });
-    await held.append(made, [item('a-0'), item('other')], { turn: { id: 'resp_2', epoch: 3 } });
+    await held.append(made, [itemWithId('shared')]);
+    await held.append(made, [itemWithId('shared'), ...itemsWithIds('a', 2)], { turn: early });
+    await held.append(made, [itemWithId('a-0'), itemWithId('other')], { turn: { id: 'resp_2', epoch: 3 } });
     assert.equal(await held.append(made, [], { turn: late }), true);
-    await assertHolds(held, made, [item('shared'), item('other')]);
-    assert.equal(await held.append(made, items('a', 2), { turn: early }), 'overruled');
-    assert.equal(await held.append(made, items('a', 2), { turn: late }), true);
-    await assertHolds(held, made, [item('shared'), item('other'), ...items('a', 2)]);
+    await assertHolds(held, made, [itemWithId('shared'), itemWithId('other')]);
+    assert.equal(await held.append(made, itemsWithIds('a', 2), { turn: early }), 'overruled');
+    assert.equal(await held.append(made, itemsWithIds('a', 2), { turn: late }), true);
+    await assertHolds(held, made, [itemWithId('shared'), itemWithId('other'), ...itemsWithIds('a', 2)]);
   }),
-  caseOf('[G-10] forgets the turns of a conversation with it', async (held, made, { conversations }) => {
+  appendCase('[G-10] forgets the turns of a conversation with it', async (held, made, { conversations }) => {
     const [early, late] = fences('resp_1');
-    await held.append(made, items('a', 1), { turn: late });
+    await held.append(made, itemsWithIds('a', 1), { turn: late });
     await conversations.delete(made);
-    assert.equal(await held.append(made, items('a', 1), { turn: late }), false);
+    assert.equal(await held.append(made, itemsWithIds('a', 1), { turn: late }), false);
     await assertNothing(held, made);
     await conversations.put(made);
-    assert.equal(await held.append(made, items('a', 1), { turn: early }), true);
-    await assertHolds(held, made, items('a', 1));
+    assert.equal(await held.append(made, itemsWithIds('a', 1), { turn: early }), true);
+    await assertHolds(held, made, itemsWithIds('a', 1));
   }),
 ];
 
 /** The cases about the limit of such appends, for a store that enforces it. */
 export const appendBoundCases: readonly StoreCase[] = [
-  caseOf('[G-10] counts only the bytes of items that it adds, less those that it replaces', async (held, made) => {
+  appendCase('[G-10] counts only the bytes of items that it adds, less those that it replaces', async (held, made) => {
     const [early, late] = fences('resp_1');
     const large = (id: string) => ({ type: 'message', id, text: 'x'.repeat(10_000) });
     const maxBytes = 29_000;
@@ -119,7 +137,7 @@ export const appendBoundCases: readonly StoreCase[] = [
 ];
 
 /** A case about an empty conversation. */
-function caseOf(
+function appendCase(
   name: string,
   run: (conversations: ConversationStore, made: StoredConversation, subject: ConversationSubject) => Promise<void>,
 ): StoreCase {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { chainOf } from '../../ports/store.ts';
 import { freshScope, type StoreCase, turn } from './store-case.ts';
-import { assertHolds, conversation, conversationCase, items } from './store-conversation-case.ts';
+import { assertHolds, conversation, conversationCase, itemsWithIds } from './store-conversation-case.ts';
 
 /** Far larger than the data around it. */
 const TEXT = 'x'.repeat(10_000);
@@ -45,7 +45,7 @@ export const conversationBoundCases: readonly StoreCase[] = [
       await conversations.removeItem(made, 'a');
       assert.deepEqual([await append('c', bound), await append('d', bound), await append('d')], [true, 'full', true]);
       await assertHolds(conversations, made, ['b', 'c', 'd'].map(large));
-      assert.equal(await conversations.append({ ...made, id: 'conv_2' }, items('a', 1), { maxBytes: 1 }), false);
+      assert.equal(await conversations.append({ ...made, id: 'conv_2' }, itemsWithIds('a', 1), { maxBytes: 1 }), false);
     },
   }),
   conversationCase('[F-05] keeps the bound when many append at the same time', {

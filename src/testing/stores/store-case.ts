@@ -61,7 +61,7 @@ export function turn(scope: string, id: string, more: Partial<StoredResponse> = 
 /** Asserts that two responses are equal, except for `expiresAt`, which a store may set. */
 export function assertSame(actual: StoredResponse | undefined, expected: StoredResponse): void {
   assert.ok(actual, `${expected.id} is missing`);
-  assert.deepEqual(plain(actual), plain(expected));
+  assert.deepEqual(plainResponse(actual), plainResponse(expected));
 }
 
 /** Asserts that nothing is found under the key. */
@@ -93,8 +93,12 @@ export async function assertGoes(
   await assertMissing(store, key);
 }
 
-// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
-function plain(response: StoredResponse): unknown {
+function plainResponse(response: StoredResponse): unknown {
   const { expiresAt: _, ...rest } = response;
-  return JSON.parse(JSON.stringify(rest));
+  return plainValue(rest);
+}
+
+/** Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal. */
+export function plainValue(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

@@ -97,11 +97,9 @@ function linked<const Ids extends readonly string[]>(
   ids: Ids,
 ): { [Place in keyof Ids]: StoredResponse } {
   const createdAt = Date.now();
-  const turns = ids.map((id, index) => turn(scope, id, { createdAt, ...previous(ids[index - 1]) }));
+  const turns = ids.map((id, index) =>
+    turn(scope, id, { createdAt, ...(index === 0 ? {} : { previousId: ids[index - 1] }) }),
+  );
   // The cast: map returns one response for each id, which its type cannot express.
   return turns as { [Place in keyof Ids]: StoredResponse };
-}
-
-function previous(id: string | undefined): { readonly previousId?: string } {
-  return id === undefined ? {} : { previousId: id };
 }

@@ -67,13 +67,16 @@ export function storeContract(contract: StoreContract): void {
   const ofResponses = bounded ? [...responseCases, ...chainBoundCases] : responseCases;
   const ofBounds = bounded ? [...conversationBoundCases, ...appendBoundCases] : [];
   const ofConversations = [...conversationCases, ...appendCases, ...pageCases, ...ofBounds];
-  const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
+  const register = (storeCase: StoreCase) => it(storeCase.name, () => runStoreCase(contract, storeCase));
   describe('response store contract', () => ofResponses.forEach(register));
   describe('event log contract', () => [...eventCases, ...eventReadCases].forEach(register));
   if (conversations) describe('conversation store contract', () => ofConversations.forEach(register));
 }
 
-async function runCase({ create, ttlGranularityMs = 1 }: StoreContract, { run, ttlUnits }: StoreCase): Promise<void> {
+async function runStoreCase(
+  { create, ttlGranularityMs = 1 }: StoreContract,
+  { run, ttlUnits }: StoreCase,
+): Promise<void> {
   const unitMs = Math.max(ttlGranularityMs, SHORTEST_UNIT_MS);
   const { store, clock, close = () => store.close?.() } = await create(ttlUnits ? { ttlMs: ttlUnits * unitMs } : {});
   try {

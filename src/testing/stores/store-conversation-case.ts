@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { assertMissing, type StoreCase, type StoreSubject } from './store-case.ts';
+import { assertMissing, plainValue, type StoreCase, type StoreSubject } from './store-case.ts';
 
 /** The subject of a case about conversations. */
 export interface ConversationSubject extends StoreSubject {
@@ -14,7 +14,7 @@ export function conversationCase(
   name: string,
   { run, ...rest }: Omit<StoreCase, 'name' | 'run'> & { run(subject: ConversationSubject): Promise<void> },
 ): StoreCase {
-  return { ...rest, name, run: (subject) => run({ ...subject, conversations: conversationsOf(subject.store) }) };
+  return { ...rest, name, run: (subject) => run({ ...subject, conversations: requireConversations(subject.store) }) };
 }
 
 /** Asserts the conversation's fields and its items, in order. */
@@ -24,8 +24,8 @@ export async function assertHolds(
   expectedItems: readonly Item[],
 ): Promise<void> {
   assert.deepEqual(
-    plain([await conversations.get(expected), await conversations.items(expected)]),
-    plain([expected, expectedItems]),
+    plainValue([await conversations.get(expected), await conversations.items(expected)]),
+    plainValue([expected, expectedItems]),
   );
 }
 
@@ -33,12 +33,12 @@ export async function assertHolds(
 export async function assertNothing(conversations: ConversationStore, { scope, id }: ResponseKey): Promise<void> {
   const key = { scope, id };
   const answers = [
-    await conversations.append(key, items('stray', 1)),
+    await conversations.append(key, itemsWithIds('stray', 1)),
     await conversations.removeItem(key, 'stray-0'),
     await conversations.delete(key),
     await conversations.items(key),
   ];
-  assert.deepEqual(plain(answers), [false, false, false, []], JSON.stringify(key));
+  assert.deepEqual(plainValue(answers), [false, false, false, []], JSON.stringify(key));
   await assertMissing(conversations, key);
 }
 
@@ -48,12 +48,12 @@ export function conversation(scope: string, id: string): StoredConversation {
 }
 
 /** Messages whose ids contain the name and the position. */
-export function items(name: string, count: number): readonly Item[] {
-  return Array.from({ length: count }, (_, index) => item(`${name}-${index}`));
+export function itemsWithIds(name: string, count: number): readonly Item[] {
+  return Array.from({ length: count }, (_, index) => itemWithId(`${name}-${index}`));
 }
 
 /** A message that contains its own id. */
-export function item(id: string): Item {
+export function itemWithId(id: string): Item {
   return { ...messageItem(id), id };
 }
 
@@ -62,12 +62,7 @@ export function messageItem(text: string): Item {
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
 }
 
-function conversationsOf({ name, conversations }: ResponseStore): ConversationStore {
+function requireConversations({ name, conversations }: ResponseStore): ConversationStore {
   assert.ok(conversations, `${name} has no conversations; give storeContract conversations: false`);
   return conversations;
-}
-
-// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value));
 }

@@ -8,8 +8,8 @@ import {
   assertNothing,
   conversation,
   conversationCase,
-  item,
-  items,
+  itemsWithIds,
+  itemWithId,
   messageItem,
 } from './store-conversation-case.ts';
 import { ODD_IDS, SCRIPTS } from './store-keeping-cases.ts';
@@ -40,16 +40,16 @@ export const conversationCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       const renamed = { ...made, metadata: { title: 'renamed' } };
       await conversations.put(made);
-      await conversations.append(made, items('a', 2));
+      await conversations.append(made, itemsWithIds('a', 2));
       await conversations.put(renamed);
-      await assertHolds(conversations, renamed, items('a', 2));
+      await assertHolds(conversations, renamed, itemsWithIds('a', 2));
     },
   }),
   conversationCase('[S-17] deletes the items with the conversation, and returns whether there was one', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
-      await conversations.append(made, items('a', 2));
+      await conversations.append(made, itemsWithIds('a', 2));
       assert.deepEqual([await conversations.delete(made), await conversations.delete(made)], [true, false]);
       await assertNothing(conversations, made);
       await conversations.put(made);
@@ -60,7 +60,9 @@ export const conversationCases: readonly StoreCase[] = [
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
-      const appends = Array.from({ length: 10 }, (_, index) => conversations.append(made, items(`a${index}`, 3)));
+      const appends = Array.from({ length: 10 }, (_, index) =>
+        conversations.append(made, itemsWithIds(`a${index}`, 3)),
+      );
       await Promise.all([...appends.slice(0, 5), conversations.delete(made), ...appends.slice(5)]);
       await assertNothing(conversations, made);
       await conversations.put(made);
@@ -74,9 +76,9 @@ export const conversationCases: readonly StoreCase[] = [
       await conversations.put(made);
       const answers = [];
       for (const key of [made, other])
-        for (const added of [items('a', 1), []]) answers.push(await conversations.append(key, added));
+        for (const added of [itemsWithIds('a', 1), []]) answers.push(await conversations.append(key, added));
       assert.deepEqual(answers, [true, true, false, false]);
-      await assertHolds(conversations, made, items('a', 1));
+      await assertHolds(conversations, made, itemsWithIds('a', 1));
       await assertNothing(conversations, other);
     },
   }),
@@ -84,7 +86,7 @@ export const conversationCases: readonly StoreCase[] = [
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       // Past 100, where ordering by text instead of number fails; the sizes differ so that none is assumed.
-      const appends = Array.from({ length: 120 }, (_, index) => items(`a${index}`, index % 4));
+      const appends = Array.from({ length: 120 }, (_, index) => itemsWithIds(`a${index}`, index % 4));
       await conversations.put(made);
       for (const added of appends) await conversations.append(made, added);
       await assertHolds(conversations, made, appends.flat());
@@ -93,7 +95,7 @@ export const conversationCases: readonly StoreCase[] = [
   conversationCase('[S-17] neither loses nor interleaves 50 appends at the same time', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
-      const appends = Array.from({ length: 50 }, (_, index) => items(`a${index}`, 3));
+      const appends = Array.from({ length: 50 }, (_, index) => itemsWithIds(`a${index}`, 3));
       await conversations.put(made);
       await Promise.all(appends.map((added) => conversations.append(made, added)));
       const found = await conversations.items(made);
@@ -106,20 +108,20 @@ export const conversationCases: readonly StoreCase[] = [
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
       await Promise.all(Array.from({ length: 10 }, () => conversations.put(made)));
-      await conversations.append(made, items('a', 1));
-      await assertHolds(conversations, made, items('a', 1));
+      await conversations.append(made, itemsWithIds('a', 1));
+      await assertHolds(conversations, made, itemsWithIds('a', 1));
     },
   }),
   conversationCase('[S-17] removes the item with one id, and keeps the others in order', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
-      const [first, second, third] = [item('first'), item('second'), item('third')];
+      const [first, second, third] = [itemWithId('first'), itemWithId('second'), itemWithId('third')];
       await conversations.put(made);
       await conversations.append(made, [first, second, third]);
       const answers = [await conversations.removeItem(made, 'second'), await conversations.removeItem(made, 'second')];
-      await conversations.append(made, items('last', 1));
+      await conversations.append(made, itemsWithIds('last', 1));
       assert.deepEqual(answers, [true, false]);
-      await assertHolds(conversations, made, [first, third, ...items('last', 1)]);
+      await assertHolds(conversations, made, [first, third, ...itemsWithIds('last', 1)]);
     },
   }),
   conversationCase('[S-17] removes items with odd ids, and none whose id is absent or null', {
@@ -127,7 +129,7 @@ export const conversationCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       const nameless: readonly Item[] = [{ type: 'message' }, { type: 'message', id: null }];
       await conversations.put(made);
-      await conversations.append(made, [...ODD_IDS.map(item), ...nameless]);
+      await conversations.append(made, [...ODD_IDS.map(itemWithId), ...nameless]);
       const answers = [];
       for (const id of [...ODD_IDS, 'null', 'undefined']) answers.push(await conversations.removeItem(made, id));
       assert.deepEqual(answers, [...ODD_IDS.map(() => true), false, false]);
@@ -159,7 +161,7 @@ export const conversationCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       const large = messageItem('megabyte'.repeat(ONE_MEGABYTE / 8));
       await conversations.put(made);
-      await conversations.append(made, [item('before'), large, item('after')]);
+      await conversations.append(made, [itemWithId('before'), large, itemWithId('after')]);
       const found = await conversations.items(made);
       // Not deepEqual, whose difference would be unreadable.
       assert.ok(JSON.stringify(found[1]) === JSON.stringify(large), 'the 1 MB came back changed');
@@ -186,10 +188,10 @@ export const conversationCases: readonly StoreCase[] = [
       await store.put(response);
       await assertNothing(conversations, made);
       await conversations.put(made);
-      await conversations.append(made, items('a', 1));
+      await conversations.append(made, itemsWithIds('a', 1));
       assertSame(await store.get(response), response);
       await store.delete(response);
-      await assertHolds(conversations, made, items('a', 1));
+      await assertHolds(conversations, made, itemsWithIds('a', 1));
       await store.put(response);
       await conversations.delete(made);
       assertSame(await store.get(response), response);
@@ -199,25 +201,36 @@ export const conversationCases: readonly StoreCase[] = [
     async run({ conversations }) {
       const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
       await conversations.put(mine);
-      await conversations.append(mine, items('mine', 2));
+      await conversations.append(mine, itemsWithIds('mine', 2));
       await assertNothing(conversations, yours);
       await conversations.put({ ...yours, metadata: {} });
-      await conversations.append(yours, items('yours', 1));
+      await conversations.append(yours, itemsWithIds('yours', 1));
       const gone = [await conversations.removeItem(yours, 'mine-0'), await conversations.delete(yours)];
       assert.deepEqual(gone, [false, true]);
-      await assertHolds(conversations, mine, items('mine', 2));
+      await assertHolds(conversations, mine, itemsWithIds('mine', 2));
     },
   }),
   conversationCase('[P-13] keeps conversations apart if their scopes and ids only look alike', {
     async run({ conversations }) {
-      for (const keys of [...SEPARATORS.map(joined), ...LOOKALIKES.map(alike)]) {
-        const [one, other] = keys(freshScope());
+      const pairs = [
+        // Equal if scope and id are joined by the separator.
+        ...SEPARATORS.map((separator) => {
+          const scope = freshScope();
+          return [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
+        }),
+        // Ids that a careless comparison treats as equal.
+        ...LOOKALIKES.map(([one, other]) => {
+          const scope = freshScope();
+          return [conversation(scope, one), conversation(scope, other)] as const;
+        }),
+      ];
+      for (const [one, other] of pairs) {
         await conversations.put(one);
         await assertNothing(conversations, other);
         await conversations.put(other);
-        await conversations.append(other, items('other', 1));
+        await conversations.append(other, itemsWithIds('other', 1));
         await assertHolds(conversations, one, []);
-        await assertHolds(conversations, other, items('other', 1));
+        await assertHolds(conversations, other, itemsWithIds('other', 1));
       }
     },
   }),
@@ -227,8 +240,8 @@ export const conversationCases: readonly StoreCase[] = [
       const { conversations } = subject;
       const made = conversation(freshScope(), 'conv_1');
       await conversations.put(made);
-      await conversations.append(made, items('a', 1));
-      await assertHolds(conversations, made, items('a', 1));
+      await conversations.append(made, itemsWithIds('a', 1));
+      await assertHolds(conversations, made, itemsWithIds('a', 1));
       await assertGoes({ ...subject, store: conversations }, made, SOON);
       await assertNothing(conversations, made);
       await conversations.put(made);
@@ -248,24 +261,13 @@ export const conversationCases: readonly StoreCase[] = [
       for (const made of [idle, renamed, continued]) await conversations.put(made);
       await elapse(subject, LATER / 2);
       await conversations.put(renamed);
-      await conversations.append(continued, items('a', 1));
+      await conversations.append(continued, itemsWithIds('a', 1));
       await assertGoes({ ...subject, store: conversations }, idle, LATER / 2);
       await assertHolds(conversations, renamed, []);
-      await assertHolds(conversations, continued, items('a', 1));
+      await assertHolds(conversations, continued, itemsWithIds('a', 1));
     },
   }),
 ];
-
-/** Two keys that are equal if scope and id are joined by the separator. */
-function joined(separator: string) {
-  return (scope: string) =>
-    [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
-}
-
-/** Two keys whose ids a careless comparison treats as equal. */
-function alike([one, other]: (typeof LOOKALIKES)[number]) {
-  return (scope: string) => [conversation(scope, one), conversation(scope, other)] as const;
-}
 
 function edit(made: { metadata: { title: string } }, added: { content: { text: string }[] }[]): void {
   made.metadata.title = 'edited';

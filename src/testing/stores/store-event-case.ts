@@ -26,19 +26,23 @@ export function timeIn({ clock, unitMs }: StoreSubject, units = 1000): number {
 }
 
 /** Begins a log of the first epoch under a key of its own, and returns the key. */
-export async function begun(subject: EventSubject, more: Partial<NewEventLog> = {}): Promise<ResponseKey> {
+export async function beginFreshLog(subject: EventSubject, more: Partial<NewEventLog> = {}): Promise<ResponseKey> {
   const key = { scope: freshScope(), id: 'resp_1' };
-  await begin(subject, key, more);
+  await beginLog(subject, key, more);
   return key;
 }
 
 /** Begins a log of the first epoch under this key. */
-export async function begin(subject: EventSubject, key: ResponseKey, more: Partial<NewEventLog> = {}): Promise<void> {
+export async function beginLog(
+  subject: EventSubject,
+  key: ResponseKey,
+  more: Partial<NewEventLog> = {},
+): Promise<void> {
   await subject.events.begin(key, { epoch: 1, request: 'the request', expiresAt: timeIn(subject), ...more });
 }
 
 /** The events of these sequence numbers, to append in the first epoch. */
-export function batch(from: number, count: number, more: Partial<LogAppend> = {}): LogAppend {
+export function logBatch(from: number, count: number, more: Partial<LogAppend> = {}): LogAppend {
   return { epoch: 1, from, events: texts(from, from + count), state: `state ${from + count}`, ...more };
 }
 
@@ -58,9 +62,9 @@ export async function assertLog(
 ): Promise<void> {
   const page = await events.read(key, -1, 1_000_000);
   const [head] = await events.heads([key]);
-  const expectedHead = headOf(expected);
+  const expectedHead = plainHead(expected);
   assertEqual(
-    [page && headOf(page), page?.from, page?.events, head && headOf(head)],
+    [page && plainHead(page), page?.from, page?.events, head && plainHead(head)],
     [expectedHead, 0, expectedTexts, expectedHead],
   );
 }
@@ -69,8 +73,8 @@ export async function assertLog(
 export async function assertNoLog(events: EventLog, { scope, id }: ResponseKey): Promise<void> {
   const key = { scope, id };
   const found = [
-    await events.append(key, batch(0, 1)),
-    await events.append(key, batch(0, 0)),
+    await events.append(key, logBatch(0, 1)),
+    await events.append(key, logBatch(0, 0)),
     await events.claim(key, 99),
     await events.end(key, 99, Date.now() + 1_000_000_000),
     await events.read(key, -1, 1000),
@@ -81,7 +85,7 @@ export async function assertNoLog(events: EventLog, { scope, id }: ResponseKey):
 }
 
 /** The position alone: a store may return more. */
-export function headOf({ epoch, next, ended }: LogHead): LogHead {
+export function plainHead({ epoch, next, ended }: LogHead): LogHead {
   return { epoch, next, ended };
 }
 

@@ -1,6 +1,5 @@
 /** The store contract on storage: a value that was put is found again, complete, at once and unchanged. */
 import assert from 'node:assert/strict';
-import type { StoredResponse } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
@@ -89,11 +88,13 @@ export const keepingCases: readonly StoreCase[] = [
     name: 'keeps one whole response if several are put under one id at the same time',
     async run({ store }) {
       const scope = freshScope();
-      const rivals = Array.from({ length: 10 }, (_, index) => turn(scope, 'resp_1', rivalParts(index)));
+      const rivals = Array.from({ length: 10 }, (_, index) =>
+        turn(scope, 'resp_1', { output: [message(`rival ${index} `.repeat(1000))], resource: { rival: index } }),
+      );
       await Promise.all(rivals.map((rival) => store.put(rival)));
-      const kept = await store.get({ scope, id: 'resp_1' });
-      const winner = rivals.find(({ resource }) => resource.rival === kept?.resource.rival);
-      assertSame(kept, winner ?? turn(scope, 'resp_1'));
+      const stored = await store.get({ scope, id: 'resp_1' });
+      const winner = rivals.find(({ resource }) => resource.rival === stored?.resource.rival);
+      assertSame(stored, winner ?? turn(scope, 'resp_1'));
     },
   },
   {
@@ -102,9 +103,9 @@ export const keepingCases: readonly StoreCase[] = [
       const text = 'five megabytes '.repeat(FIVE_MEGABYTES / 15);
       const response = turn(freshScope(), 'resp_1', { output: [message(text)] });
       await store.put(response);
-      const kept = await store.get(response);
+      const stored = await store.get(response);
       // Not deepEqual, whose difference would be unreadable.
-      assert.ok(JSON.stringify(kept?.output) === JSON.stringify(response.output), 'the 5 MB came back changed');
+      assert.ok(JSON.stringify(stored?.output) === JSON.stringify(response.output), 'the 5 MB came back changed');
     },
   },
   {
@@ -134,8 +135,8 @@ export const keepingCases: readonly StoreCase[] = [
       const metadata: unknown = JSON.parse('{"__proto__": "a", "constructor": "b", "toString": "c"}');
       const response = turn(freshScope(), 'resp_1', { resource: { metadata } });
       await store.put(response);
-      const kept = await store.get(response);
-      assert.equal(JSON.stringify(sorted(kept?.resource.metadata)), JSON.stringify(sorted(metadata)));
+      const stored = await store.get(response);
+      assert.equal(JSON.stringify(sortValue(stored?.resource.metadata)), JSON.stringify(sortValue(metadata)));
     },
   },
   {
@@ -168,10 +169,6 @@ export const keepingCases: readonly StoreCase[] = [
   },
 ];
 
-function rivalParts(rival: number): Partial<StoredResponse> {
-  return { output: [message(`rival ${rival} `.repeat(1000))], resource: { rival } };
-}
-
 function message(text: string): Item {
   return { type: 'message', content: [{ type: 'output_text', text }] };
 }
@@ -185,6 +182,6 @@ function edit(output: EditableMessage[]): void {
   output.push(editable('added'));
 }
 
-function sorted(value: unknown): unknown {
+function sortValue(value: unknown): unknown {
   return Object.entries(value ?? {}).sort();
 }

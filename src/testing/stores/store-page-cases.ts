@@ -10,8 +10,8 @@ import {
   type ConversationSubject,
   conversation,
   conversationCase,
-  item,
-  items,
+  itemsWithIds,
+  itemWithId,
   messageItem,
 } from './store-conversation-case.ts';
 import { ODD_IDS } from './store-keeping-cases.ts';
@@ -21,39 +21,47 @@ const ORDERS = ['asc', 'desc'] as const;
 
 /** The cases about `page`, `find` and `update`; a store without one of them passes its cases. */
 export const pageCases: readonly StoreCase[] = [
-  caseOf('page', '[F-05] returns every requested page, in either order', async ({ conversations }, page) => {
+  methodCase('page', '[F-05] returns every requested page, in either order', async ({ conversations }, page) => {
     const made = conversation(freshScope(), 'conv_1');
-    const held = [...items('a', 7), messageItem('nameless'), ...items('b', 3)];
+    const held = [...itemsWithIds('a', 7), messageItem('nameless'), ...itemsWithIds('b', 3)];
     await conversations.put(made);
     await conversations.append(made, held);
     for (const query of queriesOver([1, 3, 100], ['a-0', 'a-6', 'none'])) await assertPage(page, made, query, held);
   }),
-  caseOf('page', '[F-05] returns current pages while items are added and removed', async ({ conversations }, page) => {
-    const made = conversation(freshScope(), 'conv_1');
-    let held: readonly Item[] = items('a', 5);
-    await conversations.put(made);
-    await conversations.append(made, held);
-    for (const round of ['b', 'c', 'd']) {
-      const queries = queriesOver([2], ['a-0', `${round}-1`]);
-      for (const query of queries) await assertPage(page, made, query, held);
-      await conversations.append(made, items(round, 3));
-      held = [...held, ...items(round, 3)];
-      for (const query of queries) await assertPage(page, made, query, held);
-      await conversations.removeItem(made, `${round}-0`);
-      held = held.filter(({ id }) => id !== `${round}-0`);
-      for (const query of queries) await assertPage(page, made, query, held);
-    }
-  }),
-  caseOf('page', '[F-05] returns no page of a missing conversation or of another scope’s', async (subject, page) => {
-    const { conversations } = subject;
-    const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
-    await conversations.put(mine);
-    await conversations.append(mine, items('a', 2));
-    const { items: found, hasMore } = await page(yours, { limit: 5, order: 'asc' });
-    assert.deepEqual([Array.from(found), hasMore], [[], false]);
-    assert.deepEqual(Array.from((await page(yours, { limit: 5, order: 'asc', after: 'a-0' })).items), []);
-  }),
-  caseOf(
+  methodCase(
+    'page',
+    '[F-05] returns current pages while items are added and removed',
+    async ({ conversations }, page) => {
+      const made = conversation(freshScope(), 'conv_1');
+      let held: readonly Item[] = itemsWithIds('a', 5);
+      await conversations.put(made);
+      await conversations.append(made, held);
+      for (const round of ['b', 'c', 'd']) {
+        const queries = queriesOver([2], ['a-0', `${round}-1`]);
+        for (const query of queries) await assertPage(page, made, query, held);
+        await conversations.append(made, itemsWithIds(round, 3));
+        held = [...held, ...itemsWithIds(round, 3)];
+        for (const query of queries) await assertPage(page, made, query, held);
+        await conversations.removeItem(made, `${round}-0`);
+        held = held.filter(({ id }) => id !== `${round}-0`);
+        for (const query of queries) await assertPage(page, made, query, held);
+      }
+    },
+  ),
+  methodCase(
+    'page',
+    '[F-05] returns no page of a missing conversation or of another scope’s',
+    async (subject, page) => {
+      const { conversations } = subject;
+      const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
+      await conversations.put(mine);
+      await conversations.append(mine, itemsWithIds('a', 2));
+      const { items: found, hasMore } = await page(yours, { limit: 5, order: 'asc' });
+      assert.deepEqual([Array.from(found), hasMore], [[], false]);
+      assert.deepEqual(Array.from((await page(yours, { limit: 5, order: 'asc', after: 'a-0' })).items), []);
+    },
+  ),
+  methodCase(
     'page',
     '[F-05] starts with no items in a conversation that was deleted and created again',
     async (subject, page) => {
@@ -61,18 +69,18 @@ export const pageCases: readonly StoreCase[] = [
       const made = conversation(freshScope(), 'conv_1');
       for (const name of ['a', 'b']) {
         await conversations.put(made);
-        await conversations.append(made, items(name, 3));
-        await assertPage(page, made, { limit: 1, order: 'asc', after: 'b-0' }, items(name, 3));
+        await conversations.append(made, itemsWithIds(name, 3));
+        await assertPage(page, made, { limit: 1, order: 'asc', after: 'b-0' }, itemsWithIds(name, 3));
         await conversations.delete(made);
       }
     },
   ),
-  caseOf('find', '[F-05] finds items by their ids, however odd, and no missing ones', async (subject, find) => {
+  methodCase('find', '[F-05] finds items by their ids, however odd, and no missing ones', async (subject, find) => {
     const { conversations } = subject;
     const made = conversation(freshScope(), 'conv_1');
     const nameless: Item = { type: 'message', id: null };
     await conversations.put(made);
-    await conversations.append(made, [...ODD_IDS.map(item), nameless, messageItem('nameless')]);
+    await conversations.append(made, [...ODD_IDS.map(itemWithId), nameless, messageItem('nameless')]);
     const idsOf = async (key: ResponseKey, wanted: readonly string[]) =>
       Array.from(await find(key, wanted), ({ id }) => String(id)).toSorted();
     assert.deepEqual(await idsOf(made, [...ODD_IDS, 'none', 'null', 'undefined']), ODD_IDS.toSorted());
@@ -82,16 +90,20 @@ export const pageCases: readonly StoreCase[] = [
     await conversations.removeItem(made, first);
     assert.deepEqual(await idsOf(made, ODD_IDS), rest.toSorted());
   }),
-  caseOf('update', '[F-10] replaces the metadata of a conversation, and keeps its items', async (subject, update) => {
-    const { conversations } = subject;
-    const made = conversation(freshScope(), 'conv_1');
-    const renamed = { ...made, metadata: { title: 'renamed' } };
-    await conversations.put(made);
-    await conversations.append(made, items('a', 2));
-    assert.equal(await update(renamed), true);
-    await assertHolds(conversations, renamed, items('a', 2));
-  }),
-  caseOf(
+  methodCase(
+    'update',
+    '[F-10] replaces the metadata of a conversation, and keeps its items',
+    async (subject, update) => {
+      const { conversations } = subject;
+      const made = conversation(freshScope(), 'conv_1');
+      const renamed = { ...made, metadata: { title: 'renamed' } };
+      await conversations.put(made);
+      await conversations.append(made, itemsWithIds('a', 2));
+      assert.equal(await update(renamed), true);
+      await assertHolds(conversations, renamed, itemsWithIds('a', 2));
+    },
+  ),
+  methodCase(
     'update',
     '[F-10] creates no conversation that was never put, was deleted, or is another scope’s',
     async (subject, update) => {
@@ -107,7 +119,7 @@ export const pageCases: readonly StoreCase[] = [
       await assertHolds(conversations, mine, []);
     },
   ),
-  caseOf(
+  methodCase(
     'update',
     '[F-10] does not restore a conversation that is deleted meanwhile',
     async ({ conversations }, update) => {
@@ -118,7 +130,7 @@ export const pageCases: readonly StoreCase[] = [
       await assertNothing(conversations, made);
     },
   ),
-  caseOf(
+  methodCase(
     'update',
     '[F-10] [P-16] does not restore a conversation that has expired',
     async (subject, update) => {
@@ -136,7 +148,7 @@ export const pageCases: readonly StoreCase[] = [
 type Methods = WithAll<Pick<ConversationStore, 'page' | 'find' | 'update'>>;
 
 /** A case about one optional method, which it receives. */
-function caseOf<Name extends keyof Methods>(
+function methodCase<Name extends keyof Methods>(
   method: Name,
   name: string,
   run: (subject: ConversationSubject, method: Methods[Name]) => Promise<void>,

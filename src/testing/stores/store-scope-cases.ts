@@ -1,6 +1,5 @@
 /** The store contract on scopes: no scope finds, replaces, deletes or continues another's response. */
 import assert from 'node:assert/strict';
-import type { StoredResponse } from '../../ports/store.ts';
 import { assertMissing, assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 import { ODD_IDS } from './store-keeping-cases.ts';
 
@@ -95,7 +94,9 @@ export const scopeCases: readonly StoreCase[] = [
       // Without the long one: a request may contain an id of any length, but stored ids are the server's.
       const odd = ODD_IDS.filter(({ length }) => length < 100);
       const scopes = odd.map((text) => `${freshScope()}${text}`);
-      const turns = scopes.flatMap((scope) => odd.map((id, index) => turn(scope, id, after(odd[index - 1]))));
+      const turns = scopes.flatMap((scope) =>
+        odd.map((id, index) => turn(scope, id, index === 0 ? {} : { previousId: odd[index - 1] })),
+      );
       for (const response of turns) await store.put(response);
       for (const response of turns) assertSame(await store.get(response), response);
       for (const scope of scopes) {
@@ -135,7 +136,3 @@ export const scopeCases: readonly StoreCase[] = [
     },
   },
 ];
-
-function after(id: string | undefined): Partial<StoredResponse> {
-  return id === undefined ? {} : { previousId: id };
-}

@@ -130,7 +130,7 @@ export function request(
   limits: Partial<UpstreamCall['limits']> = {},
   signal: AbortSignal = new AbortController().signal,
 ): AsyncIterable<readonly ModelEvent[]> {
-  return upstream.stream(QUESTION, callOf(limits, signal));
+  return upstream.stream(QUESTION, contractCall(limits, signal));
 }
 
 /** Requests the next turn, with the items of the one before. */
@@ -139,15 +139,18 @@ export function requestNext(
   previous: readonly Item[],
 ): AsyncIterable<readonly ModelEvent[]> {
   const next: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And then?' }] };
-  return upstream.stream({ ...QUESTION, items: [...QUESTION.items, ...previous, next] }, callOf());
+  return upstream.stream({ ...QUESTION, items: [...QUESTION.items, ...previous, next] }, contractCall());
 }
 
-function callOf(limits: Partial<UpstreamCall['limits']> = {}, signal = new AbortController().signal): UpstreamCall {
+function contractCall(
+  limits: Partial<UpstreamCall['limits']> = {},
+  signal = new AbortController().signal,
+): UpstreamCall {
   return { signal, headers: new Headers(), limits: { ...LIMITS, ...limits }, note: () => {} };
 }
 
 /** All events, and how the stream ends. */
-export async function collect(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Collected> {
+export async function collectEvents(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Collected> {
   const batches: (readonly ModelEvent[])[] = [];
   let error: unknown;
   try {
@@ -160,24 +163,24 @@ export async function collect(answer: AsyncIterable<readonly ModelEvent[]>): Pro
 
 /** All events of a stream without an error. */
 export async function collectWhole(subject: UpstreamUnderTest): Promise<Collected> {
-  const collected = await collect(request(subject));
+  const collected = await collectEvents(request(subject));
   if (collected.error !== undefined) throw collected.error;
   return collected;
 }
 
 /** The text of the events. */
-export function textOf(events: readonly ModelEvent[]): string {
+export function eventsText(events: readonly ModelEvent[]): string {
   return events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
 }
 
 /** Asserts that the first word arrived, then an `ApiError` of this code, and that nothing was retried. */
 export function assertBroken({ events, error }: Collected, { server }: UpstreamUnderTest, code: string): void {
-  const seen = { text: textOf(events), code: codeOf(error), requests: server.requests.length };
+  const seen = { text: eventsText(events), code: errorCode(error), requests: server.requests.length };
   assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
   assert.ok(!events.some(({ type }) => type === 'finish'), 'a broken stream must not have a finish event');
 }
 
 /** The code of an `ApiError`, or the text of another error. */
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   return error instanceof ApiError ? error.code : String(error);
 }

@@ -5,12 +5,12 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import {
   assertBroken,
-  codeOf,
-  collect,
+  collectEvents,
   collectWhole,
+  errorCode,
+  eventsText,
   request,
   requestNext,
-  textOf,
   type UpstreamCase,
   type UpstreamUnderTest,
   upstreamScript,
@@ -45,7 +45,7 @@ function alike(name: string, scenario: 'text' | 'calls', split: 'byte' | readonl
 
 const playable: readonly UpstreamCase[] = [
   one('[X-07] emits the text in order', 'text', async (subject) => {
-    assert.equal(textOf((await collectWhole(subject)).events), words.join(''));
+    assert.equal(eventsText((await collectWhole(subject)).events), words.join(''));
   }),
   one('[X-07] passes on together what arrived together', 'text', async (subject) => {
     const { batches } = await collectWhole(subject);
@@ -68,7 +68,7 @@ const playable: readonly UpstreamCase[] = [
     });
   }),
   one('[P-05] [X-07] keeps parallel tool calls apart', 'calls', async (subject) => {
-    assert.deepEqual(callsOf((await collectWhole(subject)).events), calls);
+    assert.deepEqual(assembleCalls((await collectWhole(subject)).events), calls);
   }),
   alike('[P-08] [X-07] emits the same text byte by byte', 'text', 'byte'),
   alike('[P-08] [X-07] emits the same text in pieces of any size', 'text', [1, 2, 3, 17, 64, 65, 150, 301, 1024]),
@@ -81,7 +81,7 @@ const history: readonly UpstreamCase[] = [
     const previous = messages.map(
       ({ phase, text }): Item => ({ type: 'message', role: 'assistant', content: text, phase }),
     );
-    const { error } = await collect(requestNext(s, previous));
+    const { error } = await collectEvents(requestNext(s, previous));
     const body = JSON.stringify(s.server.requests.at(-1));
     const places = messages.map(({ text }) => body?.indexOf(text) ?? -1);
     assert.deepEqual([error, places.includes(-1)], [undefined, false], `${body} holds all of the output`);
@@ -93,7 +93,7 @@ const history: readonly UpstreamCase[] = [
 ];
 
 /** The tool calls of the events, assembled by their indexes. */
-function callsOf(events: readonly ModelEvent[]): readonly unknown[] {
+function assembleCalls(events: readonly ModelEvent[]): readonly unknown[] {
   const found = new Map<number, { id: string | undefined; name: string | undefined; arguments: string }>();
   for (const event of events) {
     if (event.type !== 'tool-call-delta') continue;
@@ -105,20 +105,20 @@ function callsOf(events: readonly ModelEvent[]): readonly unknown[] {
 
 const refused: readonly UpstreamCase[] = [
   one('[P-09] [X-07] throws an ApiError with the status of a refusal, before the first batch', 'refusal', async (s) => {
-    const { batches, error } = await collect(request(s));
+    const { batches, error } = await collectEvents(request(s));
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
     assert.deepEqual([batches.length, error.status, error.message], [0, 400, message]);
   }),
   one('[P-09] [X-07] does not retry a refused request', 'refusal', async (subject) => {
-    await collect(request(subject));
+    await collectEvents(request(subject));
     assert.equal(subject.server.requests.length, 1);
   }),
   one('[P-09] [X-07] retries if the server was busy', 'busy', async (subject) => {
     const { events } = await collectWhole(subject);
-    assert.deepEqual([textOf(events), subject.server.requests.length], [words.join(''), 2]);
+    assert.deepEqual([eventsText(events), subject.server.requests.length], [words.join(''), 2]);
   }),
   one('[P-09] [P-14] [X-07] reveals neither key nor address in an error', 'secrets', async (subject) => {
-    const { error } = await collect(request(subject));
+    const { error } = await collectEvents(request(subject));
     assert.ok(error instanceof ApiError && error.status === 401, `a 401 was thrown, not ${error}`);
     const text = JSON.stringify([error.body, error.headers]);
     for (const secret of subject.secrets) assert.ok(!text.includes(secret), `${text} contains a secret`);
@@ -128,22 +128,22 @@ const refused: readonly UpstreamCase[] = [
 
 const broken: readonly UpstreamCase[] = [
   one('[P-08] [X-07] throws upstream_truncated if the connection is cut', 'cut', async (subject) => {
-    assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
+    assertBroken(await collectEvents(request(subject)), subject, 'upstream_truncated');
   }),
   one('[P-08] [X-07] throws upstream_truncated if the answer lacks its end', 'unfinished', async (subject) => {
-    assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
+    assertBroken(await collectEvents(request(subject)), subject, 'upstream_truncated');
   }),
   one('[P-08] [X-07] throws upstream_timeout if the server stops sending', 'stall', async (subject) => {
-    assertBroken(await collect(request(subject, { idleTimeoutMs: SHORT_MS })), subject, 'upstream_timeout');
+    assertBroken(await collectEvents(request(subject, { idleTimeoutMs: SHORT_MS })), subject, 'upstream_timeout');
   }),
   one('[P-08] [X-07] throws upstream_timeout if the server never answers', 'silence', async (subject) => {
-    const { batches, error } = await collect(request(subject, { firstByteTimeoutMs: SHORT_MS }));
-    assert.deepEqual([batches.length, codeOf(error)], [0, 'upstream_timeout']);
+    const { batches, error } = await collectEvents(request(subject, { firstByteTimeoutMs: SHORT_MS }));
+    assert.deepEqual([batches.length, errorCode(error)], [0, 'upstream_timeout']);
   }),
   one('[P-08] [P-09] [X-07] throws an error in a stream after the text before it', 'failure', async (subject) => {
-    const { events, error } = await collect(request(subject));
+    const { events, error } = await collectEvents(request(subject));
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
-    const seen = [textOf(events), error.message, subject.server.requests.length];
+    const seen = [eventsText(events), error.message, subject.server.requests.length];
     assert.deepEqual(seen, [words[0], message, 1]);
   }),
 ];
@@ -164,7 +164,7 @@ const left: readonly UpstreamCase[] = [
   }),
   one('[P-10] [X-07] sends nothing for a call that was aborted before', 'text', async (subject) => {
     const reason = new Error('The client left.');
-    const { error } = await collect(request(subject, {}, AbortSignal.abort(reason)));
+    const { error } = await collectEvents(request(subject, {}, AbortSignal.abort(reason)));
     assert.deepEqual([error, subject.server.requests.length], [reason, 0]);
   }),
   one('[X-07] can be closed twice', 'text', async ({ upstream }) => {

@@ -36,11 +36,11 @@ export function upstreamContract({
   const wanted = upstreamExtraCases.filter(({ needs }) => needs && extras.includes(needs));
   describe('upstream contract', () => {
     for (const upstreamCase of [...upstreamCases, ...wanted])
-      it(upstreamCase.name, () => runCase(create, upstreamCase));
+      it(upstreamCase.name, () => runUpstreamCase(create, upstreamCase));
   });
 }
 
-async function runCase(create: UpstreamContract['create'], { plays, run }: UpstreamCase): Promise<void> {
+async function runUpstreamCase(create: UpstreamContract['create'], { plays, run }: UpstreamCase): Promise<void> {
   const subjects: UpstreamUnderTest[] = [];
   try {
     for (const play of plays) subjects.push(await create(play));

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import type { Item } from '../../protocol/items.ts';
 import {
-  collect,
+  collectEvents,
   collectWhole,
+  eventsText,
   requestNext,
-  textOf,
   type UpstreamCase,
   type UpstreamExtra,
   type UpstreamUnderTest,
   upstreamScript,
 } from './upstream-case.ts';
-import { itemsOf } from './upstream-turns.ts';
+import { eventsToItems } from './upstream-turns.ts';
 
 const { thought, state, calls, messages, citation } = upstreamScript;
 const [call] = calls;
@@ -37,7 +37,7 @@ function byteByByte(needs: UpstreamExtra, name: string): UpstreamCase {
 
 /** The request that follows an answer, as the server receives it. */
 async function requestAfter(subject: UpstreamUnderTest, items: readonly Item[]): Promise<string> {
-  const { error } = await collect(requestNext(subject, items));
+  const { error } = await collectEvents(requestNext(subject, items));
   if (error !== undefined) throw error;
   return JSON.stringify(subject.server.requests.at(-1));
 }
@@ -59,7 +59,7 @@ const states: readonly UpstreamCase[] = [
   extra('state', '[X-07] [S-08] sends a thought back in its place, with its provider state', async (subject) => {
     const { events } = await collectWhole(subject);
     assert.equal(events.map((event) => (event.type === 'reasoning-delta' ? event.text : '')).join(''), thought);
-    const request = await requestAfter(subject, [...itemsOf(events), ANSWER]);
+    const request = await requestAfter(subject, [...eventsToItems(events), ANSWER]);
     assertInOrder(request, [state, call.id, 'It is calm.']);
   }),
   extra('state', '[X-07] [S-08] sends back no thought that another upstream wrote', async (subject) => {
@@ -72,12 +72,15 @@ const states: readonly UpstreamCase[] = [
 
 const phases: readonly UpstreamCase[] = [
   extra('phase', '[X-07] [V-05] keeps messages apart, each in its phase', async (subject) => {
-    const received = itemsOf((await collectWhole(subject)).events).map(({ phase, content: text }) => ({ phase, text }));
+    const received = eventsToItems((await collectWhole(subject)).events).map(({ phase, content: text }) => ({
+      phase,
+      text,
+    }));
     assert.deepEqual(received, messages);
   }),
   extra('phase', '[X-07] [V-05] sends messages back apart, each in its phase', async (subject) => {
     const { events } = await collectWhole(subject);
-    const request = await requestAfter(subject, itemsOf(events));
+    const request = await requestAfter(subject, eventsToItems(events));
     const [first, second] = messages;
     assertInOrder(request, [first.text, second.text]);
     for (const { phase } of messages) assert.ok(request.includes(phase), `${phase} stands in ${request}`);
@@ -88,7 +91,7 @@ const phases: readonly UpstreamCase[] = [
 const citations: readonly UpstreamCase[] = [
   extra('citations', '[S-09] [X-07] emits citations with their places in the text', async (subject) => {
     const { events } = await collectWhole(subject);
-    const text = textOf(events);
+    const text = eventsText(events);
     const cited = events.flatMap((event) =>
       event.type === 'annotation' && event.annotation.type === 'url_citation' ? [event.annotation] : [],
     );

@@ -6,7 +6,7 @@ import type { Item } from '../../protocol/items.ts';
 type OpenItem = { -readonly [Field in keyof Item]: Item[Field] };
 
 /** The output as items, in order: messages with their phases, thoughts with their provider state, tool calls. */
-export function itemsOf(events: readonly ModelEvent[]): readonly Item[] {
+export function eventsToItems(events: readonly ModelEvent[]): readonly Item[] {
   const items: OpenItem[] = [];
   const calls = new Map<number, OpenItem>();
   for (const event of events) addEvent(items, calls, event);
@@ -19,7 +19,8 @@ function addEvent(items: OpenItem[], calls: Map<number, OpenItem>, event: ModelE
       items.push({ type: 'message', role: 'assistant', content: '', ...(event.phase ? { phase: event.phase } : {}) });
       return;
     case 'text-delta': {
-      const message = lastOf(items, 'message') ?? added(items, { type: 'message', role: 'assistant', content: '' });
+      const message =
+        lastOpenItem(items, 'message') ?? addItem(items, { type: 'message', role: 'assistant', content: '' });
       message.content = `${message.content}${event.text}`;
       return;
     }
@@ -30,34 +31,29 @@ function addEvent(items: OpenItem[], calls: Map<number, OpenItem>, event: ModelE
       lastThought(items).providerState = event.state;
       return;
     case 'tool-call-delta':
-      addCall(items, calls, event);
+      {
+        const { call, id, name, arguments: json } = event;
+        const open = calls.get(call) ?? addItem(items, { type: 'function_call', call_id: id, name, arguments: '' });
+        calls.set(call, open);
+        open.arguments = `${open.arguments}${json}`;
+      }
       return;
     default:
   }
 }
 
-function addCall(
-  items: OpenItem[],
-  calls: Map<number, OpenItem>,
-  { call, id, name, arguments: json }: Extract<ModelEvent, { type: 'tool-call-delta' }>,
-): void {
-  const open = calls.get(call) ?? added(items, { type: 'function_call', call_id: id, name, arguments: '' });
-  calls.set(call, open);
-  open.arguments = `${open.arguments}${json}`;
-}
-
 /** An item that has no end yet. */
 function lastThought(items: OpenItem[]): OpenItem {
-  const last = lastOf(items, 'reasoning');
-  return last && !('providerState' in last) ? last : added(items, { type: 'reasoning', summary: [] });
+  const last = lastOpenItem(items, 'reasoning');
+  return last && !('providerState' in last) ? last : addItem(items, { type: 'reasoning', summary: [] });
 }
 
-function lastOf(items: readonly OpenItem[], type: string): OpenItem | undefined {
+function lastOpenItem(items: readonly OpenItem[], type: string): OpenItem | undefined {
   const last = items.at(-1);
   return last?.type === type ? last : undefined;
 }
 
-function added(items: OpenItem[], item: OpenItem): OpenItem {
+function addItem(items: OpenItem[], item: OpenItem): OpenItem {
   items.push(item);
   return item;
 }

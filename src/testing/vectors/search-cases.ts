@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import type { AttributeFilter, Attributes } from '../../ports/vectors/attributes.ts';
 import {
-  aFile,
-  aStore,
-  claimed,
-  filled,
-  filterer,
-  indexed,
+  claimNext,
+  createFilterer,
+  createSearchable,
+  fillStore,
+  foundTexts,
+  indexNext,
+  makeFile,
+  makeStore,
   query,
-  searchable,
-  textsOf,
   type VectorCase,
   vector,
 } from './vector-case.ts';
@@ -88,27 +88,27 @@ export const searchCases: readonly VectorCase[] = [
   {
     name: '[X-14] finds the nearest chunks by cosine similarity, best first',
     async run({ index }) {
-      const { store, file } = await searchable(index, {
+      const { store, file } = await createSearchable(index, {
         same: vector(20, 0),
         near: vector(1, 1),
         right: vector(0, 1),
         opposite: vector(-1, 0),
       });
       const found = await index.nearest(query([store]), vector(2, 0));
-      assert.deepEqual(textsOf(found), ['same', 'near', 'right', 'opposite']);
+      assert.deepEqual(foundTexts(found), ['same', 'near', 'right', 'opposite']);
       const expected = [1, Math.SQRT1_2, 0, -1];
       for (const [at, { score }] of found.entries())
         assert.ok(Math.abs(score - (expected[at] ?? 9)) < 1e-5, `${score}`);
       const { score, ...second } = found[1] ?? { score: 0 };
       const { filename, attributes } = file;
       assert.deepEqual(second, { store: store.id, file: file.id, filename, attributes, place: 1, text: 'near' });
-      assert.deepEqual(textsOf(await index.nearest(query([store], undefined, 2), vector(2, 0))), ['same', 'near']);
+      assert.deepEqual(foundTexts(await index.nearest(query([store], undefined, 2), vector(2, 0))), ['same', 'near']);
     },
   },
   {
     name: '[X-14] ranks no result by a vector of zeros',
     async run({ index }) {
-      const { store } = await searchable(index, { zero: vector(0, 0), one: vector(1, 0) });
+      const { store } = await createSearchable(index, { zero: vector(0, 0), one: vector(1, 0) });
       for (const wanted of [vector(1, 0), vector(0, 0)]) {
         const found = await index.nearest(query([store]), wanted);
         assert.ok(found.every(({ score }) => Number.isFinite(score)));
@@ -118,20 +118,20 @@ export const searchCases: readonly VectorCase[] = [
   {
     name: '[X-14] finds chunks by any of their words, best first, at the same places as the other search',
     async run({ index }) {
-      const { store } = await searchable(index, {
+      const { store } = await createSearchable(index, {
         'Red apples and green pears': vector(1, 0),
         'Blue plums, öl@example.com/path': vector(0, 1),
         'Green pears alone': vector(1, 1),
       });
       const found = await index.matching(query([store]), 'apples, or PEARS?');
-      assert.deepEqual(textsOf(found), ['Red apples and green pears', 'Green pears alone']);
+      assert.deepEqual(foundTexts(found), ['Red apples and green pears', 'Green pears alone']);
       assert.deepEqual(
         Array.from(found, ({ place }) => place),
         [0, 2],
       );
       assert.ok((found[0]?.score ?? 0) > (found[1]?.score ?? 0));
-      assert.deepEqual(textsOf(await index.matching(query([store]), 'ÖL')), ['Blue plums, öl@example.com/path']);
-      assert.deepEqual(textsOf(await index.matching(query([store]), 'path')), ['Blue plums, öl@example.com/path']);
+      assert.deepEqual(foundTexts(await index.matching(query([store]), 'ÖL')), ['Blue plums, öl@example.com/path']);
+      assert.deepEqual(foundTexts(await index.matching(query([store]), 'path')), ['Blue plums, öl@example.com/path']);
       assert.equal((await index.matching(query([store], undefined, 1), 'pears')).length, 1);
     },
   },
@@ -139,19 +139,19 @@ export const searchCases: readonly VectorCase[] = [
     name: '[X-14] searches several vector stores, of which expired and unknown ones have no chunks',
     async run({ index, clock }) {
       const now = clock.now();
-      const { store } = await searchable(index, { 'first fruit': vector(1, 0) });
+      const { store } = await createSearchable(index, { 'first fruit': vector(1, 0) });
       const { scope } = store;
-      const other = await searchable(
+      const other = await createSearchable(
         index,
         { 'second fruit': vector(1, 1) },
         { scope, lastActiveAt: now, expiresAfterMs: 60_000 },
       );
-      const stores = [store, other.store, aStore({ scope }), store];
-      assert.deepEqual(textsOf(await index.nearest(query(stores), vector(1, 0))), ['first fruit', 'second fruit']);
+      const stores = [store, other.store, makeStore({ scope }), store];
+      assert.deepEqual(foundTexts(await index.nearest(query(stores), vector(1, 0))), ['first fruit', 'second fruit']);
       assert.equal((await index.matching(query(stores), 'fruit')).length, 2);
       await clock.advance(120_000);
-      assert.deepEqual(textsOf(await index.nearest(query(stores), vector(1, 0))), ['first fruit']);
-      assert.deepEqual(textsOf(await index.matching(query(stores), 'fruit')), ['first fruit']);
+      assert.deepEqual(foundTexts(await index.nearest(query(stores), vector(1, 0))), ['first fruit']);
+      assert.deepEqual(foundTexts(await index.matching(query(stores), 'fruit')), ['first fruit']);
       assert.equal((await index.getStore(other.store))?.id, other.store.id);
       assert.deepEqual([...(await index.nearest(query([other.store]), vector(1, 0, 0)))], []);
     },
@@ -159,17 +159,17 @@ export const searchCases: readonly VectorCase[] = [
   {
     name: '[X-14] finds the files that match a filter in both searches',
     async run({ index }) {
-      const search = await filterer(index, FILES);
+      const search = await createFilterer(index, FILES);
       for (const [filter, names] of FILTERS) assert.equal(await search(filter), names, JSON.stringify(filter));
     },
   },
   {
     name: '[X-14] filters before it limits',
     async run({ index }) {
-      const store = aStore();
-      const files = Array.from({ length: 60 }, (_, at) => aFile(store, { createdAt: at, attributes: { at } }));
-      await filled(index, store, files);
-      for (const { createdAt } of files) await indexed(index, { 'same word': vector(1, createdAt / 60) });
+      const store = makeStore();
+      const files = Array.from({ length: 60 }, (_, at) => makeFile(store, { createdAt: at, attributes: { at } }));
+      await fillStore(index, store, files);
+      for (const { createdAt } of files) await indexNext(index, { 'same word': vector(1, createdAt / 60) });
       const last = query([store], { type: 'gte', key: 'at', value: 58 }, 5);
       assert.equal((await index.nearest(last, vector(1, 0))).length, 2);
       assert.equal((await index.matching(last, 'word')).length, 2);
@@ -178,7 +178,7 @@ export const searchCases: readonly VectorCase[] = [
   {
     name: '[X-14] treats nothing in a searched text as an operator',
     async run({ index }) {
-      const { store } = await searchable(index, { 'apples and word7': vector(1, 0) });
+      const { store } = await createSearchable(index, { 'apples and word7': vector(1, 0) });
       for (const text of HOSTILE) {
         const found = await index.matching(query([store]), text);
         const hasWord = ['apples', 'word7', ' and '].some((word) => text.slice(0, 300).toLowerCase().includes(word));
@@ -189,10 +189,10 @@ export const searchCases: readonly VectorCase[] = [
   {
     name: '[X-14] keeps any text in a chunk',
     async run({ index }) {
-      const store = aStore();
-      const file = aFile(store);
-      await filled(index, store, [file]);
-      const claim = await claimed(index);
+      const store = makeStore();
+      const file = makeFile(store);
+      await fillStore(index, store, [file]);
+      const claim = await claimNext(index);
       const texts = ['a\u0000b \ud800', '', '\u202eתפוחים', 'long '.repeat(200_000), 'x'.repeat(300_000)];
       await index.addChunks(
         claim,
@@ -204,7 +204,7 @@ export const searchCases: readonly VectorCase[] = [
       // A NUL and a lone surrogate may be kept as U+FFFD.
       assert.equal(first?.replace('\u0000', '\ufffd').replace('\ud800', '\ufffd'), 'a\ufffdb \ufffd');
       assert.deepEqual(rest, texts.slice(1));
-      assert.deepEqual(textsOf(await index.matching(query([store]), 'תפוחים')), ['\u202eתפוחים']);
+      assert.deepEqual(foundTexts(await index.matching(query([store]), 'תפוחים')), ['\u202eתפוחים']);
     },
   },
 ];

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { MAX_BATCHES, type VectorPageQuery } from '../../ports/vectors/vector-index.ts';
 import {
-  aFile,
-  aStore,
-  claimed,
-  filled,
-  indexed,
+  claimNext,
+  createSearchable,
+  fillStore,
+  foundTexts,
+  indexNext,
+  makeFile,
+  makeStore,
   query,
-  searchable,
-  textsOf,
   type VectorCase,
   vector,
 } from './vector-case.ts';
@@ -20,12 +20,12 @@ export const storeCases: readonly VectorCase[] = [
   {
     name: '[X-14] keeps, replaces and deletes vector stores',
     async run({ index }) {
-      const store = aStore({ name: 'Ä "quoted" \u0000 \ud800', metadata: { ключ: '\u0000' }, expiresAfterMs: 5e12 });
+      const store = makeStore({ name: 'Ä "quoted" \u0000 \ud800', metadata: { ключ: '\u0000' }, expiresAfterMs: 5e12 });
       assert.equal(await index.putStore(store, 'replace'), false);
       assert.equal(await index.getStore(store), undefined);
       await index.putStore(store, 'create');
       assert.deepEqual({ ...(await index.getStore(store)) }, store);
-      const changed = aStore({ scope: store.scope, id: store.id, name: '', metadata: {}, lastActiveAt: 3000 });
+      const changed = makeStore({ scope: store.scope, id: store.id, name: '', metadata: {}, lastActiveAt: 3000 });
       assert.equal(await index.putStore(changed, 'replace'), true);
       const got = await index.getStore(store);
       assert.deepEqual([got?.name, got?.metadata, got?.lastActiveAt, got?.expiresAfterMs], ['', {}, 3000, undefined]);
@@ -38,7 +38,7 @@ export const storeCases: readonly VectorCase[] = [
   {
     name: '[X-14] finds nothing of a deleted vector store or of another tenant’s',
     async run({ index }) {
-      const { store, file } = await searchable(index, { 'red apples': vector(1, 0) });
+      const { store, file } = await createSearchable(index, { 'red apples': vector(1, 0) });
       const foreign = { ...store, scope: 'another' };
       const key = { ...file, scope: 'another' };
       assert.deepEqual(
@@ -68,12 +68,12 @@ export const storeCases: readonly VectorCase[] = [
     name: '[X-14] pages through vector stores in both directions',
     async run({ index }) {
       const [first, ...others] = ['b', 'a', 'c', 'd', 'e'];
-      const { scope } = aStore();
+      const { scope } = makeStore();
       const ids = [first ?? '', ...others];
       // The first two are of one time, and ordered by id.
       for (const [at, id] of ids.entries())
-        await index.putStore(aStore({ scope, id, createdAt: Math.max(1, at) }), 'create');
-      await index.putStore(aStore({ id: 'f' }), 'create');
+        await index.putStore(makeStore({ scope, id, createdAt: Math.max(1, at) }), 'create');
+      await index.putStore(makeStore({ id: 'f' }), 'create');
       const page = async (fields: Partial<VectorPageQuery>) => {
         const found = await index.listStores(scope, { limit: 2, order: 'asc', ...fields });
         const rest = found.unknown ? '?' : found.hasMore ? '+' : '';
@@ -102,7 +102,7 @@ export const storeCases: readonly VectorCase[] = [
   {
     name: '[G-08] keeps the newest batches of a vector store, until it expires',
     async run({ index, clock }) {
-      const store = aStore({ lastActiveAt: clock.now(), expiresAfterMs: 3_600_000 });
+      const store = makeStore({ lastActiveAt: clock.now(), expiresAfterMs: 3_600_000 });
       await index.putStore(store, 'create');
       const keyOf = (number: number) => ({ scope: store.scope, store: store.id, id: `batch_${number}` });
       for (let number = 0; number <= MAX_BATCHES; number += 1)
@@ -110,22 +110,22 @@ export const storeCases: readonly VectorCase[] = [
       const found = async (number: number) => (await index.getBatch(keyOf(number))) !== undefined;
       assert.deepEqual([await found(0), await found(1), await found(MAX_BATCHES)], [false, true, true]);
       await clock.advance(3_600_001);
-      await index.putStore(aStore(), 'create');
+      await index.putStore(makeStore(), 'create');
       assert.deepEqual([await found(1), await found(MAX_BATCHES)], [false, false]);
     },
   },
   {
     name: '[X-14] counts and lists files by status and batch, and cancels the files of a batch that are in progress',
     async run({ index }) {
-      const store = aStore();
+      const store = makeStore();
       await index.putStore(store, 'create');
       const key = { scope: store.scope, store: store.id, id: 'batch_1' };
       const batch = { ...key, createdAt: 1500 };
-      const files = ['f1', 'f2', 'f3'].map((id, at) => aFile(store, { id, batch: 'batch_1', createdAt: 1000 + at }));
+      const files = ['f1', 'f2', 'f3'].map((id, at) => makeFile(store, { id, batch: 'batch_1', createdAt: 1000 + at }));
       assert.equal(await index.addFiles(store, files, batch), true);
-      await index.addFiles(store, [aFile(store, { id: 'f4', createdAt: 1010 })]);
-      await indexed(index, { äpfel: vector(1, 0) });
-      const running = await claimed(index);
+      await index.addFiles(store, [makeFile(store, { id: 'f4', createdAt: 1010 })]);
+      await indexNext(index, { äpfel: vector(1, 0) });
+      const running = await claimNext(index);
       const error = { code: 'invalid_file', message: 'No text.' } as const;
       await index.endClaim(running, { status: 'failed', error });
       assert.deepEqual((await index.getFile(running.file))?.error, error);
@@ -150,11 +150,11 @@ export const storeCases: readonly VectorCase[] = [
     name: '[X-14] keeps the attributes of a file, and its texts in order',
     async run({ index }) {
       const attributes = { text: 'ü"\u0000', number: -1.5, flag: false };
-      const store = aStore();
-      const file = aFile(store, { filename: '\ud800 "x".txt', attributes, batch: 'batch_1' });
-      await filled(index, store, [file]);
+      const store = makeStore();
+      const file = makeFile(store, { filename: '\ud800 "x".txt', attributes, batch: 'batch_1' });
+      await fillStore(index, store, [file]);
       assert.deepEqual({ ...(await index.getFile(file)) }, { ...file, status: 'in_progress', bytes: 0 });
-      await indexed(index, { one: vector(1), two: vector(2), three: vector(3) });
+      await indexNext(index, { one: vector(1), two: vector(2), three: vector(3) });
       assert.deepEqual((await index.setAttributes(file, { other: 1 }))?.attributes, { other: 1 });
       assert.deepEqual((await index.getFile(file))?.attributes, { other: 1 });
       assert.deepEqual([...(await index.chunkTexts(file, 1, 1))], ['two']);
@@ -169,16 +169,16 @@ export const storeCases: readonly VectorCase[] = [
     async run({ index, clock }) {
       const expiry = { lastActiveAt: clock.now(), expiresAfterMs: 60_000 };
       const [{ store, file }, kept] = [
-        await searchable(index, { old: vector(1, 0) }, expiry),
-        await searchable(index, { kept: vector(1, 0) }, expiry),
+        await createSearchable(index, { old: vector(1, 0) }, expiry),
+        await createSearchable(index, { kept: vector(1, 0) }, expiry),
       ];
-      await index.addFiles(store, [aFile(store, { createdAt: 1001 })]);
-      const claim = await claimed(index);
+      await index.addFiles(store, [makeFile(store, { createdAt: 1001 })]);
+      const claim = await claimNext(index);
       await index.addChunks(claim, 0, [chunk]);
       await index.putStore({ ...kept.store, lastActiveAt: clock.now() + 30_000 }, 'replace');
       assert.equal((await index.countFiles(store)).bytes, 22);
       await clock.advance(60_000);
-      await index.putStore(aStore(), 'create');
+      await index.putStore(makeStore(), 'create');
       const counts = { in_progress: 0, completed: 1, failed: 0, cancelled: 1, bytes: 0 };
       assert.deepEqual({ ...(await index.countFiles(store)) }, counts);
       assert.deepEqual(
@@ -190,7 +190,7 @@ export const storeCases: readonly VectorCase[] = [
         ],
         [0, false, false, false],
       );
-      assert.deepEqual(textsOf(await index.matching(query([kept.store]), 'kept')), ['kept']);
+      assert.deepEqual(foundTexts(await index.matching(query([kept.store]), 'kept')), ['kept']);
     },
   },
 ];

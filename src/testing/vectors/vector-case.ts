@@ -26,7 +26,7 @@ export interface VectorCase {
 }
 
 /** A vector store of a tenant that no other case uses. */
-export function aStore(fields: Partial<StoredVectorStore> = {}): StoredVectorStore {
+export function makeStore(fields: Partial<StoredVectorStore> = {}): StoredVectorStore {
   const id = `vs_${randomUUID()}`;
   return {
     scope: randomUUID(),
@@ -40,7 +40,7 @@ export function aStore(fields: Partial<StoredVectorStore> = {}): StoredVectorSto
 }
 
 /** A file to add to it. */
-export function aFile({ scope, id: store }: StoredVectorStore, fields: Partial<NewVectorFile> = {}): NewVectorFile {
+export function makeFile({ scope, id: store }: StoredVectorStore, fields: Partial<NewVectorFile> = {}): NewVectorFile {
   const chunking = { maxTokens: 800, overlapTokens: 400 };
   const id = `file-${randomUUID()}`;
   return {
@@ -55,13 +55,13 @@ export function vector(...numbers: readonly number[]): Float32Array {
 }
 
 /** Adds the vector store and files that are to be indexed. */
-export async function filled(index: VectorIndex, store: StoredVectorStore, files: readonly NewVectorFile[]) {
+export async function fillStore(index: VectorIndex, store: StoredVectorStore, files: readonly NewVectorFile[]) {
   assert.equal(await index.putStore(store, 'create'), true);
   assert.equal(await index.addFiles(store, files), true);
 }
 
 /** The next claim; fails if there is none. */
-export async function claimed(index: VectorIndex, now = 2000, until = now + 1000): Promise<IndexingClaim> {
+export async function claimNext(index: VectorIndex, now = 2000, until = now + 1000): Promise<IndexingClaim> {
   const claim = await index.claim(now, until);
   assert.ok(claim, 'there is nothing to claim');
   return claim;
@@ -71,8 +71,8 @@ export async function claimed(index: VectorIndex, now = 2000, until = now + 1000
 type Texts = Readonly<Record<string, Float32Array>>;
 
 /** Indexes the next file with these chunks. */
-export async function indexed(index: VectorIndex, texts: Texts): Promise<IndexingClaim> {
-  const claim = await claimed(index);
+export async function indexNext(index: VectorIndex, texts: Texts): Promise<IndexingClaim> {
+  const claim = await claimNext(index);
   const chunks = Object.entries(texts).map(([text, embedding]) => ({ text, embedding }));
   assert.equal(await index.addChunks(claim, 0, chunks), true);
   assert.equal(await index.endClaim(claim, { status: 'completed' }), true);
@@ -80,11 +80,11 @@ export async function indexed(index: VectorIndex, texts: Texts): Promise<Indexin
 }
 
 /** A vector store with one completed file of these chunks. */
-export async function searchable(index: VectorIndex, texts: Texts, fields: Partial<StoredVectorStore> = {}) {
-  const store = aStore(fields);
-  const file = aFile(store);
-  await filled(index, store, [file]);
-  await indexed(index, texts);
+export async function createSearchable(index: VectorIndex, texts: Texts, fields: Partial<StoredVectorStore> = {}) {
+  const store = makeStore(fields);
+  const file = makeFile(store);
+  await fillStore(index, store, [file]);
+  await indexNext(index, texts);
   return { store, file };
 }
 
@@ -94,16 +94,16 @@ export function query(stores: readonly StoredVectorStore[], filter?: AttributeFi
 }
 
 /** The texts that were found. */
-export function textsOf(found: readonly FoundChunk[]): readonly string[] {
+export function foundTexts(found: readonly FoundChunk[]): readonly string[] {
   return Array.from(found, ({ text }) => text);
 }
 
 /** Adds a completed file for each of the attributes; the result returns the names of those that match a filter. */
-export async function filterer(index: VectorIndex, attributes: Readonly<Record<string, Attributes>>) {
-  const store = aStore();
-  const files = Object.entries(attributes).map(([filename, own]) => aFile(store, { filename, attributes: own }));
-  await filled(index, store, files);
-  for (const _ of files) await indexed(index, { 'same words': vector(1, 0) });
+export async function createFilterer(index: VectorIndex, attributes: Readonly<Record<string, Attributes>>) {
+  const store = makeStore();
+  const files = Object.entries(attributes).map(([filename, own]) => makeFile(store, { filename, attributes: own }));
+  await fillStore(index, store, files);
+  for (const _ of files) await indexNext(index, { 'same words': vector(1, 0) });
   return async (filter: AttributeFilter) => {
     const byMeaning = await index.nearest(query([store], filter, 50), vector(1, 1));
     const byWords = await index.matching(query([store], filter, 50), 'words');

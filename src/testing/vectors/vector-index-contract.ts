@@ -30,11 +30,11 @@ export function vectorIndexContract(contract: VectorIndexContract): void {
   const { describe = (_name, body) => body(), it } = contract;
   describe('vector index contract', () => {
     for (const vectorCase of [...storeCases, ...claimCases, ...searchCases])
-      it(vectorCase.name, () => runCase(contract, vectorCase));
+      it(vectorCase.name, () => runVectorCase(contract, vectorCase));
   });
 }
 
-async function runCase({ create }: VectorIndexContract, { run }: VectorCase): Promise<void> {
+async function runVectorCase({ create }: VectorIndexContract, { run }: VectorCase): Promise<void> {
   let added = 0;
   const clock: StoreContractClock = {
     now: () => Date.now() + added,

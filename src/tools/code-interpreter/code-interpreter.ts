@@ -47,37 +47,29 @@ const TOOL: ProvidedTool = {
  * ```
  */
 export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
-  const limits = checkedLimits(options);
-  const { runtime = pyodideRuntime(), limits: _, ...kept } = options;
-  const places = containers({ ...kept, runtime });
-  const begun = new WeakSet<Workspace>();
+  // Checked before a runtime starts its processes.
+  checkOptions('codeInterpreter', options, { limits: isObject, ...containerChecks });
+  const { limits = {} } = options;
+  checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
+  const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
+  const { runtime = pyodideRuntime(), limits: _, ...containerOptions } = options;
+  const pool = containers({ ...containerOptions, runtime });
+  const workspaces = new WeakSet<Workspace>();
 
   return {
     name: CODE_INTERPRETER,
     list: () => [TOOL],
     async call({ scope, workspace, arguments: { code } }, signal) {
       if (!workspace) throw new Error('There is no container for the code.');
-      const run = await places.run({ scope, id: workspace.container }, String(code), workspace.files(), signal);
-      const lost = run.fresh && (workspace.used || begun.has(workspace));
-      begun.add(workspace);
-      const outputs = runOutputs(run, lost, limits);
+      const run = await pool.run({ scope, id: workspace.container }, String(code), workspace.files(), signal);
+      const isStateLost = run.fresh && (workspace.used || workspaces.has(workspace));
+      workspaces.add(workspace);
+      const outputs = runOutputs(run, isStateLost, { logCharacters, imageBytes });
       return { content: outputText(outputs), outputs };
     },
     async close() {
-      await places.close();
+      await pool.close();
       if (runtime !== options.runtime) await runtime.close();
     },
   };
-}
-
-/** Checked before a runtime starts its processes. */
-function checkedLimits(options: CodeInterpreterOptions): OutputLimits {
-  checkOptions('codeInterpreter', options, {
-    limits: isObject,
-    ...containerChecks,
-  });
-  const { limits = {} } = options;
-  checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
-  const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
-  return { logCharacters, imageBytes };
 }

@@ -4,7 +4,7 @@ import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '.
 import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { type ContainerKey, containerShelf, type Place } from './container-shelf.ts';
+import { type ContainerKey, type ContainerSlot, ContainerSlots } from './container-slots.ts';
 
 /** The result of a run, and whether its container was fresh: no variables, and no files except those given. */
 export interface ContainersRun extends CodeRun {
@@ -51,46 +51,46 @@ export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionChe
  * ```ts
  * import { containerRuntime, containers } from 'express-open-responses/code-interpreter';
  *
- * const kept = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
+ * const pool = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
  * const key = { scope: 'user-1', id: 'cntr_1' };
- * const { stdout } = await kept.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
- * await kept.close();
+ * const { stdout } = await pool.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
+ * await pool.close();
  * ```
  */
 export function containers(options: ContainersOptions): CodeContainers {
   checkOptions('containers', options, containerChecks);
   const { runtime, idleMs = 20 * 60_000, max = 8, maxPerScope = 4 } = options;
-  const shelf = containerShelf({ idleMs, max, maxPerScope });
+  const slots = new ContainerSlots({ idleMs, max, maxPerScope });
 
-  async function runIn(place: Place, code: string, files: readonly CodeFile[], signal: AbortSignal) {
+  async function runInSlot(slot: ContainerSlot, code: string, files: readonly CodeFile[], signal: AbortSignal) {
     signal.throwIfAborted();
-    shelf.closed.throwIfAborted();
-    const fresh = !place.container?.alive;
-    const container = await alive(place, signal);
-    for (const file of files.filter(({ name }) => !place.names.has(name))) {
+    slots.closed.throwIfAborted();
+    const fresh = !slot.container?.alive;
+    const container = await liveContainer(slot, signal);
+    for (const file of files.filter(({ name }) => !slot.names.has(name))) {
       await container.put(file);
-      place.names.add(file.name);
+      slot.names.add(file.name);
     }
     return { ...(await container.run(code, signal)), fresh };
   }
 
-  async function alive(place: Place, signal: AbortSignal): Promise<CodeContainer> {
-    if (place.container?.alive) return place.container;
-    place.names.clear();
-    place.container = await runtime.create(signal);
-    if (shelf.closed.aborted) await place.container.close();
-    shelf.closed.throwIfAborted();
-    return place.container;
+  async function liveContainer(slot: ContainerSlot, signal: AbortSignal): Promise<CodeContainer> {
+    if (slot.container?.alive) return slot.container;
+    slot.names.clear();
+    slot.container = await runtime.create(signal);
+    if (slots.closed.aborted) await slot.container.close();
+    slots.closed.throwIfAborted();
+    return slot.container;
   }
 
   return {
     async run(key, code, files, signal) {
-      const place = await shelf.enter(key, signal);
-      const work = place.inTurn(() => runIn(place, code, files, signal)).finally(() => shelf.leave(place));
+      const slot = await slots.acquire(key, signal);
+      const work = slot.enqueue(() => runInSlot(slot, code, files, signal)).finally(() => slots.release(slot));
       // It may end after the caller was aborted.
       work.catch(() => {});
       return untilAborted(signal, () => work);
     },
-    close: () => shelf.close(),
+    close: () => slots.close(),
   };
 }

@@ -9,7 +9,7 @@ export {
   type LostReason,
 } from '../../ports/hosted-tools/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
-export type { ContainerKey } from './container-shelf.ts';
+export type { ContainerKey } from './container-slots.ts';
 export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';
 export type { OutputLimits } from './run-outputs.ts';
 export { containerRuntime } from './runtimes/container-runtime.ts';

@@ -1,6 +1,6 @@
 /** Converts a run's result to the outputs that clients and models receive. */
 
-import type { CodeFile, CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
+import type { CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
 import type { CodeOutput } from '../../protocol/items.ts';
 
 /** How much of a run is returned. */
@@ -15,37 +15,37 @@ export interface OutputLimits {
 const NEW_CONTAINER = '(The container is new: earlier variables and files are gone.)';
 
 /** The text, the images that fit, and the names of all files; nothing if the run has no output. */
-export function runOutputs(run: CodeRun, lost: boolean, limits: OutputLimits): readonly CodeOutput[] {
-  const images = imagesIn(run.files, limits.imageBytes);
-  const written = run.files.map(({ name }) => name).join(', ');
+export function runOutputs(run: CodeRun, isStateLost: boolean, limits: OutputLimits): readonly CodeOutput[] {
+  const { stdout, stderr, result, error, files } = run;
+  const texts = [stdout, stderr, error ?? result ?? ''].map((text) => {
+    // Not with `/\n+$/`, which searches again from each of many line breaks that are not the last.
+    let end = text.length;
+    while (text[end - 1] === '\n') end -= 1;
+    return text.slice(0, end);
+  });
+  const text = texts.filter((part) => part !== '').join('\n');
+  let bytesLeft = limits.imageBytes;
+  const images = files.flatMap(({ name, data }): readonly CodeOutput[] => {
+    const type = IMAGE_TYPE[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''];
+    if (!type || data.length > bytesLeft) return [];
+    bytesLeft -= data.length;
+    return [{ type: 'image', url: `data:${type};base64,${Buffer.from(data).toString('base64')}` }];
+  });
+  const names = files.map(({ name }) => name).join(', ');
   return [
-    ...logs(lost ? NEW_CONTAINER : ''),
-    ...logs(shortened(textOf(run), limits.logCharacters)),
+    ...logOutput(isStateLost ? NEW_CONTAINER : ''),
+    ...logOutput(cutMiddle(text, limits.logCharacters)),
     ...images,
-    ...logs(written === '' ? '' : `Files written: ${written}`),
+    ...logOutput(names === '' ? '' : `Files written: ${names}`),
   ];
 }
 
-function logs(text: string): readonly CodeOutput[] {
+function logOutput(text: string): readonly CodeOutput[] {
   return text === '' ? [] : [{ type: 'logs', logs: text }];
 }
 
-function textOf({ stdout, stderr, result, error }: CodeRun): string {
-  return [stdout, stderr, error ?? result ?? '']
-    .map(withoutLastBreaks)
-    .filter((text) => text !== '')
-    .join('\n');
-}
-
-/** Not with `/\n+$/`, which searches again from each of many line breaks that are not the last. */
-function withoutLastBreaks(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === '\n') end -= 1;
-  return text.slice(0, end);
-}
-
 /** Its beginning and its end, because an error comes last. */
-function shortened(text: string, limit: number): string {
+function cutMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
   const left = text.length - 2 * half;
@@ -60,13 +60,3 @@ const IMAGE_TYPE: Readonly<Record<string, string>> = {
   webp: 'image/webp',
   svg: 'image/svg+xml',
 };
-
-function imagesIn(files: readonly CodeFile[], limit: number): readonly CodeOutput[] {
-  let room = limit;
-  return files.flatMap(({ name, data }): readonly CodeOutput[] => {
-    const type = IMAGE_TYPE[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''];
-    if (!type || data.length > room) return [];
-    room -= data.length;
-    return [{ type: 'image', url: `data:${type};base64,${Buffer.from(data).toString('base64')}` }];
-  });
-}

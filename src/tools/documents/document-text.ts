@@ -8,8 +8,8 @@ import { shareOf } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
-import { kindOf } from './reading/document-kind.ts';
-import { decoded } from './reading/plain-text.ts';
+import { documentKind } from './reading/document-kind.ts';
+import { decodeText } from './reading/plain-text.ts';
 
 /** What documents may use; `undefined` means the default. */
 export interface DocumentTextOptions {
@@ -34,7 +34,7 @@ export interface DocumentTextOptions {
 const MIB = 1024 * 1024;
 const WORKER = join(BUILD_FOLDER, 'cjs/tools/documents/reading/document-worker.js');
 /** Texts up to this length are decoded without a process. */
-const SHORT = 256 * 1024;
+const MAX_INLINE_BYTES = 256 * 1024;
 
 /**
  * Creates the reader that the routers take as `documents`. PDF needs the package `unpdf`, and HTML and Office documents need
@@ -56,36 +56,37 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
         signal.throwIfAborted();
         // Checked before its bytes are in memory.
         if (workers.isBusy(tenant)) throw new JobError('busy');
-        const bytes = await bytesOf(document, maxBytes, signal);
-        const kind = kindOf(bytes, document);
-        if (kind === 'text' && bytes.length <= SHORT) return decoded(bytes, maxCharacters);
+        const bytes = await documentBytes(document, maxBytes, signal);
+        const kind = documentKind(bytes, document);
+        if (kind === 'text' && bytes.length <= MAX_INLINE_BYTES) return decodeText(bytes, maxCharacters);
         const job: DocumentJob = { bytes, kind, limits };
-        return textOf(await workers.run<DocumentResult>(job, { tenant, signal }));
+        const result = await workers.run<DocumentResult>(job, { tenant, signal });
+        if ('text' in result) return result.text;
+        throw new DocumentError(result.code, result.reason, result.missing);
       } catch (error) {
-        throw inWords(error, document.filename);
+        throw toApiError(error, document.filename);
       }
     },
     close: () => workers.close(),
   };
 }
 
-async function bytesOf(document: TextDocument, most: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-  const tooLarge = new DocumentError('file_too_large', `has more than ${most} bytes`);
-  if (document.bytes > most) throw tooLarge;
+async function documentBytes(
+  document: TextDocument,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const tooLarge = new DocumentError('file_too_large', `has more than ${maxBytes} bytes`);
+  if (document.bytes > maxBytes) throw tooLarge;
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of await document.content()) {
     signal.throwIfAborted();
     length += piece.length;
-    if (length > most) throw tooLarge;
+    if (length > maxBytes) throw tooLarge;
     pieces.push(piece);
   }
   return Buffer.concat(pieces, length);
-}
-
-function textOf(result: DocumentResult): string {
-  if ('text' in result) return result.text;
-  throw new DocumentError(result.code, result.reason, result.missing);
 }
 
 const FAILURES = {
@@ -96,17 +97,17 @@ const FAILURES = {
   failed: ['invalid_file', 'cannot be read: it is damaged'],
 } as const;
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 const RETRY = { headers: { 'retry-after': '5' } };
 
-function inWords(error: unknown, filename: string): unknown {
-  const named = `The file '${plainFileName(filename.slice(0, LONGEST_NAME))}'`;
+function toApiError(error: unknown, filename: string): unknown {
+  const subject = `The file '${plainFileName(filename.slice(0, MAX_NAME_LENGTH))}'`;
   if (error instanceof DocumentError) {
     const { code, reason, missing } = error;
     const advice = missing && `Install what reads such documents: npm install ${missing}`;
-    return new ApiError(code, `${named} ${reason}.`, { advice });
+    return new ApiError(code, `${subject} ${reason}.`, { advice });
   }
   if (!(error instanceof JobError)) return error;
   const [code, reason] = FAILURES[error.failure];
-  return new ApiError(code, `${named} ${reason}.`, { cause: error, ...(error.failure === 'busy' ? RETRY : {}) });
+  return new ApiError(code, `${subject} ${reason}.`, { cause: error, ...(error.failure === 'busy' ? RETRY : {}) });
 }

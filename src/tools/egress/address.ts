@@ -11,18 +11,18 @@ export type AddressRange = readonly [Address, number];
 /** `own` is an address that a name of the host's own network may have; `special` is never a server to talk to. */
 type AddressKind = 'public' | 'own' | 'special';
 
-const OWN = new Set(['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']);
+const OWN_NETWORK = new Set(['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']);
 
 /** The metadata services of clouds, which return credentials. Link-local ones, such as 169.254.169.254, are special anyway. */
 const METADATA: readonly AddressRange[] = [
-  range('fd00:ec2::/32'), // AWS, over IPv6
-  range('fd20:ce::254/128'), // Google Cloud, over IPv6
-  range('100.100.100.200/32'), // Alibaba Cloud, in the range of carrier-grade NAT
-  range('168.63.129.16/32'), // Azure, in the public range
+  ipaddr.parseCIDR('fd00:ec2::/32'), // AWS, over IPv6
+  ipaddr.parseCIDR('fd20:ce::254/128'), // Google Cloud, over IPv6
+  ipaddr.parseCIDR('100.100.100.200/32'), // Alibaba Cloud, in the range of carrier-grade NAT
+  ipaddr.parseCIDR('168.63.129.16/32'), // Azure, in the public range
 ];
 
 /** The allocated part of IPv6; outside it are, among others, old and new notations of IPv4 addresses. */
-const GLOBAL_IPV6 = range('2000::/3');
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /** Reads an address in its usual form; an IPv4-mapped one becomes its IPv4 address. */
 export function parseAddress(text: string): Address | undefined {
@@ -37,9 +37,9 @@ export function parseRange(text: string): AddressRange | undefined {
   const [address = '', bits = '', ...rest] = text.split('/');
   if (rest.length > 0 || isIP(address) === 0 || !/^\d{1,3}$/.test(bits)) return undefined;
   if (!ipaddr.isValidCIDR(text)) return undefined;
-  const found = ipaddr.parseCIDR(text);
+  const parsed = ipaddr.parseCIDR(text);
   // Mapped addresses are compared as their IPv4 addresses, so such a range would never match.
-  return found[0].range() === 'ipv4Mapped' ? undefined : found;
+  return parsed[0].range() === 'ipv4Mapped' ? undefined : parsed;
 }
 
 /** Whether one of the ranges contains the address. */
@@ -51,7 +51,7 @@ export function isWithin(address: Address, ranges: readonly AddressRange[]): boo
 export function addressKind(address: Address): AddressKind {
   if (isWithin(address, METADATA)) return 'special';
   const name = address.range();
-  if (OWN.has(name)) return 'own';
+  if (OWN_NETWORK.has(name)) return 'own';
   if (name !== 'unicast') return 'special';
   return address.kind() === 'ipv4' || isWithin(address, [GLOBAL_IPV6]) ? 'public' : 'special';
 }
@@ -59,8 +59,4 @@ export function addressKind(address: Address): AddressKind {
 /** As text, for logs. */
 export function describeAddress(address: Address): string {
   return `${address} (${isWithin(address, METADATA) ? 'metadata service' : address.range()})`;
-}
-
-function range(text: string): AddressRange {
-  return ipaddr.parseCIDR(text);
 }

@@ -4,15 +4,15 @@ import { isIP, type LookupFunction } from 'node:net';
 import { addressKind, describeAddress, isWithin, parseAddress } from './address.ts';
 import { EgressError } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
-import { literalOf, namesHost } from './rules.ts';
+import { hostAddress, matchesHost } from './rules.ts';
 
 /** Returns every address of a name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
 /** As this machine resolves names, including its hosts file. */
 export const systemResolve: ResolveHost = async (hostname) => {
-  const found = await lookup(hostname, { all: true });
-  return found.map(({ address }) => address);
+  const answers = await lookup(hostname, { all: true });
+  return answers.map(({ address }) => address);
 };
 
 /** Why this host must not be reached at this address; undefined if it may. */
@@ -22,8 +22,8 @@ export function addressFault(text: string, hostname: string, { allow, deny }: Eg
   if (isWithin(address, deny.ranges)) return 'its address is on the deny list';
   if (allow && isWithin(address, allow.ranges)) return undefined;
   const isHost = allow?.hosts.has(hostname) ?? false;
-  if (literalOf(hostname)) return isHost ? undefined : 'it is an IP address that is not on the allow list';
-  if (allow && !namesHost(allow, hostname)) return 'its address is not on the allow list';
+  if (hostAddress(hostname)) return isHost ? undefined : 'it is an IP address that is not on the allow list';
+  if (allow && !matchesHost(allow, hostname)) return 'its address is not on the allow list';
   const kind = addressKind(address);
   // A rule for a name trusts its owner with addresses of our network, but not with metadata services.
   return kind === 'public' || (kind === 'own' && isHost) ? undefined : 'its address is not public';
@@ -35,7 +35,7 @@ export function addressFault(text: string, hostname: string, { allow, deny }: Eg
  */
 export function checkedLookup(settings: EgressSettings, resolve: ResolveHost): LookupFunction {
   return function lookupChecked(hostname, { all }, callback) {
-    checkedAddresses(hostname, settings, resolve).then(
+    resolveChecked(hostname, settings, resolve).then(
       ([first, ...others]) => {
         if (all) return callback(null, [first, ...others]);
         callback(null, first.address, first.family);
@@ -54,7 +54,7 @@ interface CheckedAddress {
  * All addresses or none: a name with a public and a private address is either an attack on the private one or a
  * mistake, and choosing the public one would hide both.
  */
-async function checkedAddresses(
+async function resolveChecked(
   hostname: string,
   settings: EgressSettings,
   resolve: ResolveHost,
@@ -62,17 +62,15 @@ async function checkedAddresses(
   const answers = await resolve(hostname).catch((cause) => {
     throw new EgressError('unresolved', hostname, 'its name has no address', { cause });
   });
-  for (const answer of answers) assertAllowed(answer, hostname, settings);
+  for (const answer of answers) {
+    const fault = addressFault(answer, hostname, settings);
+    if (fault === undefined) continue;
+    const address = parseAddress(answer);
+    // The address would reveal our network to an untrusted caller, so it only goes to the logs.
+    const cause = new Error(`${hostname} resolved to ${address ? describeAddress(address) : 'no IP address'}`);
+    throw new EgressError('address_refused', hostname, fault, { cause });
+  }
   const [first, ...others] = answers.map((address) => ({ address, family: isIP(address) }));
   if (!first) throw new EgressError('unresolved', hostname, 'its name has no address');
   return [first, ...others];
-}
-
-function assertAllowed(answer: string, hostname: string, settings: EgressSettings): void {
-  const fault = addressFault(answer, hostname, settings);
-  if (fault === undefined) return;
-  const address = parseAddress(answer);
-  // The address would reveal our network to an untrusted caller, so it only goes to the logs.
-  const cause = new Error(`${hostname} resolved to ${address ? describeAddress(address) : 'no IP address'}`);
-  throw new EgressError('address_refused', hostname, fault, { cause });
 }

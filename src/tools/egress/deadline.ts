@@ -25,14 +25,14 @@ export function deadline(
   const { signal } = controller;
   let timer: NodeJS.Timeout | undefined;
 
-  const runOut = () => {
+  const expire = () => {
     controller.abort(new EgressError('answer_too_slow', target, `it took more than ${timeoutMs} ms`));
   };
   const forward = () => controller.abort(caller?.reason);
   const pause = () => clearTimeout(timer);
   const restart = () => {
     clearTimeout(timer);
-    timer = setTimeout(runOut, timeoutMs);
+    timer = setTimeout(expire, timeoutMs);
   };
   const end = () => {
     clearTimeout(timer);

@@ -27,10 +27,10 @@ export class EgressError extends Error {
   }
 }
 
-const LONGEST_TARGET = 120;
+const MAX_TARGET_LENGTH = 120;
 
 /** A URL as messages may show it: path, query, user and password may all be secret. */
-export function targetOf({ protocol, host }: URL): string {
+export function errorTarget({ protocol, host }: URL): string {
   const target = `${protocol}//${host}`;
-  return target.length > LONGEST_TARGET ? `${target.slice(0, LONGEST_TARGET)}…` : target;
+  return target.length > MAX_TARGET_LENGTH ? `${target.slice(0, MAX_TARGET_LENGTH)}…` : target;
 }

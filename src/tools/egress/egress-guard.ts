@@ -1,15 +1,15 @@
 /** A fetch for URLs from untrusted callers: limits the destinations and the answer size by a policy. */
 
-import type { Dispatcher, RequestInit as PoolInit } from 'undici';
+import type { RequestInit as PoolInit } from 'undici';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
 import { checkUrl } from './check-url.ts';
 import { type Deadline, deadline } from './deadline.ts';
-import { EgressError, targetOf } from './egress-error.ts';
-import { firstHop, type Hop, nextHop, redirectOf } from './hop.ts';
+import { EgressError, errorTarget } from './egress-error.ts';
+import { firstHop, type Hop, nextHop, REDIRECTS } from './hop.ts';
 import { limitedResponse } from './limited-response.ts';
-import { type EgressPolicy, type EgressSettings, egressSettings } from './policy.ts';
+import { type EgressPolicy, egressSettings } from './policy.ts';
 
 /** The options that the policy, being plain data, cannot hold. `undefined` means omitted. */
 export interface EgressResources {
@@ -30,7 +30,7 @@ export interface EgressGuard {
 }
 
 /** Each request in flight holds a socket; further ones to the same origin wait for one. */
-const SOCKETS = 128;
+const MAX_SOCKETS = 128;
 
 /**
  * Creates the guard. Throws a `TypeError` that names the option for a bad policy.
@@ -45,85 +45,62 @@ const SOCKETS = 128;
  */
 export function egressGuard(policy: EgressPolicy = {}, resources: EgressResources = {}): EgressGuard {
   const settings = egressSettings(policy);
-  const { timeoutMs } = settings;
-  const dispatcher = dispatcherOf(settings, resources);
-  const clocks = new Set<Deadline>();
+  checkOptions('egressGuard', resources, {
+    resolve: (value) => typeof value === 'function' || 'a function',
+    ca: (value) => typeof value === 'string' || Array.isArray(value) || 'PEM text or a list of it',
+  });
+  const { resolve = systemResolve, ca } = resources;
+  const { timeoutMs, maxBytes, maxRedirects } = settings;
+  const dispatcher = new (undici().Agent)({
+    connections: MAX_SOCKETS,
+    // The deadline of each request limits its time.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      lookup: checkedLookup(settings, resolve),
+      timeout: timeoutMs,
+      // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca: [ca].flat() }),
+    },
+  });
+  const deadlines = new Set<Deadline>();
+
+  async function sendHop({ url, method, headers, body }: Hop, signal: AbortSignal): Promise<Response> {
+    const options = { method, headers: [...headers], body, redirect: 'manual', signal, dispatcher, duplex: 'half' };
+    // The casts: the pool's types and Node's own describe the same classes.
+    return (await undici().fetch(url, options as unknown as PoolInit)) as unknown as Response;
+  }
+
   return {
     check(url) {
       checkUrl(url, settings);
     },
     async fetch(url, init = {}) {
       const first = firstHop(url, init, settings);
-      const clock: Deadline = deadline(timeoutMs, targetOf(first.url), init.signal, () => clocks.delete(clock));
-      clocks.add(clock);
+      const clock: Deadline = deadline(timeoutMs, errorTarget(first.url), init.signal, () => deadlines.delete(clock));
+      deadlines.add(clock);
       try {
-        const { hop, response } = await answerTo(first, { settings, dispatcher, clock, redirect: init.redirect });
-        return limitedResponse(response, { maxBytes: settings.maxBytes, target: targetOf(hop.url) }, clock);
+        for (let hop = first, redirects = 0; ; redirects += 1) {
+          const response = await sendHop(hop, clock.signal);
+          const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+          if (location === null || init.redirect === 'manual')
+            return limitedResponse(response, { maxBytes, target: errorTarget(hop.url) }, clock);
+          await response.body?.cancel();
+          if (init.redirect === 'error' || redirects >= maxRedirects)
+            throw new EgressError('redirect_refused', errorTarget(hop.url), 'it redirects more often than allowed');
+          hop = nextHop(hop, response.status, location, settings);
+        }
       } catch (error) {
         throw clock.cut(refusalIn(error) ?? error);
       }
     },
     close() {
       // An unread answer gets no event when its socket ends, so its timer would keep running.
-      for (const clock of clocks) clock.cut(new Error('The egress guard was closed.'));
+      for (const clock of deadlines) clock.cut(new Error('The egress guard was closed.'));
       return dispatcher.destroy();
     },
   };
-}
-
-function dispatcherOf(settings: EgressSettings, resources: EgressResources): Dispatcher {
-  checkOptions('egressGuard', resources, {
-    resolve: (value) => typeof value === 'function' || 'a function',
-    ca: (value) => typeof value === 'string' || Array.isArray(value) || 'PEM text or a list of it',
-  });
-  const { resolve = systemResolve, ca } = resources;
-  return new (undici().Agent)({
-    connections: SOCKETS,
-    // The deadline of each request limits its time.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: {
-      lookup: checkedLookup(settings, resolve),
-      timeout: settings.timeoutMs,
-      // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
-      rejectUnauthorized: true,
-      ...(ca === undefined ? {} : { ca: [ca].flat() }),
-    },
-  });
-}
-
-interface Exchange {
-  readonly settings: EgressSettings;
-  readonly dispatcher: Dispatcher;
-  readonly clock: Deadline;
-  readonly redirect: RequestInit['redirect'];
-}
-
-async function answerTo(first: Hop, exchange: Exchange): Promise<{ hop: Hop; response: Response }> {
-  const { settings, redirect } = exchange;
-  for (let hop = first, followed = 0; ; followed++) {
-    const response = await send(hop, exchange);
-    const location = redirectOf(response);
-    if (location === undefined || redirect === 'manual') return { hop, response };
-    await response.body?.cancel();
-    if (redirect === 'error' || followed >= settings.maxRedirects)
-      throw new EgressError('redirect_refused', targetOf(hop.url), 'it redirects more often than allowed');
-    hop = nextHop(hop, response.status, location, settings);
-  }
-}
-
-async function send({ url, method, headers, body }: Hop, { dispatcher, clock }: Exchange): Promise<Response> {
-  const options = {
-    method,
-    headers: [...headers],
-    body,
-    redirect: 'manual',
-    signal: clock.signal,
-    dispatcher,
-    duplex: 'half',
-  };
-  // The casts: the pool's types and Node's own describe the same classes.
-  return (await undici().fetch(url, options as unknown as PoolInit)) as unknown as Response;
 }
 
 /** Our refusal, which a failed connection wraps in an error of its own. */

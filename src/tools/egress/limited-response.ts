@@ -1,7 +1,7 @@
 /** A response whose messages are limited in size and time. */
 import type { Deadline } from './deadline.ts';
 import { EgressError } from './egress-error.ts';
-import { bodyMeter, eventMeter, type MessageMeter } from './message-meter.ts';
+import { bodyMeter, eventMeter } from './message-meter.ts';
 
 /** The limits of one message, and the host that errors name. */
 interface ResponseLimits {
@@ -16,23 +16,26 @@ export function limitedResponse(response: Response, limits: ResponseLimits, cloc
     clock.end();
     return response;
   }
+  const { maxBytes, target } = limits;
+  const tooLarge = () =>
+    new EgressError('answer_too_large', target, `it sent a message of more than ${maxBytes} bytes`);
   const isEvents = /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
-  if (!isEvents && Number(headers.get('content-length')) > limits.maxBytes) throw clock.cut(tooLarge(limits));
+  if (!isEvents && Number(headers.get('content-length')) > maxBytes) throw clock.cut(tooLarge());
   // A server's events may be hours apart.
   if (isEvents) clock.pause();
-  const limited = limitedBody(body.getReader(), isEvents ? eventMeter() : bodyMeter(), limits, clock);
-  return new Response(limited, { status, statusText, headers: [...headers] });
-}
-
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
-
-function limitedBody(reader: Reader, meter: MessageMeter, limits: ResponseLimits, clock: Deadline): ReadableStream {
-  return new ReadableStream<Uint8Array>({
+  const reader = body.getReader();
+  const measure = isEvents ? eventMeter() : bodyMeter();
+  const limitedBody = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const piece = await nextPiece(reader, clock);
+      let piece: Uint8Array | undefined;
+      try {
+        ({ value: piece } = await reader.read());
+      } finally {
+        if (!piece) clock.end();
+      }
       if (!piece) return controller.close();
-      const { largest, isOpen, hasBegun } = meter(piece);
-      if (largest > limits.maxBytes) throw clock.cut(tooLarge(limits));
+      const { largest, isOpen, hasBegun } = measure(piece);
+      if (largest > maxBytes) throw clock.cut(tooLarge());
       if (hasBegun) clock.restart();
       if (!isOpen) clock.pause();
       controller.enqueue(piece);
@@ -42,19 +45,5 @@ function limitedBody(reader: Reader, meter: MessageMeter, limits: ResponseLimits
       return reader.cancel(reason);
     },
   });
-}
-
-async function nextPiece(reader: Reader, clock: Deadline): Promise<Uint8Array | undefined> {
-  try {
-    const { value } = await reader.read();
-    if (!value) clock.end();
-    return value;
-  } catch (error) {
-    clock.end();
-    throw error;
-  }
-}
-
-function tooLarge({ maxBytes, target }: ResponseLimits): EgressError {
-  return new EgressError('answer_too_large', target, `it sent a message of more than ${maxBytes} bytes`);
+  return new Response(limitedBody, { status, statusText, headers: [...headers] });
 }

@@ -37,7 +37,7 @@ export function eventMeter(): MessageMeter {
   let afterCR = false;
 
   /** Returns whether the byte ended a message. */
-  function ends(byte: number): boolean {
+  function endsMessage(byte: number): boolean {
     if (byte === CR || byte === LF) {
       const isEnd = line === 0 || isLoneComment;
       line = 0;
@@ -56,7 +56,7 @@ export function eventMeter(): MessageMeter {
       afterCR = byte === CR;
       if (isSecondHalf) continue;
       hasBegun ||= message === 0;
-      const isEnd = ends(byte);
+      const isEnd = endsMessage(byte);
       message += 1;
       if (message > largest) largest = message;
       if (isEnd) message = 0;

@@ -1,7 +1,7 @@
 /** The policy of outgoing requests: the options of `egressGuard`, checked once. */
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { type AddressRange, parseAddress } from './address.ts';
-import { type EgressRule, literalOf, type Rules, rulesFrom } from './rules.ts';
+import { type EgressRule, hostAddress, type Rules, readRules } from './rules.ts';
 
 /** The permitted destinations and answer sizes; plain data, fit for a configuration file. `undefined` means omitted. */
 export interface EgressPolicy {
@@ -42,8 +42,8 @@ const CHECKS: Readonly<Record<keyof EgressPolicy, OptionCheck>> = {
   // Their rules are checked when they are read.
   allow: (value) => Array.isArray(value) || 'a list of rules',
   deny: (value) => Array.isArray(value) || 'a list of rules',
-  schemes: listOf((value) => value === 'https' || value === 'http', "'https', 'http' or both"),
-  ports: listOf((value) => Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536, 'ports'),
+  schemes: nonEmptyList((value) => value === 'https' || value === 'http', "'https', 'http' or both"),
+  ports: nonEmptyList((value) => Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536, 'ports'),
   maxBytes: positiveInteger,
   timeoutMs: milliseconds,
   maxRedirects: (value) =>
@@ -53,10 +53,15 @@ const CHECKS: Readonly<Record<keyof EgressPolicy, OptionCheck>> = {
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function egressSettings(policy: EgressPolicy): EgressSettings {
   checkOptions('egressGuard', policy, CHECKS);
-  const { allow, schemes = ['https'], ports } = policy;
+  const { schemes = ['https'], ports } = policy;
+  const allow = policy.allow && readRules('egressGuard: allow', policy.allow);
+  const deny = readRules('egressGuard: deny', policy.deny ?? []);
+  // A denied address is also denied to names that resolve to it; an allowed one is not thereby open to all names.
+  const deniedAddresses = [...deny.hosts].flatMap((host) => parseAddress(hostAddress(host) ?? '') ?? []);
+  const ranges = deniedAddresses.map((address): AddressRange => [address, address.kind() === 'ipv4' ? 32 : 128]);
   return {
-    allow: allow && rulesFrom('egressGuard: allow', allow),
-    deny: withLiterals(rulesFrom('egressGuard: deny', policy.deny ?? [])),
+    allow,
+    deny: { ...deny, ranges: [...deny.ranges, ...ranges] },
     protocols: schemes.map((scheme) => `${scheme}:`),
     ports: ports?.map(String),
     maxBytes: policy.maxBytes ?? 10 * 1024 * 1024,
@@ -65,14 +70,7 @@ export function egressSettings(policy: EgressPolicy): EgressSettings {
   };
 }
 
-/** A denied address is also denied to names that resolve to it; an allowed one is not thereby open to all names. */
-function withLiterals({ hosts, suffixes, ranges }: Rules): Rules {
-  const addresses = [...hosts].flatMap((host) => parseAddress(literalOf(host) ?? '') ?? []);
-  const single = addresses.map((address): AddressRange => [address, address.kind() === 'ipv4' ? 32 : 128]);
-  return { hosts, suffixes, ranges: [...ranges, ...single] };
-}
-
-function listOf(passes: (value: unknown) => boolean, entries: string): OptionCheck {
+function nonEmptyList(passes: (value: unknown) => boolean, entries: string): OptionCheck {
   return (value) =>
     (Array.isArray(value) && value.length > 0 && value.every(passes)) || `a list of ${entries}, not empty`;
 }

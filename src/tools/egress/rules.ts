@@ -28,41 +28,53 @@ export interface Rules {
 }
 
 /** Reads a list of rules; throws a `TypeError` that names the option and quotes the rule. */
-export function rulesFrom(option: string, given: readonly EgressRule[]): Rules {
-  if (!Array.isArray(given)) throw new TypeError(`${option} must be a list of rules, got ${inspect(given)}`);
-  const rules = given.map((rule: unknown, index) => ruleFrom(`${option}[${index}]`, rule));
-  return {
-    hosts: new Set(rules.flatMap(({ host }) => host ?? [])),
-    suffixes: rules.flatMap(({ suffix }) => suffix ?? []),
-    ranges: rules.flatMap(({ range }) => (range ? [range] : [])),
-  };
+export function readRules(option: string, list: readonly EgressRule[]): Rules {
+  if (!Array.isArray(list)) throw new TypeError(`${option} must be a list of rules, got ${inspect(list)}`);
+  const hosts = new Set<string>();
+  const suffixes: string[] = [];
+  const ranges: AddressRange[] = [];
+  for (const [index, rule] of list.entries()) {
+    const [entry, ...rest] = isRecord(rule) ? Object.entries(rule) : [];
+    const [kind, value] = entry ?? [];
+    let expected = 'one of { host }, { suffix }, { cidr }';
+    if (typeof value === 'string' && rest.length === 0) {
+      if (kind === 'host') {
+        const host = hostFrom(value);
+        if (host !== undefined) {
+          hosts.add(host);
+          continue;
+        }
+        expected = 'a host name or an IP address';
+      } else if (kind === 'suffix') {
+        const name = value.startsWith('.') ? hostFrom(value.slice(1)) : undefined;
+        if (name !== undefined && !hostAddress(name)) {
+          suffixes.push(`.${name}`);
+          continue;
+        }
+        expected = "a dot and a name, '.example'";
+      } else if (kind === 'cidr') {
+        const range = parseRange(value);
+        if (range) {
+          ranges.push(range);
+          continue;
+        }
+        expected = "a range, '10.0.0.0/8'";
+      }
+    }
+    throw new TypeError(`${option}[${index}] must be ${expected}, got ${inspect(rule, { depth: 1 })}`);
+  }
+  return { hosts, suffixes, ranges };
 }
 
 /** Whether a rule names this host. */
-export function namesHost({ hosts, suffixes }: Rules, hostname: string): boolean {
+export function matchesHost({ hosts, suffixes }: Rules, hostname: string): boolean {
   return hosts.has(hostname) || suffixes.some((suffix) => hostname.endsWith(suffix));
 }
 
 /** The address in a `URL.hostname`; undefined for a name. */
-export function literalOf(hostname: string): string | undefined {
+export function hostAddress(hostname: string): string | undefined {
   const text = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(text) === 0 ? undefined : text;
-}
-
-interface Rule {
-  readonly host?: string;
-  readonly suffix?: string;
-  readonly range?: AddressRange;
-}
-
-function ruleFrom(option: string, rule: unknown): Rule {
-  const [entry, ...rest] = isRecord(rule) ? Object.entries(rule) : [];
-  const [kind, value] = entry ?? [];
-  if (typeof value !== 'string' || rest.length > 0) throw faulty(option, 'one of { host }, { suffix }, { cidr }', rule);
-  if (kind === 'host') return { host: hostFrom(value) ?? refuse(option, 'a host name or an IP address', rule) };
-  if (kind === 'suffix') return { suffix: suffixFrom(value) ?? refuse(option, "a dot and a name, '.example'", rule) };
-  if (kind === 'cidr') return { range: parseRange(value) ?? refuse(option, "a range, '10.0.0.0/8'", rule) };
-  throw faulty(option, 'one of { host }, { suffix }, { cidr }', rule);
 }
 
 function hostFrom(text: string): string | undefined {
@@ -71,17 +83,4 @@ function hostFrom(text: string): string | undefined {
   if (!isIPv6 && /[\s/?#@\\%*:]|\.$/.test(text)) return undefined;
   const address = `https://${isIPv6 ? `[${text}]` : text}/`;
   return URL.canParse(address) ? new URL(address).hostname : undefined;
-}
-
-function suffixFrom(text: string): string | undefined {
-  const name = text.startsWith('.') ? hostFrom(text.slice(1)) : undefined;
-  return name === undefined || literalOf(name) ? undefined : `.${name}`;
-}
-
-function refuse(option: string, expected: string, rule: unknown): never {
-  throw faulty(option, expected, rule);
-}
-
-function faulty(option: string, expected: string, rule: unknown): TypeError {
-  return new TypeError(`${option} must be ${expected}, got ${inspect(rule, { depth: 1 })}`);
 }

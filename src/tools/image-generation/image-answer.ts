@@ -6,7 +6,7 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import type { Bytes } from '../../streams/bytes.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
-import { failureIn, ImageFailure, isOverLimit, tooLarge, unusable } from './image-failure.ts';
+import { ImageFailure, isOverLimit, reportedFailure, tooLargeFailure, unusableAnswer } from './image-failure.ts';
 
 /** What an answer is read with. */
 export interface AnswerTerms {
@@ -25,14 +25,20 @@ export type OnPartial = (image: GeneratedImage) => void;
 /** The image in a whole answer, or the address of a file of the same server. Throws `ImageFailure`. */
 export function imageIn(text: string, terms: AnswerTerms): GeneratedImage | URL {
   const body = jsonIn(text);
-  if (!isRecord(body)) throw unusable('text that is not a JSON object');
-  const failure = failureIn(body, terms.mask);
+  if (!isRecord(body)) throw unusableAnswer('text that is not a JSON object');
+  const failure = reportedFailure(body, terms.mask);
   if (failure) throw failure;
   const [first] = Array.isArray(body.data) ? body.data : [];
-  if (!isRecord(first)) throw unusable('an empty answer');
-  return typeof first.url === 'string' && !first.b64_json
-    ? imageAt(first.url, terms)
-    : imageOf(first.b64_json, { ...body, ...first }, terms);
+  if (!isRecord(first)) throw unusableAnswer('an empty answer');
+  const { url, b64_json: data } = first;
+  if (typeof url !== 'string' || data) return toImage(data, { ...body, ...first }, terms);
+  const inURL = imageInURL(url);
+  if (inURL) return toImage(inURL.result, inURL.details, terms);
+  // A file of another server is not fetched, since its address is not the host's.
+  const file = URL.canParse(url, terms.baseURL.href) ? new URL(url, terms.baseURL.href) : undefined;
+  if (file?.origin !== terms.baseURL.origin)
+    throw unusableAnswer('the address of a file elsewhere, which is not fetched');
+  return file;
 }
 
 /** The last image of a stream of events; `onPartial` receives those before it. Throws `ImageFailure`. */
@@ -46,26 +52,38 @@ export async function imageInEvents(
   try {
     for (let batch = await nextBatch(inbox); batch; batch = await nextBatch(inbox)) {
       for (const data of batch) {
-        const image = imageInEvent(data, terms, onPartial);
-        if (image) return image;
+        const event = jsonIn(data);
+        if (!isRecord(event)) continue;
+        const failure = reportedFailure(event, terms.mask);
+        if (failure) throw failure;
+        const type = plainTextOf(event.type);
+        if (type.endsWith('.completed')) return toImage(event.b64_json, event, terms);
+        if (!type.endsWith('.partial_image')) continue;
+        try {
+          onPartial(toImage(event.b64_json, event, terms));
+        } catch (error) {
+          // An unfinished image that cannot be read fails nothing.
+          if (!(error instanceof ImageFailure)) throw error;
+        }
       }
     }
   } catch (error) {
-    throw isOverLimit(error) ? tooLarge(terms.imageBytes) : error;
+    throw isOverLimit(error) ? tooLargeFailure(terms.imageBytes) : error;
   } finally {
     inbox.close();
   }
-  throw unusable('events without a finished image');
+  throw unusableAnswer('events without a finished image');
 }
 
 /** The image of a file. Throws `ImageFailure`. */
 export function imageInBytes(bytes: Buffer, contentType: string, terms: AnswerTerms): GeneratedImage {
   const [, format = ''] = /^image\/([a-z0-9.+-]+)/i.exec(contentType) ?? [];
-  if (format === '') throw unusable(`a file of the type '${terms.mask(contentType).slice(0, TYPE_CHARACTERS)}'`);
-  return imageOf(bytes.toString('base64'), { output_format: format.toLowerCase() }, terms);
+  if (format === '')
+    throw unusableAnswer(`a file of the type '${terms.mask(contentType).slice(0, MAX_TYPE_CHARACTERS)}'`);
+  return toImage(bytes.toString('base64'), { output_format: format.toLowerCase() }, terms);
 }
 
-const TYPE_CHARACTERS = 100;
+const MAX_TYPE_CHARACTERS = 100;
 /** No timer runs while a stream sends nothing: the call has a deadline. */
 const QUIET_MS = 60_000;
 
@@ -75,59 +93,27 @@ function nextBatch(inbox: Inbox): Promise<readonly string[] | undefined> {
   });
 }
 
-function imageInEvent(data: string, terms: AnswerTerms, onPartial: OnPartial): GeneratedImage | undefined {
-  const event = jsonIn(data);
-  if (!isRecord(event)) return undefined;
-  const failure = failureIn(event, terms.mask);
-  if (failure) throw failure;
-  const type = plainTextOf(event.type);
-  if (type.endsWith('.completed')) return imageOf(event.b64_json, event, terms);
-  if (type.endsWith('.partial_image')) takePartial(event, terms, onPartial);
-  return undefined;
-}
-
-/** An unfinished image that cannot be read fails nothing. */
-function takePartial(event: JsonObject, terms: AnswerTerms, onPartial: OnPartial): void {
-  try {
-    onPartial(imageOf(event.b64_json, event, terms));
-  } catch (error) {
-    if (!(error instanceof ImageFailure)) throw error;
-  }
-}
-
-/** Data URLs hold the image; a file of another server is not fetched, since its address is not the host's. */
-function imageAt(given: string, terms: AnswerTerms): GeneratedImage | URL {
-  const held = imageInURL(given);
-  if (held) return imageOf(held.result, held.details, terms);
-  const url = URL.canParse(given, terms.baseURL.href) ? new URL(given, terms.baseURL.href) : undefined;
-  if (url?.origin !== terms.baseURL.origin) throw unusable('the address of a file elsewhere, which is not fetched');
-  return url;
-}
-
 /** Linear: no character can be matched in two ways. */
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-function imageOf(data: unknown, found: JsonObject, terms: AnswerTerms): GeneratedImage {
-  if (typeof data !== 'string' || data === '') throw unusable('an empty answer');
-  const held = imageInURL(data);
-  const result = held?.result ?? data;
-  if (result.length > terms.imageBytes) throw tooLarge(terms.imageBytes);
-  if (!BASE64.test(result)) throw unusable('data that is not base64');
-  return { result, details: detailsOf(result, { ...found, ...held?.details }, terms) };
+/** The image, with what the answer reports of it, or else what was requested. */
+function toImage(data: unknown, report: JsonObject, { request, mask, imageBytes }: AnswerTerms): GeneratedImage {
+  if (typeof data !== 'string' || data === '') throw unusableAnswer('an empty answer');
+  const inURL = imageInURL(data);
+  const result = inURL?.result ?? data;
+  if (result.length > imageBytes) throw tooLargeFailure(imageBytes);
+  if (!BASE64.test(result)) throw unusableAnswer('data that is not base64');
+  const reported: JsonObject = { ...report, ...inURL?.details };
+  const detail = (name: string) => mask(plainTextOf(reported[name] ?? request[name]).slice(0, MAX_DETAIL_CHARACTERS));
+  const details: ImageDetails = {
+    output_format: detail('output_format') || formatOf(result),
+    background: detail('background'),
+    quality: detail('quality'),
+    size: detail('size'),
+    revised_prompt: mask(plainTextOf(reported.revised_prompt).slice(0, MAX_PROMPT_CHARACTERS)),
+  };
+  return { result, details: Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '')) };
 }
 
-/** What the answer reports of the image, or else what was requested. */
-function detailsOf(result: string, found: JsonObject, { request, mask }: AnswerTerms): ImageDetails {
-  const reported = (name: string) => mask(plainTextOf(found[name] ?? request[name]).slice(0, DETAIL_CHARACTERS));
-  const named = ['background', 'quality', 'size'].map((name) => [name, reported(name)]);
-  const revised = mask(plainTextOf(found.revised_prompt).slice(0, PROMPT_CHARACTERS));
-  const known = [
-    ['output_format', reported('output_format') || formatOf(result)],
-    ...named,
-    ['revised_prompt', revised],
-  ];
-  return Object.fromEntries(known.filter(([, value]) => value !== ''));
-}
-
-const DETAIL_CHARACTERS = 64;
-const PROMPT_CHARACTERS = 32_768;
+const MAX_DETAIL_CHARACTERS = 64;
+const MAX_PROMPT_CHARACTERS = 32_768;

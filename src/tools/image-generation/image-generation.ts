@@ -10,11 +10,10 @@ import {
   positiveInteger,
   secretly,
 } from '../../ports/host/options-check.ts';
-import type { ProvidedTool, ToolCall, ToolProvider } from '../../ports/tool-provider.ts';
-import type { GeneratedImage } from '../../protocol/items.ts';
+import type { ProvidedTool, ToolProvider } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { IMAGE_GENERATION, IMAGE_MADE } from '../../protocol/tool-calls/image-generation-call.ts';
-import { type ImageRequest, imageRequest } from './image-request.ts';
+import { imageRequest } from './image-request.ts';
 import { ImageServer } from './image-server.ts';
 
 /** Where images are made, and within which limits; `undefined` means omitted. */
@@ -48,20 +47,6 @@ const NEW_IMAGE = {
 };
 const EDIT = { type: 'boolean', description: 'Whether to change the last image of the conversation. Default: false.' };
 
-function toolOf({ edits = true, modelSeesImages }: ImageGenerationOptions): ProvidedTool {
-  const properties = edits ? { ...NEW_IMAGE, edit: EDIT } : NEW_IMAGE;
-  return {
-    server: IMAGE_GENERATION,
-    name: IMAGE_GENERATION,
-    requestedBy: IMAGE_GENERATION,
-    description: edits
-      ? 'Makes or changes an image, and shows it to the user.'
-      : 'Makes an image, and shows it to the user.',
-    parameters: { type: 'object', properties, required: ['prompt'], additionalProperties: false },
-    modelSeesImages,
-  };
-}
-
 /**
  * Creates a provider for the option `tools`: it serves requests whose `tools` contain `image_generation`.
  * Throws a `TypeError` for a bad option.
@@ -79,46 +64,49 @@ export function imageGeneration(options: ImageGenerationOptions): ToolProvider {
   checkOptions('imageGeneration', options, CHECKS);
   const { apiKey, headers, model, edits = true } = options;
   const { imageBytes = DEFAULTS.imageBytes, timeoutMs = DEFAULTS.timeoutMs } = options;
-  const server = new ImageServer({ baseURL: serverURL(options.baseURL), apiKey, headers, imageBytes, timeoutMs });
-  const tool = toolOf(options);
+  const baseURL = parseServerURL(options.baseURL);
+  const server = new ImageServer({ baseURL, apiKey, headers, imageBytes, timeoutMs });
+  const tool: ProvidedTool = {
+    server: IMAGE_GENERATION,
+    name: IMAGE_GENERATION,
+    requestedBy: IMAGE_GENERATION,
+    description: edits
+      ? 'Makes or changes an image, and shows it to the user.'
+      : 'Makes an image, and shows it to the user.',
+    parameters: {
+      type: 'object',
+      properties: edits ? { ...NEW_IMAGE, edit: EDIT } : NEW_IMAGE,
+      required: ['prompt'],
+      additionalProperties: false,
+    },
+    modelSeesImages: options.modelSeesImages,
+  };
 
   return {
     name: IMAGE_GENERATION,
     list: () => [tool],
     async call(call, signal) {
-      const image = await whileTelling(call, () => made(server, imageRequest(call, { model, edits }), call, signal));
-      return { content: IMAGE_MADE, image };
+      const { onPartialImage, onProgress } = call;
+      let seconds = 0;
+      // Keeps the call alive: it has a deadline of its own.
+      const timer = setInterval(() => {
+        seconds += PROGRESS_MS / 1000;
+        onProgress?.({ progress: seconds, message: 'The image is being made.' });
+      }, PROGRESS_MS);
+      let partials = 0;
+      try {
+        const image = await server.make(imageRequest(call, { model, edits }), signal, (partial) => {
+          partials += 1;
+          onProgress?.({ progress: partials, message: 'An unfinished image has arrived.' });
+          onPartialImage?.(partial);
+        });
+        return { content: IMAGE_MADE, image };
+      } finally {
+        clearInterval(timer);
+      }
     },
     close: () => server.close(),
   };
-}
-
-function made(
-  server: ImageServer,
-  request: ImageRequest,
-  { onPartialImage, onProgress }: ToolCall,
-  signal: AbortSignal,
-): Promise<GeneratedImage> {
-  let partials = 0;
-  return server.make(request, signal, (image) => {
-    partials += 1;
-    onProgress?.({ progress: partials, message: 'An unfinished image has arrived.' });
-    onPartialImage?.(image);
-  });
-}
-
-/** Keeps the call alive: it has a deadline of its own. */
-async function whileTelling<Result>({ onProgress }: ToolCall, work: () => Promise<Result>): Promise<Result> {
-  let seconds = 0;
-  const timer = setInterval(() => {
-    seconds += PROGRESS_MS / 1000;
-    onProgress?.({ progress: seconds, message: 'The image is being made.' });
-  }, PROGRESS_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 const text: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'a text';
@@ -144,12 +132,12 @@ const CHECKS: Readonly<Record<keyof ImageGenerationOptions, OptionCheck>> = {
 const ENDPOINT = /\/images(\/(generations|edits))?\/*$/;
 
 /** Throws a `TypeError` for a URL of another kind, and for one with a secret or an endpoint in it. */
-function serverURL(given: unknown): URL {
-  if (typeof given !== 'string' || !URL.canParse(given) || !/^https?:$/.test(new URL(given).protocol))
+function parseServerURL(address: unknown): URL {
+  if (typeof address !== 'string' || !URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
     throw new TypeError(
-      `imageGeneration: baseURL must be an http(s) URL, got ${typeof given === 'string' ? 'another text' : inspect(given, { depth: 0 })}`,
+      `imageGeneration: baseURL must be an http(s) URL, got ${typeof address === 'string' ? 'another text' : inspect(address, { depth: 0 })}`,
     );
-  const url = new URL(given);
+  const url = new URL(address);
   if (url.username || url.password)
     throw new TypeError('imageGeneration: baseURL must hold no credentials; use apiKey or headers');
   const [endpoint] = ENDPOINT.exec(url.pathname) ?? [];

@@ -35,7 +35,17 @@ export function imageRequest(
   { arguments: args, settings = {}, images }: Pick<ToolCall, 'arguments' | 'settings' | 'images'>,
   { model: ownModel, edits }: RequestTerms,
 ): ImageRequest {
-  const edited = isEdit(args, settings, edits) ? editedIn(images?.() ?? [], settings) : undefined;
+  // The request decides whether this is an edit, else the model.
+  const { action, input_image_mask: maskSetting } = settings;
+  if (action === 'edit' && !edits) throw new ImageFailure('Images cannot be changed here.');
+  let edited: ImageRequest['edited'];
+  if (edits && action !== 'generate' && (action === 'edit' || args.edit === true)) {
+    const image = imageInURL(images?.().at(-1) ?? '');
+    if (!image) throw new ImageFailure('The conversation has no image that could be changed.');
+    const mask = isRecord(maskSetting) ? imageInURL(plainTextOf(maskSetting.image_url)) : undefined;
+    if (isRecord(maskSetting) && !mask) throw new ImageFailure('The mask must be a data URL of an image.');
+    edited = { image, mask };
+  }
   const model = ownModel ?? (settings.model || undefined);
   const size = [settings.size, args.size].find(isSet);
   const names = [...SHARED, edited ? 'input_fidelity' : 'moderation'];
@@ -55,29 +65,15 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== 'auto' && value !== '' && value !== 0;
 }
 
-/** The request decides, else the model. */
-function isEdit({ edit }: JsonObject, { action }: JsonObject, edits: boolean): boolean {
-  if (action === 'edit' && !edits) throw new ImageFailure('Images cannot be changed here.');
-  return edits && action !== 'generate' && (action === 'edit' || edit === true);
-}
-
-function editedIn(images: readonly string[], { input_image_mask: given }: JsonObject): ImageRequest['edited'] {
-  const image = imageInURL(images.at(-1) ?? '');
-  if (!image) throw new ImageFailure('The conversation has no image that could be changed.');
-  const mask = isRecord(given) ? imageInURL(plainTextOf(given.image_url)) : undefined;
-  if (isRecord(given) && !mask) throw new ImageFailure('The mask must be a data URL of an image.');
-  return { image, mask };
-}
-
 /** The request as a form with files. */
-export function formOf({ fields, edited }: ImageRequest): FormData {
+export function toForm({ fields, edited }: ImageRequest): FormData {
   const form = new (undici().FormData)();
   for (const [name, value] of Object.entries(fields)) form.append(name, plainTextOf(value));
-  if (edited) form.append('image', blobOf(edited.image), `image.${edited.image.details.output_format}`);
-  if (edited?.mask) form.append('mask', blobOf(edited.mask), `mask.${edited.mask.details.output_format}`);
+  if (edited) form.append('image', imageBlob(edited.image), `image.${edited.image.details.output_format}`);
+  if (edited?.mask) form.append('mask', imageBlob(edited.mask), `mask.${edited.mask.details.output_format}`);
   return form;
 }
 
-function blobOf({ result, details }: GeneratedImage): Blob {
+function imageBlob({ result, details }: GeneratedImage): Blob {
   return new Blob([Buffer.from(result, 'base64')], { type: `image/${details.output_format}` });
 }

@@ -10,14 +10,14 @@ import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial 
 import {
   ImageFailure,
   isOverLimit,
-  redirected,
-  refused,
-  tooLarge,
-  tooSlow,
-  unreachable,
-  unusable,
+  redirectFailure,
+  statusFailure,
+  timeoutFailure,
+  tooLargeFailure,
+  unreachableFailure,
+  unusableAnswer,
 } from './image-failure.ts';
-import { formOf, type ImageRequest } from './image-request.ts';
+import { type ImageRequest, toForm } from './image-request.ts';
 
 /** The server and its limits. */
 interface ImageServerOptions {
@@ -29,14 +29,14 @@ interface ImageServerOptions {
 }
 
 /** One HTTP request. */
-type Sent = Required<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headers'>>;
+type HttpRequest = Required<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headers'>>;
 
 /** What an answer may hold beside its image, in bytes. */
-const AROUND = 64 * 1024;
-const ERROR_BYTES = 64 * 1024;
-const CONNECT_MS = 10_000;
+const MAX_REST_BYTES = 64 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+const MAX_CONNECT_MS = 10_000;
 /** Shorter secrets are words such as `1` or `on`. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
 /** The connections to one server; they are opened on demand. */
 export class ImageServer {
@@ -47,14 +47,19 @@ export class ImageServer {
   private readonly agent = new (undici().Agent)({
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: CONNECT_MS },
+    connect: { timeout: MAX_CONNECT_MS },
   });
 
   constructor(options: ImageServerOptions) {
     this.options = options;
-    this.headers = headersOf(options);
+    const { apiKey, headers = {} } = options;
+    const authorization = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+    const others = Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), value]],
+    );
+    this.headers = { ...authorization, ...Object.fromEntries(others) };
     const secrets = [...Object.values(this.headers).flatMap(secretsOfHeader), ...secretsOfURL(options.baseURL.href)];
-    this.mask = masker(secrets, SHORTEST_SECRET);
+    this.mask = masker(secrets, MIN_SECRET_LENGTH);
   }
 
   /** Resolves with the image; throws an error whose message the model may read, or the signal's reason. */
@@ -63,13 +68,13 @@ export class ImageServer {
     const controller = new AbortController();
     const follow = () => controller.abort(signal.reason);
     signal.addEventListener('abort', follow, { once: true });
-    const timer = setTimeout(() => controller.abort(tooSlow(timeoutMs)), timeoutMs);
+    const timer = setTimeout(() => controller.abort(timeoutFailure(timeoutMs)), timeoutMs);
     try {
       signal.throwIfAborted();
       return await this.exchange(request, controller.signal, onPartial);
     } catch (error) {
       controller.signal.throwIfAborted();
-      throw error instanceof ImageFailure ? error : unreachable(error);
+      throw error instanceof ImageFailure ? error : unreachableFailure(error);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', follow);
@@ -82,60 +87,53 @@ export class ImageServer {
 
   private async exchange(request: ImageRequest, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
     const { baseURL, imageBytes } = this.options;
-    const maxBytes = imageBytes + AROUND;
+    const maxBytes = imageBytes + MAX_REST_BYTES;
     const answer = await this.ask(request, signal);
     const terms: AnswerTerms = { request: request.fields, imageBytes, mask: this.mask, baseURL };
     if (/^text\/event-stream\b/i.test(answer.type)) return imageInEvents(answer.body, maxBytes, terms, onPartial);
     if (!/[/+]json\b/i.test(answer.type)) {
       answer.body.close();
-      throw unusable(`text of the type '${this.mask(answer.type).slice(0, 100)}'`);
+      throw unusableAnswer(`text of the type '${this.mask(answer.type).slice(0, 100)}'`);
     }
-    const found = imageIn(await readWhole(answer.body, maxBytes).catch(orTooLarge(imageBytes)), terms);
-    return found instanceof URL ? this.fetched(found, signal, terms) : found;
+    const image = imageIn(await readWhole(answer.body, maxBytes).catch(toSizeFailure(imageBytes)), terms);
+    return image instanceof URL ? this.fetchFile(image, signal, terms) : image;
   }
 
   private ask(request: ImageRequest, signal: AbortSignal) {
     const { baseURL } = this.options;
     if (request.edited) {
-      const sent = { method: 'POST', body: formOf(request), headers: {} } as const;
-      return this.send(urlBelow(baseURL, 'images/edits'), sent, signal);
+      const httpRequest = { method: 'POST', body: toForm(request), headers: {} } as const;
+      return this.send(urlBelow(baseURL, 'images/edits'), httpRequest, signal);
     }
     const headers = { 'content-type': 'application/json' };
-    const sent = { method: 'POST', body: JSON.stringify(request.fields), headers } as const;
-    return this.send(urlBelow(baseURL, 'images/generations'), sent, signal);
+    const httpRequest = { method: 'POST', body: JSON.stringify(request.fields), headers } as const;
+    return this.send(urlBelow(baseURL, 'images/generations'), httpRequest, signal);
   }
 
   /** Some servers answer with the address of a file of theirs. */
-  private async fetched(url: URL, signal: AbortSignal, terms: AnswerTerms): Promise<GeneratedImage> {
+  private async fetchFile(url: URL, signal: AbortSignal, terms: AnswerTerms): Promise<GeneratedImage> {
     const { imageBytes } = this.options;
     const answer = await this.send(url, { method: 'GET', body: null, headers: {} }, signal);
-    const bytes = await readBytes(answer.body, Math.floor((imageBytes * 3) / 4)).catch(orTooLarge(imageBytes));
+    const bytes = await readBytes(answer.body, Math.floor((imageBytes * 3) / 4)).catch(toSizeFailure(imageBytes));
     return imageInBytes(bytes, answer.type, terms);
   }
 
   /** Resolves with a successful answer. Redirects are not followed: the key and the prompt would go elsewhere. */
-  private async send({ origin, pathname, search }: URL, { method, body, headers }: Sent, signal: AbortSignal) {
-    const all = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
+  private async send({ origin, pathname, search }: URL, { method, body, headers }: HttpRequest, signal: AbortSignal) {
+    const allHeaders = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
     const path = `${pathname}${search}`;
-    const answer = await this.agent.request({ origin, path, method, body, headers: all, signal });
+    const answer = await this.agent.request({ origin, path, method, body, headers: allHeaders, signal });
     const bytes = bytesOf(answer.body);
     if (answer.statusCode < 300) return { body: bytes, type: String(answer.headers['content-type'] ?? '') };
     if (answer.statusCode >= 400)
-      throw refused(answer.statusCode, await readWhole(bytes, ERROR_BYTES).catch(() => ''), this.mask);
+      throw statusFailure(answer.statusCode, await readWhole(bytes, MAX_ERROR_BYTES).catch(() => ''), this.mask);
     bytes.close();
-    throw redirected(answer.statusCode);
+    throw redirectFailure(answer.statusCode);
   }
 }
 
-function headersOf({ apiKey, headers = {} }: ImageServerOptions): Readonly<Record<string, string>> {
-  const own = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name.toLowerCase(), value]],
-  );
-  return { ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}), ...Object.fromEntries(own) };
-}
-
-function orTooLarge(imageBytes: number): (error: unknown) => never {
+function toSizeFailure(imageBytes: number): (error: unknown) => never {
   return (error) => {
-    throw isOverLimit(error) ? tooLarge(imageBytes) : error;
+    throw isOverLimit(error) ? tooLargeFailure(imageBytes) : error;
   };
 }

@@ -15,7 +15,7 @@ interface ScriptRun {
 }
 
 /** The maximum number of characters of each output that the model receives. */
-const LONGEST_OUTPUT = 20_000;
+const MAX_OUTPUT_LENGTH = 20_000;
 
 /** Runs the script and returns its printed text for the model. The skill's other files are in the same folder. */
 export async function runScript(runtime: CodeRuntime, run: ScriptRun, signal: AbortSignal): Promise<string> {
@@ -24,43 +24,42 @@ export async function runScript(runtime: CodeRuntime, run: ScriptRun, signal: Ab
   const data = Buffer.from(await textBelow(folder, script, maxBytes));
   const container = await runtime.create(signal);
   try {
-    await putFiles(container, folder, maxBytes);
+    await copyFiles(container, folder, maxBytes);
     await container.put({ name: basename(script), data });
-    return outputText(await container.run(codeFor([basename(script), ...args]), signal));
+    return scriptOutput(await container.run(pythonCode([basename(script), ...args]), signal));
   } finally {
     await container.close();
   }
 }
 
 /** A JSON string of ASCII characters is also a string literal of Python. */
-function codeFor(argv: readonly string[]): string {
-  const text = JSON.stringify(JSON.stringify(argv)).replaceAll(/[^ -~]/g, unicodeEscape);
+function pythonCode(argv: readonly string[]): string {
+  const text = JSON.stringify(JSON.stringify(argv)).replaceAll(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
   return `import json, runpy, sys\nsys.path.insert(0, '.')\nsys.argv = json.loads(${text})\nrunpy.run_path(sys.argv[0], run_name='__main__')\nNone`;
 }
 
-function unicodeEscape(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-}
-
 /** Copies as many files as fit and the runtime takes; a script that needs another file reports it as missing. */
-async function putFiles(container: CodeContainer, folder: string, maxBytes: number): Promise<void> {
-  let room = maxBytes;
+async function copyFiles(container: CodeContainer, folder: string, maxBytes: number): Promise<void> {
+  let bytesLeft = maxBytes;
   for (const path of await namesBelow(folder)) {
-    const data = await bytesBelow(folder, path, room).catch(() => undefined);
+    const data = await bytesBelow(folder, path, bytesLeft).catch(() => undefined);
     if (!data) continue;
-    room -= data.length;
+    bytesLeft -= data.length;
     await container.put({ name: basename(path), data }).catch((error: unknown) => {
       if (!container.alive) throw error;
     });
   }
 }
 
-function outputText({ stdout, stderr, error, files }: CodeRun): string {
+function scriptOutput({ stdout, stderr, error, files }: CodeRun): string {
   const names = files.map(({ name }) => name).slice(0, 100);
   const parts = [
-    stdout.slice(0, LONGEST_OUTPUT),
-    stderr === '' ? '' : `Standard error:\n${stderr.slice(0, LONGEST_OUTPUT)}`,
-    error === undefined ? '' : `The script failed:\n${error.slice(-LONGEST_OUTPUT)}`,
+    stdout.slice(0, MAX_OUTPUT_LENGTH),
+    stderr === '' ? '' : `Standard error:\n${stderr.slice(0, MAX_OUTPUT_LENGTH)}`,
+    error === undefined ? '' : `The script failed:\n${error.slice(-MAX_OUTPUT_LENGTH)}`,
     names.length === 0 ? '' : `It wrote files, which were removed with its container: ${names.join(', ')}`,
   ];
   return parts.filter((part) => part !== '').join('\n') || '(The script printed nothing.)';

@@ -1,6 +1,6 @@
 /** Reads the files of skills, and no other files. */
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
+import { open, readdir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
 /** An error that is passed to the model; it names no path of the server. */
@@ -8,8 +8,8 @@ export class SkillFault extends Error {
   override readonly name = 'SkillFault';
 }
 
-const MOST_DEPTH = 4;
-const MOST_NAMES = 200;
+const MAX_DEPTH = 4;
+const MAX_NAMES = 200;
 
 /**
  * The text of a file below a folder. Throws a `SkillFault` for one that is outside of it (by its name or by a link), is no
@@ -23,61 +23,50 @@ export async function textBelow(folder: string, name: string, maxBytes: number):
 
 /** The same of any file. */
 export async function bytesBelow(folder: string, name: string, maxBytes: number): Promise<Buffer> {
-  const path = await pathBelow(folder, name);
+  if (name.includes('\0')) throw missingFileError(name);
+  // Links are resolved first, and their target must be below the folder.
+  const root = await realpath(folder);
+  const path = await realpath(join(root, name)).catch(() => undefined);
+  if (path === undefined) throw missingFileError(name);
+  const below = relative(root, path);
+  if (below === '' || below === '..' || below.startsWith(`..${sep}`) || join(root, below) !== path)
+    throw missingFileError(name);
   // Non-blocking: opening a named pipe would otherwise wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
     () => undefined,
   );
-  if (!file) throw missing(name);
+  if (!file) throw missingFileError(name);
   try {
-    return await bytesOf(file, name, maxBytes);
+    const stat = await file.stat();
+    if (!stat.isFile()) throw missingFileError(name);
+    const buffer = Buffer.alloc(Math.min(stat.size, maxBytes) + 1);
+    // The file may have grown since: one byte beyond the limit is enough to detect it.
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    if (stat.size > maxBytes || bytesRead > maxBytes) throw new SkillFault(`The file has more than ${maxBytes} bytes.`);
+    return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();
   }
 }
 
-/** The real path: links are resolved first, and their target must be below the folder. */
-async function pathBelow(folder: string, name: string): Promise<string> {
-  if (name.includes('\0')) throw missing(name);
-  const root = await realpath(folder);
-  const path = await realpath(join(root, name)).catch(() => undefined);
-  if (path === undefined || !isBelow(root, path)) throw missing(name);
-  return path;
-}
-
-function isBelow(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && join(root, way) === path;
-}
-
-async function bytesOf(file: FileHandle, name: string, maxBytes: number): Promise<Buffer> {
-  const stat = await file.stat();
-  if (!stat.isFile()) throw missing(name);
-  const buffer = Buffer.alloc(Math.min(stat.size, maxBytes) + 1);
-  // The file may have grown since: one byte beyond the limit is enough to detect it.
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-  if (stat.size > maxBytes || bytesRead > maxBytes) throw new SkillFault(`The file has more than ${maxBytes} bytes.`);
-  return buffer.subarray(0, bytesRead);
-}
-
 /** The same message for a missing file and for one that may not be read, so that it reveals nothing. */
-function missing(name: string): SkillFault {
+function missingFileError(name: string): SkillFault {
   return new SkillFault(`The skill has no file ${JSON.stringify(name.slice(0, 200))}.`);
 }
 
 /** The names of the files below a folder, `/` between the parts; hidden ones and links are left out. */
 export async function namesBelow(folder: string): Promise<readonly string[]> {
   const names: string[] = [];
-  await collect(folder, '', names, MOST_DEPTH);
+  await collectNames(folder, '', names, MAX_DEPTH);
   return names.toSorted();
 }
 
-async function collect(folder: string, prefix: string, names: string[], depth: number): Promise<void> {
+async function collectNames(folder: string, prefix: string, names: string[], depth: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (names.length >= MOST_NAMES) return;
+    if (names.length >= MAX_NAMES) return;
     if (entry.name.startsWith('.')) continue;
     if (entry.isFile()) names.push(prefix + entry.name);
     else if (entry.isDirectory() && depth > 1)
-      await collect(join(folder, entry.name), `${prefix}${entry.name}/`, names, depth - 1);
+      await collectNames(join(folder, entry.name), `${prefix}${entry.name}/`, names, depth - 1);
   }
 }

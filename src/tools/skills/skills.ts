@@ -30,8 +30,8 @@ const MAIN = 'SKILL.md';
 const PREFIX = 'skill__';
 /** Short enough that the tool's name, with its prefix, is accepted by every model server. */
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,56}$/;
-const MOST_SKILLS = 128;
-const LONGEST_DESCRIPTION = 1024;
+const MAX_SKILLS = 128;
+const MAX_DESCRIPTION_LENGTH = 1024;
 
 const FILE = {
   file: { type: 'string', description: `A file of the skill, such as one that ${MAIN} names. Default: ${MAIN}.` },
@@ -43,7 +43,7 @@ const RUN = {
   },
   args: { type: 'array', items: { type: 'string' }, description: 'The arguments of that file.' },
 };
-const MOST_ARGS = 64;
+const MAX_ARGS = 64;
 
 /**
  * A provider with a tool `skill__<folder>` for each skill: it returns the skill's instructions, and its other files by
@@ -68,45 +68,37 @@ export function skills(options: SkillsOptions): ToolProvider {
   });
   const { directory, server = 'skills', maxBytes = 262_144, refreshMs = 10_000, runtime } = options;
   if (directory === undefined) throw new TypeError('skills: directory is required, got undefined');
-  let known: Promise<readonly ProvidedTool[]> | undefined;
+  let cache: Promise<readonly ProvidedTool[]> | undefined;
   let readAt = 0;
   return {
     name: server,
     list() {
-      if (known && Date.now() - readAt < refreshMs) return known;
+      if (cache && Date.now() - readAt < refreshMs) return cache;
       readAt = Date.now();
-      known = toolsIn(directory, { server, maxBytes, runs: runtime !== undefined });
+      cache = readSkills(directory, { server, maxBytes, runs: runtime !== undefined });
       // The next request tries again.
-      known.catch(() => {
-        known = undefined;
+      cache.catch(() => {
+        cache = undefined;
       });
-      return known;
+      return cache;
     },
     async call({ name, arguments: { file = MAIN, run: script, args } }, signal) {
-      const folder = folderOf(directory, name);
-      if (typeof script === 'string' && runtime)
-        return { content: await runScript(runtime, { folder, script, args: argsIn(args), maxBytes }, signal) };
+      const skill = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
+      if (!NAME.test(skill)) throw new SkillFault('There is no such skill.');
+      const folder = join(directory, skill);
+      if (typeof script === 'string' && runtime) {
+        if (args !== undefined && !(Array.isArray(args) && args.length <= MAX_ARGS))
+          throw new SkillFault(`args must be a list of at most ${MAX_ARGS} texts.`);
+        const run = { folder, script, args: (args ?? []).map(String), maxBytes };
+        return { content: await runScript(runtime, run, signal) };
+      }
       const text = await textBelow(folder, String(file), maxBytes);
-      return { content: file === MAIN ? `${text}\n\n${await filesOf(folder)}` : text };
+      if (file !== MAIN) return { content: text };
+      const others = (await namesBelow(folder)).filter((each) => each !== MAIN);
+      const list = `Other files of the skill: ${others.join(', ')}`;
+      return { content: `${text}\n\n${others.length === 0 ? '(The skill has no other files.)' : list}` };
     },
   };
-}
-
-function argsIn(args: unknown): readonly string[] {
-  if (args === undefined) return [];
-  if (Array.isArray(args) && args.length <= MOST_ARGS) return args.map(String);
-  throw new SkillFault(`args must be a list of at most ${MOST_ARGS} texts.`);
-}
-
-function folderOf(directory: string, name: string): string {
-  const folder = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
-  if (!NAME.test(folder)) throw new SkillFault('There is no such skill.');
-  return join(directory, folder);
-}
-
-async function filesOf(folder: string): Promise<string> {
-  const names = (await namesBelow(folder)).filter((name) => name !== MAIN);
-  return names.length === 0 ? '(The skill has no other files.)' : `Other files of the skill: ${names.join(', ')}`;
 }
 
 interface Listing {
@@ -116,37 +108,34 @@ interface Listing {
   readonly runs: boolean;
 }
 
-async function toolsIn(directory: string, listing: Listing): Promise<readonly ProvidedTool[]> {
+async function readSkills(directory: string, { server, maxBytes, runs }: Listing): Promise<readonly ProvidedTool[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory() && NAME.test(entry.name)).map(({ name }) => name);
   const tools: ProvidedTool[] = [];
   for (const folder of folders.toSorted()) {
-    if (tools.length >= MOST_SKILLS) break;
-    const text = await textBelow(join(directory, folder), MAIN, listing.maxBytes).catch(() => undefined);
-    if (text !== undefined) tools.push(toolOf(folder, text, listing));
+    if (tools.length >= MAX_SKILLS) break;
+    const text = await textBelow(join(directory, folder), MAIN, maxBytes).catch(() => undefined);
+    if (text === undefined) continue;
+    const about = frontMatterDescription(text) ?? `The skill ${folder}.`;
+    tools.push({
+      server,
+      name: PREFIX + folder,
+      description: `${about} Call this before such a task: it returns the instructions for it.`,
+      parameters: { type: 'object', properties: runs ? { ...FILE, ...RUN } : FILE, additionalProperties: false },
+      annotations: { readOnlyHint: true },
+    });
   }
   return tools;
 }
 
-function toolOf(folder: string, text: string, { server, runs }: Listing): ProvidedTool {
-  const about = descriptionIn(text) ?? `The skill ${folder}.`;
-  const description = `${about} Call this before such a task: it returns the instructions for it.`;
-  const properties = runs ? { ...FILE, ...RUN } : FILE;
-  const parameters = { type: 'object', properties, additionalProperties: false };
-  return { server, name: PREFIX + folder, description, parameters, annotations: { readOnlyHint: true } };
-}
-
 /** The line `description:` of the front matter. */
-function descriptionIn(text: string): string | undefined {
+function frontMatterDescription(text: string): string | undefined {
   const lines = text.split('\n', 64);
   if (lines[0]?.trim() !== '---') return undefined;
   const end = lines.findIndex((line, at) => at > 0 && line.trim() === '---');
   const line = lines.slice(1, end).find((each) => each.startsWith('description:'));
-  const value = line?.slice('description:'.length).trim().slice(0, LONGEST_DESCRIPTION);
-  return value ? unquoted(value) : undefined;
-}
-
-function unquoted(value: string): string {
+  const value = line?.slice('description:'.length).trim().slice(0, MAX_DESCRIPTION_LENGTH);
+  if (!value) return undefined;
   const [first = ''] = value;
   const isQuoted = (first === '"' || first === "'") && value.length > 1 && value.endsWith(first);
   return isQuoted ? value.slice(1, -1) : value;

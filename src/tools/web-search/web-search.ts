@@ -4,15 +4,14 @@ import { boolean, checkOptions, isFunction, positiveInteger } from '../../ports/
 import type { SearchEngine } from '../../ports/hosted-tools/search-engine.ts';
 import { shareOf } from '../../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../ports/tool-provider.ts';
-import type { WebResult } from '../../protocol/items.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { OPEN_PAGE, resultsText, WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
+import { cutText } from './cut-text.ts';
 import { foundResults } from './found-results.ts';
-import { arePagesReadable, type PageReader, pageReader } from './pages/page-reader.ts';
+import { arePagesReadable, pageReader } from './pages/page-reader.ts';
 import { passagesIn } from './pages/passages.ts';
 import { isAllowed, searchTerms } from './search-terms.ts';
-import { cutText } from './shared/cut-text.ts';
 
 /** The engine, and how much of its results the model receives; `undefined` means omitted. */
 export interface WebSearchOptions {
@@ -34,7 +33,7 @@ export interface WebSearchOptions {
   readonly maxCharacters?: number | undefined;
 }
 
-const LONGEST_QUERY = 2000;
+const MAX_QUERY_LENGTH = 2000;
 
 const CITE = 'Cite every page that you use as a Markdown link: [title](address).';
 const SEARCH: ProvidedTool = {
@@ -94,13 +93,23 @@ export function webSearch(options: WebSearchOptions): ToolProvider {
   return {
     name: WEB_SEARCH,
     list: () => (reader ? [SEARCH, OPEN] : [SEARCH]),
-    objection: (settings, { name }) => objectionOf(settings, name, engine),
+    objection: (settings, { name }) => findObjection(settings, name, engine),
     async call(call, signal) {
-      const objection = objectionOf(call.settings, call.name, engine);
+      const objection = findObjection(call.settings, call.name, engine);
       if (objection !== undefined) throw new Error(objection);
       if (call.name !== OPEN_PAGE) return search(call, engine, limits, signal);
       if (!reader) throw new Error('Pages cannot be opened here.');
-      return openPage(call, reader, limits, signal);
+      const terms = searchTerms(call.settings);
+      const page = await reader.read(plainTextOf(call.arguments.url), {
+        allows: (url) => isAllowed(url, terms),
+        tenant: shareOf(call.scope),
+        signal,
+      });
+      const characters = Math.min(Math.ceil(maxCharacters * terms.share), terms.maxCharacters);
+      const find = plainTextOf(call.arguments.find);
+      const text = find === '' ? cutText(page.text, characters) : passagesIn(page.text, find, characters);
+      const results = [{ ...page, text: text === '' ? '(The page has no text.)' : text }];
+      return { content: resultsText(results), results };
     },
     async close() {
       await reader?.close();
@@ -110,7 +119,7 @@ export function webSearch(options: WebSearchOptions): ToolProvider {
 }
 
 /** Pages are always opened on the live web. */
-function objectionOf(settings: ToolCall['settings'], tool: string, engine: SearchEngine): string | undefined {
+function findObjection(settings: ToolCall['settings'], tool: string, engine: SearchEngine): string | undefined {
   if (settings?.external_web_access !== false) return undefined;
   if (tool === OPEN_PAGE) return "'external_web_access' is false, and pages are opened on the live web";
   return engine.cachedOnly ? undefined : `'external_web_access' is false, and '${engine.name}' searches the live web`;
@@ -122,37 +131,22 @@ interface Limits {
 }
 
 async function search(call: ToolCall, engine: SearchEngine, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
-  const query = plainTextOf(call.arguments.query).trim().slice(0, LONGEST_QUERY);
+  const query = plainTextOf(call.arguments.query).trim().slice(0, MAX_QUERY_LENGTH);
   if (query === '') throw new Error('input_validation_error: the query is empty');
-  const all = searchTerms(call.settings);
-  const { share, maxCharacters: _, ...terms } = all;
-  const most = Math.ceil(limits.maxResults * share);
+  const terms = searchTerms(call.settings);
+  const { share, allowedDomains, blockedDomains, userLocation } = terms;
+  const maxResults = Math.ceil(limits.maxResults * share);
   const { scope, requestId, request } = call;
-  const found = await engine.search({
+  const answer = await engine.search({
     query,
-    maxResults: most,
-    ...terms,
+    maxResults,
+    allowedDomains,
+    blockedDomains,
+    userLocation,
     signal,
     about: { scope, requestId, request },
   });
-  const room = { results: most, characters: Math.ceil(limits.maxCharacters * share) };
-  return resultOf(foundResults(found, all, room));
-}
-
-async function openPage(call: ToolCall, reader: PageReader, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
-  const terms = searchTerms(call.settings);
-  const allows = (url: string) => isAllowed(url, terms);
-  const { url, title, text } = await reader.read(plainTextOf(call.arguments.url), {
-    allows,
-    tenant: shareOf(call.scope),
-    signal,
-  });
-  const most = Math.min(Math.ceil(limits.maxCharacters * terms.share), terms.maxCharacters);
-  const find = plainTextOf(call.arguments.find);
-  const shown = find === '' ? cutText(text, most) : passagesIn(text, find, most);
-  return resultOf([{ url, title, text: shown === '' ? '(The page has no text.)' : shown }]);
-}
-
-function resultOf(results: readonly WebResult[]): ToolResult {
+  const characters = Math.ceil(limits.maxCharacters * share);
+  const results = foundResults(answer, terms, { results: maxResults, characters });
   return { content: resultsText(results), results };
 }

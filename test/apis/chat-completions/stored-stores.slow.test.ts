@@ -5,20 +5,17 @@ import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { redisStore } from '../../../src/stores/redis/redis-store.ts';
 import { describePostgres, postgresPerSuite } from '../../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../../support/redis-server.ts';
-import type { Service } from '../../support/services.ts';
+import { openPerSuite } from '../../support/suite-resources.ts';
 import { storedCases } from './stored-cases.ts';
 
 describeRedis('stored chat completions in Redis', () => {
-  let server: Service;
   let client: Redis;
   let count = 0;
-  beforeAll(async () => {
-    server = await startRedis();
+  openPerSuite(async (closeLater) => {
+    const server = await startRedis();
+    closeLater(server.close);
     client = new Redis(server.url);
-  });
-  afterAll(async () => {
-    client.disconnect();
-    await server.close();
+    closeLater(() => client.disconnect());
   });
   storedCases(() => redisStore({ client, prefix: `stored-${count++}:` }));
 });

@@ -2,7 +2,8 @@
 import { mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { diskFiles } from '../../../src/files.ts';
-import { contentOf, freshScope, idsOf, stored, uploadOf } from '../../../src/testing/files/file-case.ts';
+import { listFileIds, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
+import { freshScope } from '../../../src/testing/stores/store-case.ts';
 import { bytesBelow, diskFolder, filesBelow } from './disk-folder.ts';
 
 let folder: string;
@@ -21,12 +22,12 @@ describe('diskFiles', () => {
     const draft = join(folder, 'drafts', 'left-over');
     mkdirSync(draft, { recursive: true });
     writeFileSync(join(draft, 'content'), 'half');
-    const file = await stored(files, Buffer.from('whole'));
+    const file = await putFile(files, Buffer.from('whole'));
     expect(bytesBelow(draft)).toBe(4);
     added = 2 * 60 * 60 * 1000;
-    await stored(files, Buffer.from('next'), { scope: file.scope });
+    await putFile(files, Buffer.from('next'), { scope: file.scope });
     expect(filesBelow(folder).filter((path) => path.includes('drafts'))).toEqual([]);
-    expect(String(await contentOf(files, file))).toBe('whole');
+    expect(String(await readContent(files, file))).toBe('whole');
   });
 
   it('[X-14] leaves an upload of another process alone while it grows', async () => {
@@ -35,32 +36,35 @@ describe('diskFiles', () => {
     writeFileSync(join(draft, 'content'), 'half');
     const longAgo = new Date(Date.now() - 10 * 60 * 60 * 1000);
     utimesSync(draft, longAgo, longAgo);
-    await stored(diskFiles({ folder }), Buffer.from('x'));
+    await putFile(diskFiles({ folder }), Buffer.from('x'));
     expect(bytesBelow(draft)).toBe(4);
   });
 
   it('[X-14] shows the files of one process to another', async () => {
     const [one, other] = [diskFiles({ folder }), diskFiles({ folder })];
-    const file = await stored(one, Buffer.from('Hello'));
-    expect([await idsOf(other, file.scope), String(await contentOf(other, file))]).toEqual([[file.id], 'Hello']);
+    const file = await putFile(one, Buffer.from('Hello'));
+    expect([await listFileIds(other, file.scope), String(await readContent(other, file))]).toEqual([
+      [file.id],
+      'Hello',
+    ]);
     expect(await other.delete(file)).toBe(true);
-    expect([await one.get(file), await idsOf(one, file.scope)]).toEqual([undefined, []]);
+    expect([await one.get(file), await listFileIds(one, file.scope)]).toEqual([undefined, []]);
   });
 
   it('[X-14] lets nobody else on the machine read them', async () => {
-    await stored(diskFiles({ folder }), Buffer.from('secret'));
+    await putFile(diskFiles({ folder }), Buffer.from('secret'));
     for (const path of filesBelow(folder)) expect(statSync(path).mode & 0o077).toBe(0);
   });
 
   it('[X-14] names nothing after a client’s text', async () => {
     const scope = `../${freshScope()}`;
-    await stored(diskFiles({ folder }), Buffer.from('x'), { scope, id: '../../../x' });
+    await putFile(diskFiles({ folder }), Buffer.from('x'), { scope, id: '../../../x' });
     expect(filesBelow(folder)).toHaveLength(2);
   });
 
   it('[X-14] leaves nothing of a deleted file that would have expired later', async () => {
     const files = diskFiles({ folder });
-    const file = await stored(files, Buffer.from('x'), { expiresAt: Date.now() + 60 * 60 * 1000 });
+    const file = await putFile(files, Buffer.from('x'), { expiresAt: Date.now() + 60 * 60 * 1000 });
     expect(await files.delete(file)).toBe(true);
     expect(filesBelow(folder)).toEqual([]);
   });
@@ -69,13 +73,13 @@ describe('diskFiles', () => {
     const files = diskFiles({ folder });
     mkdirSync(join(folder, 'expiring'));
     writeFileSync(join(folder, 'expiring', '1-..-..'), '');
-    const file = await stored(files, Buffer.from('x'));
-    expect(String(await contentOf(files, file))).toBe('x');
+    const file = await putFile(files, Buffer.from('x'));
+    expect(String(await readContent(files, file))).toBe('x');
   });
 
   it('[X-14] fails where there can be no folder', async () => {
     writeFileSync(join(folder, 'taken'), '');
     const files = diskFiles({ folder: join(folder, 'taken') });
-    await expect(files.put(uploadOf([]))).rejects.toThrow('ENOTDIR');
+    await expect(files.put(makeUpload([]))).rejects.toThrow('ENOTDIR');
   });
 });

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { diskFiles } from '../../../src/files.ts';
-import { idsOf } from '../../../src/testing/files/file-case.ts';
+import { listFileIds } from '../../../src/testing/files/file-case.ts';
 import { bytesBelow, diskFolder, filesBelow } from './disk-folder.ts';
 import { ALICE, BOUNDARY, filePart, formOf, PURPOSE, send } from './files-app.ts';
 
@@ -91,7 +91,7 @@ describe('a process that is killed in the middle of an upload', () => {
     expect(filesBelow(join(folder, 'tenants', tenant))).toHaveLength(2);
     expect(filesBelow(join(folder, 'drafts'))).toHaveLength(1);
     added = 2 * 60 * 60 * 1000;
-    await idsOf(files, 'anybody');
+    await listFileIds(files, 'anybody');
     expect([filesBelow(join(folder, 'drafts')), whole.bytes]).toEqual([[], MB]);
   });
 });

@@ -1,8 +1,9 @@
 /** Files in PostgreSQL: the contract, several processes' pools, what a crash leaves over, and refusals. */
 import type { Pool } from 'pg';
 import { type FileStore, postgresFiles } from '../../../src/files.ts';
-import { assertBytes, bytes, contentOf, freshScope, stored, uploadOf } from '../../../src/testing/files/file-case.ts';
+import { assertBytes, bytes, makeUpload, putFile, readContent } from '../../../src/testing/files/file-case.ts';
 import { fileStoreContract } from '../../../src/testing/index.ts';
+import { freshScope } from '../../../src/testing/stores/store-case.ts';
 import { describePostgres, poolOf, postgresPerSuite } from '../../support/postgres-server.ts';
 import type { Service } from '../../support/services.ts';
 
@@ -50,7 +51,7 @@ describePostgres('postgresFiles', () => {
     const scope = freshScope();
     const quota = { files: 100, bytes: 250 };
     const uploads = stores.flatMap((files) =>
-      Array.from({ length: 8 }, () => stored(files, bytes(100), { scope, quota })),
+      Array.from({ length: 8 }, () => putFile(files, bytes(100), { scope, quota })),
     );
     const results = await Promise.allSettled(uploads);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
@@ -65,7 +66,7 @@ describePostgres('postgresFiles', () => {
     });
     const files = postgresFiles({ pool: own, tablePrefix: freshPrefix() });
     for (let upload = 0; upload < 5; upload += 1)
-      await expect(stored(files, bytes(10), { quota: { files: 1, bytes: 9 } })).rejects.toThrow('exceed');
+      await expect(putFile(files, bytes(10), { quota: { files: 1, bytes: 9 } })).rejects.toThrow('exceed');
     expect(connections).toBe(1);
     await own.end();
   });
@@ -77,20 +78,20 @@ describePostgres('postgresFiles', () => {
     async function* resting() {
       yield bytes(600_000);
       added = HOUR_MS + 1;
-      await stored(files, bytes(10));
+      await putFile(files, bytes(10));
       yield bytes(600_000);
     }
-    await expect(files.put(uploadOf(resting()))).rejects.toThrow('no data for longer than staleMs');
+    await expect(files.put(makeUpload(resting()))).rejects.toThrow('no data for longer than staleMs');
     expect(await numberIn(`SELECT count(*) FROM ${tablePrefix}files`)).toBe(1);
   });
 
   it('[X-14] reports to a reader that the file was deleted', async () => {
     const files = postgresFiles({ pool, tablePrefix: freshPrefix() });
-    const file = await stored(files, bytes(600_000));
+    const file = await putFile(files, bytes(600_000));
     const reading = await files.read(file);
     await files.delete(file);
     await expect(joinedOf(reading)).rejects.toThrow('deleted while it was read');
-    assertBytes(await contentOf(files, await stored(files, bytes(5))), bytes(5));
+    assertBytes(await readContent(files, await putFile(files, bytes(5))), bytes(5));
   });
 });
 

@@ -1,6 +1,6 @@
 /** What the model receives of a compacted conversation. */
 import type { Compacted } from '../../../src/engine/compaction/seal.ts';
-import { transcriptOf } from '../../../src/engine/compaction/transcript.ts';
+import { toTranscript } from '../../../src/engine/compaction/transcript.ts';
 import { contextWindow, pendingFrom } from '../../../src/engine/compaction/window.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 
@@ -64,7 +64,7 @@ describe('pendingFrom', () => {
 describe('transcriptOf', () => {
   it('[S-14] describes calls and outputs in words, keeps images, and leaves out thoughts', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
-    const items = transcriptOf([
+    const items = toTranscript([
       says('a'),
       { type: 'reasoning', summary: [] },
       call('1'),

@@ -3,15 +3,15 @@ import { jest } from '@jest/globals';
 import { searchTerms } from '../../../src/engine/indexing/search-terms.ts';
 import { memoryFiles } from '../../../src/stores/memory/memory-files.ts';
 import { memoryVectors } from '../../../src/stores/memory/memory-vectors.ts';
-import { stored } from '../../../src/testing/files/file-case.ts';
-import { aFile, aStore, filled } from '../../../src/testing/vectors/vector-case.ts';
+import { putFile } from '../../../src/testing/files/file-case.ts';
+import { fillStore, makeFile, makeStore } from '../../../src/testing/vectors/vector-case.ts';
 import { createVectorStores, type VectorStoresOptions } from '../../../src/vector-stores.ts';
 
 /** Vector stores with one file to index. Resolves once the function that never answers is called. */
 async function waiting(part: 'embeddings' | 'documents') {
-  const [index, files, store] = [memoryVectors(), memoryFiles(), aStore()];
-  const { id } = await stored(files, Buffer.from('Cats purr.'), { scope: store.scope });
-  await filled(index, store, [aFile(store, { id })]);
+  const [index, files, store] = [memoryVectors(), memoryFiles(), makeStore()];
+  const { id } = await putFile(files, Buffer.from('Cats purr.'), { scope: store.scope });
+  await fillStore(index, store, [makeFile(store, { id })]);
   let call = () => {};
   let count = 0;
   const called = new Promise<void>((resolve) => {

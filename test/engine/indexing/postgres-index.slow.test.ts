@@ -4,13 +4,13 @@ import type { VectorIndex } from '../../../src/ports/vectors/vector-index.ts';
 import { pgVectors } from '../../../src/stores/postgres/pg-vectors.ts';
 import { vectorIndexContract } from '../../../src/testing/index.ts';
 import {
-  aFile,
-  aStore,
-  claimed,
-  filled,
+  claimNext,
+  createSearchable,
+  fillStore,
+  foundTexts,
+  makeFile,
+  makeStore,
   query,
-  searchable,
-  textsOf,
   vector,
 } from '../../../src/testing/vectors/vector-case.ts';
 import { describePostgres, postgresPerSuite, postgresWithVectors } from '../../support/postgres-server.ts';
@@ -42,10 +42,10 @@ vectors.describe('pgVectors with pgvector', () => {
     const index = pgVectors({ pool, tablePrefix: 'ranks_', language: 'english' });
     const frequent = Array.from({ length: 20 }, (_, at) => `apples number ${at}`);
     const texts = [...frequent, 'apples apples apples', 'one quince'];
-    const { store } = await searchable(index, Object.fromEntries(texts.map((text) => [text, vector(1, 0)])));
+    const { store } = await createSearchable(index, Object.fromEntries(texts.map((text) => [text, vector(1, 0)])));
     // The language leaves 'the' out.
     const found = await index.matching(query([store], undefined, 3), 'the apples or apple, quince');
-    expect(textsOf(found).slice(0, 2)).toEqual(['one quince', 'apples apples apples']);
+    expect(foundTexts(found).slice(0, 2)).toEqual(['one quince', 'apples apples apples']);
     expect([...(await index.matching(query([store]), 'the'))]).toEqual([]);
   });
 
@@ -61,25 +61,25 @@ vectors.describe('pgVectors with pgvector', () => {
       VectorIndex,
       VectorIndex,
     ];
-    for (const store of [aStore(expiring), aStore()]) {
-      await filled(one, store, [aFile(store)]);
-      const claim = await claimed(one);
+    for (const store of [makeStore(expiring), makeStore()]) {
+      await fillStore(one, store, [makeFile(store)]);
+      const claim = await claimNext(one);
       await one.addChunks(claim, 0, chunksOf(2500));
       await one.endClaim(claim, { status: 'completed' });
     }
     time += MINUTE;
-    await two.putStore(aStore(), 'create');
+    await two.putStore(makeStore(), 'create');
     expect(await chunksIn('expiry_')).toBe(3000);
-    await one.putStore(aStore(), 'create');
+    await one.putStore(makeStore(), 'create');
     expect(await chunksIn('expiry_')).toBe(2500);
-    const growing = aStore({ lastActiveAt: time, expiresAfterMs: MINUTE });
-    await filled(one, growing, [aFile(growing)]);
-    const claim = await claimed(one);
+    const growing = makeStore({ lastActiveAt: time, expiresAfterMs: MINUTE });
+    await fillStore(one, growing, [makeFile(growing)]);
+    const claim = await claimNext(one);
     time += MINUTE;
     const adding = async () => {
       for (let from = 0; await one.addChunks(claim, from, chunksOf(10)); ) from += 10;
     };
-    await Promise.all([adding(), ...Array.from({ length: 8 }, async () => two.putStore(aStore(), 'create'))]);
+    await Promise.all([adding(), ...Array.from({ length: 8 }, async () => two.putStore(makeStore(), 'create'))]);
     expect(await chunksIn('expiry_')).toBe(2500);
   });
 
@@ -87,15 +87,15 @@ vectors.describe('pgVectors with pgvector', () => {
     let time = 2000;
     const names = { name: '"expiresAfterMs":1 \u0000 \ud800', metadata: { expiresAfterMs: '1' } };
     const older = pgVectors({ pool, tablePrefix: 'older_', now: () => time });
-    await searchable(older, { old: vector(1) }, { ...names, ...expiring });
-    await searchable(older, { kept: vector(1) }, names);
+    await createSearchable(older, { old: vector(1) }, { ...names, ...expiring });
+    await createSearchable(older, { kept: vector(1) }, names);
     await pool.query(`ALTER TABLE older_vector_stores DROP COLUMN ended, DROP COLUMN expires_at;
       UPDATE older_vector_schema SET version = 1`);
     const index = pgVectors({ pool, tablePrefix: 'older_', now: () => time });
-    await index.putStore(aStore(), 'create');
+    await index.putStore(makeStore(), 'create');
     expect(await chunksIn('older_')).toBe(2);
     time += MINUTE;
-    await index.putStore(aStore(), 'create');
+    await index.putStore(makeStore(), 'create');
     expect(await chunksIn('older_')).toBe(1);
   });
 

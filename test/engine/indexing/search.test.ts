@@ -4,19 +4,19 @@ import { searchChunks } from '../../../src/engine/indexing/search.ts';
 import { searchTerms } from '../../../src/engine/indexing/search-terms.ts';
 import { memoryFiles } from '../../../src/stores/memory/memory-files.ts';
 import { memoryVectors } from '../../../src/stores/memory/memory-vectors.ts';
-import { stored } from '../../../src/testing/files/file-case.ts';
-import { aFile, aStore, claimed, filled, vector } from '../../../src/testing/vectors/vector-case.ts';
+import { putFile } from '../../../src/testing/files/file-case.ts';
+import { claimNext, fillStore, makeFile, makeStore, vector } from '../../../src/testing/vectors/vector-case.ts';
 
 const never = new AbortController().signal;
 
 /** One uploaded file in two vector stores, with one chunk in each. */
 async function searched() {
   const [index, files] = [memoryVectors(), memoryFiles()];
-  const { scope, id } = await stored(files, Buffer.from('Cats purr. Dogs bark.'));
-  const stores = [aStore({ scope }), aStore({ scope })];
+  const { scope, id } = await putFile(files, Buffer.from('Cats purr. Dogs bark.'));
+  const stores = [makeStore({ scope }), makeStore({ scope })];
   for (const [at, store] of stores.entries()) {
-    await filled(index, store, [aFile(store, { id })]);
-    const claim = await claimed(index);
+    await fillStore(index, store, [makeFile(store, { id })]);
+    const claim = await claimNext(index);
     index.addChunks(claim, 0, [{ text: ['Cats purr.', 'Cats purr. Dogs bark.'][at] ?? '', embedding: vector(1, 2) }]);
     index.endClaim(claim, { status: 'completed' });
   }

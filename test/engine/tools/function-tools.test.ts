@@ -1,13 +1,13 @@
 /** Functions of the host: how they are listed, what they are given, and what their answers become. */
 import { z } from 'zod';
+import { runCall } from '../../../src/engine/tools/run-call.ts';
+import type { ToolCall, ToolResult } from '../../../src/ports/tool-provider.ts';
 import {
   type AnyFunctionTool,
   type ExecuteContext,
   functionTool,
   functionTools,
-} from '../../../src/engine/tools/function-tools.ts';
-import { runCall } from '../../../src/engine/tools/run-call.ts';
-import type { ToolCall, ToolResult } from '../../../src/ports/tool-provider.ts';
+} from '../../../src/tools/functions/function-tools.ts';
 
 type Tools = Readonly<Record<string, AnyFunctionTool>>;
 

@@ -1,6 +1,6 @@
 /** A handler of the host's, called in the place of a model server. */
 import express from 'express';
-import { answerOf } from '../../../src/hosts/node/handler-answer.ts';
+import { callHandler } from '../../../src/hosts/node/handler-answer.ts';
 import { listening } from '../../support/listening.ts';
 
 it('[P-10] calls no handler for a turn that has ended already', async () => {
@@ -12,7 +12,7 @@ it('[P-10] calls no handler for a turn that has ended already', async () => {
   };
   const app = express();
   app.use(async (req, res) => {
-    const outcome = await answerOf(handler, req, res, stopped).catch((error: unknown) => error);
+    const outcome = await callHandler(handler, req, res, stopped).catch((error: unknown) => error);
     res.send(`${outcome === reason} ${called}`);
   });
   const { url, close } = await listening(app);

@@ -139,7 +139,7 @@ describe('the memory of a connection', () => {
     const view = memory.turn();
     const failure = await Promise.resolve(view.store.put(turn('one', { store: true }))).catch(String);
     const found = await memory.turn().store.get({ scope: SCOPE, id: 'one' });
-    expect([failure, view.kept, found?.id]).toEqual(['Error: disk full', kept, kept ? 'one' : undefined]);
+    expect([failure, view.canContinue, found?.id]).toEqual(['Error: disk full', kept, kept ? 'one' : undefined]);
   });
 });
 

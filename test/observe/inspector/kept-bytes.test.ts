@@ -1,8 +1,8 @@
 /** The memory of answers: blocks that are used again. */
 import fc from 'fast-check';
-import { BLOCK_BYTES, BlockPool, KeptBytes } from '../../../src/observe/inspector/recording/kept-bytes.ts';
 import { takeEvents } from '../../../src/observe/inspector/recording/live-items.ts';
 import { ModelCallRecord } from '../../../src/observe/inspector/recording/model-call.ts';
+import { BLOCK_BYTES, BlockPool, PooledBytes } from '../../../src/observe/inspector/recording/pooled-bytes.ts';
 import { Ring } from '../../../src/observe/inspector/recording/ring.ts';
 import { responseView } from '../../../src/observe/inspector/server/response-view.ts';
 
@@ -22,7 +22,7 @@ describe('KeptBytes', () => {
     const pieces = fc.array(fc.uint8Array({ maxLength: 3 * BLOCK_BYTES }), { maxLength: 12 });
     fc.assert(
       fc.property(pieces, (all) => {
-        const kept = new KeptBytes(new BlockPool());
+        const kept = new PooledBytes(new BlockPool());
         for (const each of all) kept.append(Buffer.from(each), each.length);
         const whole = Buffer.concat(all);
         expect([kept.text(), kept.length, kept.size]).toEqual([
@@ -36,7 +36,7 @@ describe('KeptBytes', () => {
 
   it('[X-10] uses the memory of what was forgotten, and shows nothing of it', () => {
     const pool = new BlockPool();
-    const [first, second] = [new KeptBytes(pool), new KeptBytes(pool)];
+    const [first, second] = [new PooledBytes(pool), new PooledBytes(pool)];
     const block = pool.take();
     pool.giveBack(block);
     first.append(Buffer.from('a secret of one tenant'), 22);

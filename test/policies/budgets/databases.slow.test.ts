@@ -8,6 +8,7 @@ import { NO_USAGE } from '../../../src/protocol/events.ts';
 import { describePostgres, startPostgres } from '../../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../../support/redis-server.ts';
 import type { Service } from '../../support/services.ts';
+import { openPerSuite } from '../../support/suite-resources.ts';
 
 /** How long the database hangs, in milliseconds. */
 const HUNG_MS = 500;
@@ -89,13 +90,12 @@ describeRedis('over Redis', () => {
   let service: Service;
   const clients: Redis[] = [];
 
-  beforeAll(async () => {
+  openPerSuite(async (closeLater) => {
     service = await startRedis();
-  });
-
-  afterAll(async () => {
-    for (const client of clients) client.disconnect();
-    await service.close();
+    closeLater(service.close);
+    closeLater(() => {
+      for (const client of clients) client.disconnect();
+    });
   });
 
   cases(
@@ -117,13 +117,10 @@ describePostgres('over PostgreSQL', () => {
   let service: Service;
   const pools: pg.Pool[] = [];
 
-  beforeAll(async () => {
+  openPerSuite(async (closeLater) => {
     service = await startPostgres();
-  });
-
-  afterAll(async () => {
-    await Promise.all(pools.map((pool) => pool.end()));
-    await service.close();
+    closeLater(service.close);
+    closeLater(() => Promise.all(pools.map((pool) => pool.end())));
   });
 
   cases(

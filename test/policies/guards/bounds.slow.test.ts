@@ -1,6 +1,6 @@
 /** What guards cost at most: characters that wait, and memory; `bounds.clock.test.ts` has the time. */
 
-import { MOST_HELD } from '../../../src/engine/guarding/tracks/stage.ts';
+import { MAX_HELD } from '../../../src/engine/guarding/tracks/stage.ts';
 import type { Guard } from '../../../src/index.ts';
 import { allowUrls, pii } from '../../../src/policies/guards/index.ts';
 import { requestGuards } from './support.ts';
@@ -53,7 +53,7 @@ describe('characters that wait', () => {
     ['pii', pii(), 64],
     ['allowUrls', allowUrls({}), 32],
     ['a guard with windows', asyncPassing, 4 * 128],
-    ['a guard that never decides', undecided, MOST_HELD],
+    ['a guard that never decides', undecided, MAX_HELD],
   ])('are bounded in a megabyte without a blank: %s', async (_, guard, most) => {
     const waits = await waiting(guard, 'x'.repeat(2 ** 20), 1024);
     // Those of one piece may wait beside.

@@ -258,6 +258,14 @@ describe('a chat answer', () => {
     expect([text.includes('bob@'), text.includes('[EMAIL]')]).toEqual([false, true]);
   });
 
+  it('ends every choice of a chunk that is blocked', async () => {
+    const answer = new ChatAnswer(requestGuards({ output: [pii({ mode: 'enforce' })] }).guards);
+    const choice = (index: number) => ({ index, delta: { content: 'bob@example.com ' }, finish_reason: null });
+    const [end = ''] = await answer.event(JSON.stringify({ choices: [choice(0), choice(1)] }));
+    const { choices } = JSON.parse(end) as { readonly choices: readonly { readonly finish_reason: string }[] };
+    expect(choices.map(({ finish_reason: reason }) => reason)).toEqual(['content_filter', 'content_filter']);
+  });
+
   it('leaves log probabilities out, which spell the text', async () => {
     const logprobs = { content: [{ token: 'bob@example.com', logprob: -1 }] };
     const choice = { index: 0, logprobs, finish_reason: null };
@@ -334,6 +342,13 @@ describe('a message of Anthropic’s API', () => {
     ['a citation', delta({ type: 'citations_delta', citation: { type: 'page_location', cited_text: 'x' } })],
   ])('is one text across %s', async (_, between) => {
     expect(await shown(text('bob@exam'), between, text('ple.com!'))).toBe('[EMAIL]!');
+  });
+
+  it('guards a text that a ping brings', async () => {
+    const answer = new MessageAnswer(requestGuards({ output: [pii()] }).guards, 1000);
+    expect(await answer.event('{"type":"ping","note":"bob@example.com"}')).toEqual([
+      '{"type":"ping","note":"[EMAIL]"}',
+    ]);
   });
 
   it('keeps texts of different blocks apart', async () => {

@@ -1,5 +1,5 @@
 /** Texts behind guards, without a router. */
-import { edited } from '../../../src/engine/guarding/guard/edits.ts';
+import { applyEdits } from '../../../src/engine/guarding/guard/edits.ts';
 import { guardSettings } from '../../../src/engine/guarding/guard/settings.ts';
 import { guardSession, RequestGuards } from '../../../src/engine/guarding/request/request-guards.ts';
 import type { Guard, GuardInfo, GuardOptions } from '../../../src/ports/guard.ts';
@@ -17,7 +17,7 @@ export function requestGuards(options: GuardOptions, signal: AbortSignal = new A
 /** What a guard makes of a whole text. */
 export function redacted(guard: Guard, text: string): string {
   const { findings } = guard.scan?.(text, 0, true) ?? { findings: [] };
-  return edited(
+  return applyEdits(
     text,
     findings.map((finding) => ({ ...finding, text: finding.text ?? `[${finding.rule}]` })),
   );

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
-import { pyodideContainer } from '../../../src/tools/code-interpreter/runtimes/pyodide-container.ts';
+import { processContainer } from '../../../src/tools/code-interpreter/runtimes/pyodide-container.ts';
 import { PYODIDE_LIMITS } from '../../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
 import { sandboxProcess } from '../../../src/tools/code-interpreter/sandbox/sandbox-process.ts';
 import { ATTEMPTS, type Attempt, type Bait, ENDLESS } from './escapes.ts';
@@ -86,7 +86,7 @@ const bareRuntime: Runtime = {
     const answer = { bytes: 2 ** 26, textBytes: 2 ** 24, files: limits.files };
     const process = sandboxProcess(launch, { memoryBytes: 2 ** 30, answer, startMs: PATIENCE });
     await process.ready;
-    return pyodideContainer(process, limits);
+    return processContainer(process, limits);
   },
 };
 

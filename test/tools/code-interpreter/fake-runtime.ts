@@ -8,7 +8,7 @@ import {
   ContainerLostError,
 } from '../../../src/ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../src/streams/until-aborted.ts';
-import { turns } from '../../../src/tools/code-interpreter/shared/turns.ts';
+import { serialQueue } from '../../../src/tools/code-interpreter/shared/serial-queue.ts';
 
 /** The runtime, with what tests ask of it. */
 export interface FakeRuntime extends CodeRuntime {
@@ -77,7 +77,7 @@ function fakeContainer(): FakeContainer {
   const memory: Memory = { kept: undefined, files: new Map() };
   const codes: string[] = [];
   const puts: string[] = [];
-  const inTurn = turns();
+  const enqueue = serialQueue();
   const lose = (reason: 'closed' | 'crash') => life.abort(new ContainerLostError(reason, 'The container is gone.'));
 
   async function run(code: string, signal: AbortSignal): Promise<CodeRun> {
@@ -98,7 +98,7 @@ function fakeContainer(): FakeContainer {
   return {
     codes,
     puts,
-    run: async (code, signal) => untilAborted(signal, () => inTurn(() => run(code, signal))),
+    run: async (code, signal) => untilAborted(signal, () => enqueue(() => run(code, signal))),
     async put({ name, data }: CodeFile) {
       puts.push(name);
       memory.files.set(name, new TextDecoder().decode(data));

@@ -1,6 +1,11 @@
 /** Frames out of bytes, however these are cut, and whatever they are. */
 import fc from 'fast-check';
-import { type Frame, frameReader, framesOf, HEADER_BYTES } from '../../../src/tools/code-interpreter/shared/frames.ts';
+import {
+  encodeFrames,
+  type Frame,
+  frameReader,
+  HEADER_BYTES,
+} from '../../../src/tools/code-interpreter/shared/frames.ts';
 import { FRAME_BYTES, KINDS } from '../../../src/tools/code-interpreter/shared/kinds.ts';
 
 function read(chunks: readonly Uint8Array[]): { readonly frames: readonly Frame[]; readonly broken: number } {
@@ -31,7 +36,7 @@ describe('frames', () => {
   it('[F-03] come back as they were sent, however the bytes are cut', () => {
     fc.assert(
       fc.property(fc.array(field), fc.array(fc.nat(30)), (fields, cuts) => {
-        const bytes = Buffer.concat(fields.map(({ kind, id, data }) => framesOf(kind, id, data)));
+        const bytes = Buffer.concat(fields.map(({ kind, id, data }) => encodeFrames(kind, id, data)));
         const sent = fields.map(({ data, ...rest }) => ({ ...rest, data: Buffer.from(data) }));
         expect(read(cut(bytes, cuts))).toEqual({ frames: sent, broken: 0 });
       }),
@@ -40,7 +45,7 @@ describe('frames', () => {
 
   it('[F-03] carry a large field in several, none of which is larger than the limit', () => {
     const data = Buffer.alloc(2 * FRAME_BYTES + 1, 'abc');
-    const { frames } = read([framesOf('data', 7, data)]);
+    const { frames } = read([encodeFrames('data', 7, data)]);
     expect(frames.map((frame) => frame.data.length)).toEqual([FRAME_BYTES, FRAME_BYTES, 1]);
     expect(Buffer.concat(frames.map((frame) => frame.data)).equals(data)).toBe(true);
   });
@@ -60,6 +65,6 @@ describe('frames', () => {
     ['an unknown kind', [KINDS.length, 0, 0, 0, 1, 0, 0, 0, 0]],
     ['a length over the limit', [0, 0, 0, 0, 1, 0, 1, 0, 1]],
   ])('[F-03] are refused at the header for %s', (_name, header) => {
-    expect(read([Buffer.from(header), framesOf('done', 1)])).toEqual({ frames: [], broken: 1 });
+    expect(read([Buffer.from(header), encodeFrames('done', 1)])).toEqual({ frames: [], broken: 1 });
   });
 });

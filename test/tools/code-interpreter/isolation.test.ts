@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pyodideRuntime } from '../../../src/tools/code-interpreter/runtimes/pyodide-runtime.ts';
 import { bubblewrap } from '../../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
-import { isolationOf } from '../../../src/tools/code-interpreter/sandbox/isolation.ts';
+import { resolveIsolation } from '../../../src/tools/code-interpreter/sandbox/isolation.ts';
 import { itWhere } from '../../support/skipping.ts';
 
 const LINUX = { platform: 'linux', arch: 'x64', path: '/nowhere:/none' };
@@ -18,32 +18,34 @@ function withBwrap(script: string) {
   return { folder, program, remove: () => rmSync(folder, { recursive: true }) };
 }
 
-describe('isolationOf', () => {
+describe('resolveIsolation', () => {
   it('[F-01] refuses Linux without bubblewrap, and names the packages and the alternatives', () => {
-    expect(() => isolationOf('bubblewrap', LINUX)).toThrow(
+    expect(() => resolveIsolation('bubblewrap', LINUX)).toThrow(
       "pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only'",
     );
   });
 
   it.each(['darwin', 'win32', 'freebsd'])('[F-01] refuses %s unless process-only is asked for', (platform) => {
-    expect(() => isolationOf('bubblewrap', { ...LINUX, platform })).toThrow(
+    expect(() => resolveIsolation('bubblewrap', { ...LINUX, platform })).toThrow(
       `pyodideRuntime: its isolation, bubblewrap, is there on Linux only, not on ${platform}: use containerRuntime(), or accept`,
     );
-    expect(isolationOf('process-only', { ...LINUX, platform })).toEqual({ name: 'process-only' });
+    expect(resolveIsolation('process-only', { ...LINUX, platform })).toEqual({ name: 'process-only' });
   });
 
   it('[F-01] refuses processors whose system calls it does not know', () => {
-    expect(() => isolationOf('bubblewrap', { ...LINUX, arch: 'riscv64' })).toThrow(
+    expect(() => resolveIsolation('bubblewrap', { ...LINUX, arch: 'riscv64' })).toThrow(
       'no filter of system calls for the processor riscv64',
     );
   });
 
   it('[F-01] finds the program on the PATH, in absolute folders only', () => {
     const { folder, program, remove } = withBwrap('exit 0');
-    const found = isolationOf('bubblewrap', { ...LINUX, path: `.:relative:/none:${folder}` });
+    const found = resolveIsolation('bubblewrap', { ...LINUX, path: `.:relative:/none:${folder}` });
     remove();
     expect(found).toEqual({ name: 'bubblewrap', program, arch: 'x64' });
-    expect(() => isolationOf('bubblewrap', { ...LINUX, path: `.:${folder.slice(1)}` })).toThrow('needs bubblewrap');
+    expect(() => resolveIsolation('bubblewrap', { ...LINUX, path: `.:${folder.slice(1)}` })).toThrow(
+      'needs bubblewrap',
+    );
   });
 });
 

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pyodideRuntime } from 'express-open-responses/code-interpreter';
-import { type Launch, launchOf, pyodideFolder } from '../../../src/tools/code-interpreter/sandbox/launch.ts';
+import { type Launch, pyodideFolder, pyodideLaunch } from '../../../src/tools/code-interpreter/sandbox/launch.ts';
 import { PYODIDE_LIMITS } from '../../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
 import { describeWhere } from '../../support/skipping.ts';
 import { CHILD_FOLDER, fieldOf, NEVER, PATIENCE, sandboxesOf, textOf } from './support.ts';
@@ -34,7 +34,7 @@ linux('a process of a container, with no sandbox around it', () => {
 
   beforeAll(async () => {
     writeFileSync(file, 'canary');
-    launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, { name: 'process-only' });
+    launch = await pyodideLaunch(pyodideFolder(), PYODIDE_LIMITS, { name: 'process-only' });
     await once(server.listen(0, '127.0.0.1'), 'listening');
   });
   afterAll(async () => {

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NODE } from '../../../src/tools/code-interpreter/sandbox/bubblewrap.ts';
-import { type IsolationName, isolationOf } from '../../../src/tools/code-interpreter/sandbox/isolation.ts';
-import { type Launch, launchOf, pyodideFolder } from '../../../src/tools/code-interpreter/sandbox/launch.ts';
+import { type IsolationName, resolveIsolation } from '../../../src/tools/code-interpreter/sandbox/isolation.ts';
+import { type Launch, pyodideFolder, pyodideLaunch } from '../../../src/tools/code-interpreter/sandbox/launch.ts';
 import { PYODIDE_LIMITS } from '../../../src/tools/code-interpreter/sandbox/pyodide-settings.ts';
 import { type StartedChild, startChild } from '../../../src/tools/code-interpreter/sandbox/start-child.ts';
 import { describeWith, findProgram } from '../../support/services.ts';
@@ -24,7 +24,7 @@ export type Extra = readonly [file: string, place: string];
 
 /** The launch of a real container, whose command is another and whose sandbox holds these files as well. */
 export async function outerLaunch(command: readonly string[], extra: readonly Extra[] = []): Promise<Launch> {
-  const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
+  const launch = await pyodideLaunch(pyodideFolder(), PYODIDE_LIMITS, resolveIsolation('bubblewrap'));
   const binds = extra.flatMap(([file, place]) => ['--ro-bind', file, place]);
   const words = launch.args.slice(0, launch.args.lastIndexOf(NODE));
   const root = words.indexOf('--remount-ro');

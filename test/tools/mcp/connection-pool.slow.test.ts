@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiError } from '../../../src/protocol/errors.ts';
 import type { RemoteConnection } from '../../../src/tools/mcp/remote/remote-connection.ts';
-import { type ConnectionPool, connectionPool } from '../../../src/tools/mcp/shared/connection-pool.ts';
+import { ConnectionPool } from '../../../src/tools/mcp/shared/connection-pool.ts';
 import { deferred } from '../../engine/tools/support.ts';
 import { same } from '../../support/law.ts';
 import { closeAll, useFakeTimers } from '../../support/mcp-client.ts';
@@ -29,14 +29,14 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A pool, and all that was ever opened in it, by scope. */
 function fakePool() {
-  const pool = connectionPool<RemoteConnection>(LIMITS);
+  const pool = new ConnectionPool<RemoteConnection>(LIMITS);
   const opened: { readonly scope: string; readonly id: string; readonly connection: FakeConnection }[] = [];
   const uses = new Map<string, (() => void)[]>();
   const faults: string[] = [];
 
   function create(scope: string, id: string): FakeConnection {
     const connection: FakeConnection = {
-      opened: new Promise(() => {}),
+      opening: new Promise(() => {}),
       failed: false,
       users: 0,
       closed: false,
@@ -140,8 +140,8 @@ describe('remotePool', () => {
 
   it('[T-09] is closed when the last connection is', async () => {
     const ending = deferred();
-    const pool = connectionPool<RemoteConnection>(LIMITS);
-    const connection = { opened: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
+    const pool = new ConnectionPool<RemoteConnection>(LIMITS);
+    const connection = { opening: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
     await pool.use(
       { id: 'a', scope: 'a' },
       () => connection,
@@ -159,7 +159,7 @@ describe('remotePool', () => {
   });
 
   it('[T-09] hands out nothing after it was closed', async () => {
-    const pool: ConnectionPool<RemoteConnection> = connectionPool<RemoteConnection>(LIMITS);
+    const pool: ConnectionPool<RemoteConnection> = new ConnectionPool<RemoteConnection>(LIMITS);
     await pool.close();
     const use = pool.use(
       { id: 'a', scope: 'a' },

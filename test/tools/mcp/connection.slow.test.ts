@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { jest } from '@jest/globals';
-import { CLIENT_INFO } from '../../../src/tools/mcp/shared/client/client-info.ts';
+import { CLIENT_INFO } from '../../../src/tools/mcp/shared/client/mcp-client.ts';
 import {
   callTool,
   closeAll,

@@ -2,6 +2,7 @@
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
+import type { AnswerReader } from './answer-reader.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { MessageAnswer } from './message-answer.ts';
 import { ResponseAnswer } from './response-answer.ts';
@@ -15,7 +16,7 @@ export class AnyAnswer {
   api: AnswerApi;
   private readonly guards: RequestGuards;
   private readonly maxCharacters: number;
-  private reader: ChatAnswer | MessageAnswer | ResponseAnswer;
+  private reader: AnswerReader;
   private isCertain = false;
 
   /** `expected` is the API of the request; `maxCharacters` is the limit for one answer. */
@@ -55,7 +56,7 @@ export class AnyAnswer {
     this.api = api;
   }
 
-  private readerFor(api: AnswerApi): AnyAnswer['reader'] {
+  private readerFor(api: AnswerApi): AnswerReader {
     if (api === 'chat-completions') return new ChatAnswer(this.guards);
     const Reader = api === 'messages' ? MessageAnswer : ResponseAnswer;
     return new Reader(this.guards, this.maxCharacters);

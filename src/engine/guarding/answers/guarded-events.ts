@@ -69,11 +69,11 @@ export class GuardedEvents {
       case 'search-start':
       case 'search-end':
         await this.endText(event.type === 'search-start');
-        return this.pass(await this.guardedSearch(event));
+        return this.pass(await this.guardSearch(event));
       case 'native-start':
       case 'native-end':
         await this.endText(true);
-        return this.pass({ ...event, item: await this.guarded(event.item, 'item') });
+        return this.pass({ ...event, item: await this.guardTexts(event.item, 'item') });
       case 'native-progress':
         // Its texts come whole with the end of the item.
         if (this.guards.onlyObserves || !holdsTexts(event.event, BODY, NO_NAMES)) this.pass(event);
@@ -101,12 +101,12 @@ export class GuardedEvents {
     if (this.guards.onlyObserves) this.pass(event);
     if (text === '') return;
     if (this.text?.type !== type) await this.endText(true);
-    this.text ??= this.opened(type);
+    this.text ??= this.openText(type);
     this.show(type, await this.text.track.write(text));
     await this.showCitations();
   }
 
-  private opened(type: Delta['type']): OpenText {
+  private openText(type: Delta['type']): OpenText {
     return { type, track: this.guards.textTrack(PLACES[type]), citations: [] };
   }
 
@@ -147,11 +147,11 @@ export class GuardedEvents {
   /** Waits while text before it is held back. */
   private async takeCitation(event: AnnotationEvent): Promise<void> {
     if (this.text?.type !== 'text-delta') await this.endText(true);
-    this.text ??= this.opened('text-delta');
+    this.text ??= this.openText('text-delta');
     const { annotation, atEnd, ...rest } = event;
     this.text.citations.push({
       ...rest,
-      annotation: atEnd ? placed(annotation, () => this.text?.track.position ?? 0) : annotation,
+      annotation: atEnd ? moveAnnotation(annotation, () => this.text?.track.position ?? 0) : annotation,
     });
     await this.showCitations();
   }
@@ -160,29 +160,29 @@ export class GuardedEvents {
     const { text } = this;
     if (!text || text.track.holds) return;
     for (const event of text.citations.splice(0)) {
-      const moved = placed(event.annotation, (index) => text.track.placeOf(index));
-      this.pass({ ...event, annotation: await this.guarded(moved, 'citation') });
+      const moved = moveAnnotation(event.annotation, (index) => text.track.placeOf(index));
+      this.pass({ ...event, annotation: await this.guardTexts(moved, 'citation') });
     }
   }
 
-  private async guardedSearch<Event extends Extract<ModelEvent, { type: 'search-start' | 'search-end' }>>(
+  private async guardSearch<Event extends Extract<ModelEvent, { type: 'search-start' | 'search-end' }>>(
     event: Event,
   ): Promise<Event> {
     const { type, search, ...rest } = event;
     // The state belongs to its upstream, and is sealed for everybody else.
     const { state, ...shown } = { state: undefined, ...rest };
-    const guarded = await this.guarded(shown, 'search');
+    const guarded = await this.guardTexts(shown, 'search');
     return Object.assign({ type, search }, guarded, state === undefined ? {} : { state }) as unknown as Event;
   }
 
-  private async guarded<Value>(value: Value, place: string): Promise<Value> {
+  private async guardTexts<Value>(value: Value, place: string): Promise<Value> {
     // The cast: texts are replaced by texts.
     return (await mapTexts(value, '', PIECE, { map: (text) => this.guards.output(text, place) })) as Value;
   }
 }
 
 /** The citation with its places in the text mapped. */
-function placed(annotation: Annotation, map: (index: number) => number): Annotation {
+function moveAnnotation(annotation: Annotation, map: (index: number) => number): Annotation {
   if (annotation.type === 'file_citation') return { ...annotation, index: map(annotation.index) };
   const { start_index: start, end_index: end } = annotation;
   return { ...annotation, start_index: map(start), end_index: map(end) };

@@ -1,85 +1,54 @@
 /** Guards an answer of Anthropic's Messages API that another server wrote: its events as they come, or the whole message. */
 
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { BODY, PIECE } from '../texts/positions.ts';
-import { holdsTexts } from '../texts/walk.ts';
-import type { Track } from '../tracks/text-track.ts';
-import { TypedAnswer } from './typed-answer.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { PIECE } from '../texts/positions.ts';
+import { isReadText } from '../texts/walk.ts';
+import { AnswerReader, type GrowingText } from './answer-reader.ts';
 
-/** The text of the block that is being written. */
-interface OpenTrack {
-  readonly track: Track;
-  readonly field: string;
-  /** The index of the block. */
-  readonly block: unknown;
-  /** The last event with more of it. */
-  event: JsonObject;
-}
-
-/** The field of each kind of delta that holds text, and where that text stands. */
-const TEXTS: Readonly<Record<string, readonly [field: string | undefined, place?: string]>> = {
+/** The field of each kind of delta whose text grows, and its place. */
+const GROWING_FIELDS: Readonly<Record<string, readonly [field: string, place: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'reasoning'],
   input_json_delta: ['partial_json', 'arguments'],
 };
 
-const NONE: ReadonlySet<string> = new Set();
-const IN_DELTA: ReadonlySet<string> = new Set(['delta']);
-/** Each field alone. */
-const FIELDS = new Map(Object.values(TEXTS).map(([field = '']) => [field, new Set([field])] as const));
-
-/** The end of a thought. */
+/** Comes whole, at the end of a thought. */
 const SIGNATURE = 'signature_delta';
 
-/** One answer. */
-export class MessageAnswer extends TypedAnswer {
-  private open: OpenTrack | undefined;
+/** One answer. Its blocks come one after another, so at most one text grows at a time. */
+export class MessageAnswer extends AnswerReader {
   /** The index of the block that has begun and not ended. */
-  private block: unknown;
+  private openBlock: unknown;
 
-  protected override async taken(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
-    if (type === 'content_block_delta' && isRecord(event.delta)) return this.delta(event, event.delta);
-    // It may come in the middle of a text.
-    if (type === 'ping') return [event];
-    const before = await this.rest();
-    if (type === 'content_block_start') this.block = event.index;
-    if (type === 'content_block_stop') this.block = undefined;
+  protected override async readEvent(event: JsonObject): Promise<readonly JsonObject[]> {
+    const { type, index, delta } = event;
+    const growing = type === 'content_block_delta' && isRecord(delta) ? growingText(delta, index) : undefined;
+    // These may come in the middle of a text, as a citation does, which is whole.
+    const isBetween =
+      typeof type !== 'string' ||
+      type === 'ping' ||
+      (type === 'content_block_delta' && isRecord(delta) && delta.type !== SIGNATURE);
+    const events: JsonObject[] = [];
+    for (const open of this.openTexts.values())
+      if (growing ? open.key !== growing.key : !isBetween) events.push(...(await this.endText(open)));
+    if (type === 'content_block_start') this.openBlock = index;
+    if (type === 'content_block_stop') this.openBlock = undefined;
     // The cast: texts are replaced by texts.
-    return [...before, (await this.mapped(event)) as JsonObject];
+    events.push(...(growing ? await this.growText(event, growing) : [(await this.mapTexts(event)) as JsonObject]));
+    return events;
   }
 
-  private async delta(event: JsonObject, delta: JsonObject): Promise<readonly JsonObject[]> {
-    const [field = '', place = 'text'] = TEXTS[String(delta.type)] ?? [textField(delta)];
-    const text = delta[field];
-    // The casts here: texts are replaced by texts.
-    if (delta.type === SIGNATURE) return [...(await this.rest()), (await this.mapped(event)) as JsonObject];
-    // Such as a citation, which is whole, and does not end the text before it.
-    if (typeof text !== 'string') return [(await this.mapped(event)) as JsonObject];
-    this.takeRoom(text);
-    const { index: block } = event;
-    const before = this.open?.field === field && this.open.block === block ? [] : await this.rest();
-    this.open ??= { track: this.guards.textTrack(place), field, block, event };
-    const isBare = !holdsTexts(event, BODY, IN_DELTA) && !holdsTexts(delta, PIECE, FIELDS.get(field) ?? NONE);
-    this.open.event = isBare
-      ? event
-      : ((await this.mapped({ ...event, delta: { ...delta, [field]: '' } })) as JsonObject);
-    return [...before, ...withText(this.open, await this.open.track.write(text))];
-  }
-
-  /** The held-back rest of a text that is complete now. */
-  private async rest(): Promise<readonly JsonObject[]> {
-    const { open } = this;
-    if (!open) return [];
-    this.open = undefined;
-    return withText(open, await open.track.end());
+  /** The type first, by which the event is named. */
+  protected override eventText(event: JsonObject): string {
+    return JSON.stringify('type' in event ? { type: event.type, ...event } : event);
   }
 
   /** Ends the block that has begun, and the message. */
-  protected override blockedEnd(): readonly JsonObject[] {
-    const stop = this.block === undefined ? [] : [{ type: 'content_block_stop', index: this.block }];
+  protected override blockedEnd(): readonly string[] {
+    const stop = this.openBlock === undefined ? [] : [{ type: 'content_block_stop', index: this.openBlock }];
     const delta = { stop_reason: 'refusal', stop_sequence: null };
     const end = { type: 'message_delta', delta, usage: { output_tokens: 0 } };
-    return [...stop, end, { type: 'message_stop' }];
+    return [...stop, end, { type: 'message_stop' }].map((event) => JSON.stringify(event));
   }
 
   protected override blockedWhole(fields: JsonObject): JsonObject {
@@ -87,11 +56,11 @@ export class MessageAnswer extends TypedAnswer {
   }
 }
 
-/** The text of a delta of any other kind. */
-function textField(delta: JsonObject): string | undefined {
-  return Object.keys(delta).find((name) => name !== 'type' && typeof delta[name] === 'string');
-}
-
-function withText({ event, field }: OpenTrack, text: string): readonly JsonObject[] {
-  return text === '' ? [] : [{ ...event, delta: { ...(event.delta as JsonObject), [field]: text } }];
+/** That of a delta of an unknown kind is its first text. */
+function growingText(delta: JsonObject, block: unknown): GrowingText | undefined {
+  if (delta.type === SIGNATURE) return undefined;
+  const isRead = (name: string) => typeof delta[name] === 'string' && isReadText(delta, name, delta[name], PIECE);
+  const [field, place] = GROWING_FIELDS[String(delta.type)] ?? [Object.keys(delta).find(isRead), 'text'];
+  if (field === undefined || typeof delta[field] !== 'string') return undefined;
+  return { key: `${plainTextOf(block)} ${field}`, place, steps: ['delta', field] };
 }

@@ -1,139 +1,94 @@
 /** Guards an answer of the Responses API that another server wrote: its events as they come, or the whole response. */
 
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
-import { GuardBlocked } from '../guard/guard-context.ts';
-import { BODY } from '../texts/positions.ts';
-import { holdsTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
-import { placed } from './placed-citations.ts';
-import { TypedAnswer } from './typed-answer.ts';
-
-/** A text that is being written. */
-interface OpenTrack {
-  readonly track: Track;
-  /** The last event with more of it. */
-  event: JsonObject;
-  shown: string;
-}
-
-/** A completed text. */
-interface Completed {
-  readonly shown: string;
-  /** Where its characters are now. */
-  readonly track: Track;
-}
+import { AnswerReader, type GrowingText, moveCitations } from './answer-reader.ts';
 
 const DELTA = '.delta';
-const PIECE_OF_TEXT: ReadonlySet<string> = new Set(['delta']);
 const DONE = '.done';
-/** The field of an event that holds a whole text. */
-const WHOLE = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
-const UNREADABLE = /^response\.(output_)?audio\.delta$/;
-const MOST_TRACKS = 4096;
-const TEXT_DELTA = 'response.output_text.delta';
-const ARGUMENTS = 'arguments';
+const TEXT = 'response.output_text';
+/** Its deltas are base64. */
+const AUDIO_DELTA = /^response\.(output_)?audio\.delta$/;
+const STEPS = ['delta'] as const;
+/** The fields of events that hold a whole text. */
+const WHOLE_FIELDS = ['text', 'refusal', 'arguments', 'input', 'code', 'transcript'] as const;
 
-/** One answer. Its output is kept until its end. */
-export class ResponseAnswer extends TypedAnswer {
-  private readonly tracks = new Map<string, OpenTrack>();
-  /** The guarded form of completed texts, which later events repeat. */
-  private readonly known = new Map<string, Completed>();
-  private isWhole = false;
+/** A complete text as it was shown, and where its characters are now. */
+interface CompleteText {
+  readonly shown: string;
+  readonly track: Track;
+}
+
+/** One answer. Its output is kept until its end, for the last event of an answer that is blocked. */
+export class ResponseAnswer extends AnswerReader {
+  /** What was shown of each open text. */
+  private readonly shownTexts = new Map<string, string>();
+  /** Complete texts, which later events repeat. */
+  private readonly completeTexts = new Map<string, CompleteText>();
   private readonly output: unknown[] = [];
   private response: JsonObject | undefined;
   private sequence: number | undefined;
 
-  protected override async taken(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
-    if (type.endsWith(DELTA) && typeof event.delta === 'string') return this.delta(event, type, event.delta);
-    const before = type.endsWith(DONE) ? await this.rest(event, type) : [];
+  protected override async readEvent(event: JsonObject): Promise<readonly JsonObject[]> {
+    const { type, delta } = event;
     // The cast: texts are replaced by texts.
-    const mapped = (await this.mapped(event)) as JsonObject;
-    const { annotation } = mapped;
-    const moved = isRecord(annotation) ? { annotation: placed(annotation, this.trackAt(event)) } : {};
-    const shown: JsonObject = { ...mapped, ...moved };
+    if (typeof type !== 'string') return [(await this.mapTexts(event)) as JsonObject];
+    if (type.endsWith(DELTA) && typeof delta === 'string') {
+      // The cast: texts are replaced by texts.
+      if (AUDIO_DELTA.test(type)) return [{ ...((await this.mapTexts({ ...event, delta: '' })) as JsonObject), delta }];
+      const part = type.slice(0, -DELTA.length);
+      const growing: GrowingText = { key: textKey(event, part), place: partPlace(part), steps: STEPS };
+      return this.shown(growing.key, await this.growText(event, growing));
+    }
+    const rest = type.endsWith(DONE) ? await this.completeText(event, type.slice(0, -DONE.length)) : [];
+    // The cast: texts are replaced by texts.
+    const guarded = (await this.mapTexts(event)) as JsonObject;
+    const track = this.openTexts.get(textKey(event, TEXT))?.track;
+    const shown: JsonObject = isRecord(guarded.annotation)
+      ? { ...guarded, annotation: moveCitations(guarded.annotation, track) }
+      : guarded;
     if (isRecord(shown.response)) this.response = shown.response;
     if (type === 'response.output_item.done') this.output.push(shown.item);
-    return [...before, shown];
+    return [...rest, shown];
   }
 
-  private async delta(event: JsonObject, type: string, delta: string): Promise<readonly JsonObject[]> {
-    // The cast: texts are replaced by texts.
-    const around = holdsTexts(event, BODY, PIECE_OF_TEXT)
-      ? ((await this.mapped({ ...event, delta: '' })) as JsonObject)
-      : event;
-    if (UNREADABLE.test(type)) return [{ ...around, delta }];
-    const key = keyOf(event, type);
-    let open = this.tracks.get(key);
-    if (!open) {
-      if (this.tracks.size >= MOST_TRACKS) throw new GuardBlocked('It has too many parts.');
-      open = { track: this.guards.textTrack(placeOf(type)), event: around, shown: '' };
-      this.tracks.set(key, open);
-    }
-    open.event = around;
-    this.takeRoom(delta);
-    const text = await open.track.write(delta);
-    open.shown += text;
-    return text === '' ? [] : [{ ...around, delta: text }];
+  private shown(key: string, events: readonly JsonObject[]): readonly JsonObject[] {
+    for (const { delta } of events) this.shownTexts.set(key, (this.shownTexts.get(key) ?? '') + plainTextOf(delta));
+    return events;
   }
 
-  /** The held-back rest of a text that is complete now. */
-  private async rest(event: JsonObject, type: string): Promise<readonly JsonObject[]> {
-    const key = keyOf(event, type.slice(0, -DONE.length) + DELTA);
-    const open = this.tracks.get(key);
+  /** The rest of the text that the event ends. */
+  private async completeText(event: JsonObject, part: string): Promise<readonly JsonObject[]> {
+    const key = textKey(event, part);
+    const open = this.openTexts.get(key);
     if (!open) return [];
-    this.tracks.delete(key);
-    const text = await open.track.end();
-    const field = WHOLE.find((name) => typeof event[name] === 'string');
-    if (field) this.known.set(String(event[field]), { shown: open.shown + text, track: open.track });
-    return text === '' ? [] : [{ ...open.event, delta: text }];
+    const rest = this.shown(key, await this.endText(open));
+    const field = WHOLE_FIELDS.find((name) => typeof event[name] === 'string');
+    const shown = this.shownTexts.get(key) ?? '';
+    if (field) this.completeTexts.set(String(event[field]), { shown, track: open.track });
+    this.shownTexts.delete(key);
+    return rest;
   }
 
-  override whole(text: string): Promise<string> {
-    this.isWhole = true;
-    return super.whole(text);
+  protected override async guardText(text: string, path: string, tracks?: Map<string, Track>): Promise<string> {
+    return this.completeTexts.get(text)?.shown ?? super.guardText(text, path, tracks);
   }
 
-  /** With the citations of each text where they are now. */
-  protected override async mapped(value: unknown): Promise<unknown> {
-    return this.withCitations(value, await super.mapped(value));
+  protected override trackOf(text: string): Track | undefined {
+    return this.completeTexts.get(text)?.track;
   }
 
-  protected override async guarded(text: string): Promise<string> {
-    const known = this.known.get(text);
-    if (known) return known.shown;
-    const track = this.guards.textTrack('text');
-    const shown = (await track.write(text)) + (await track.end());
-    // The answer has it only once.
-    if (this.isWhole) this.known.set(text, { shown, track });
-    return shown;
-  }
-
-  /** The text that a citation of its own event is in. */
-  private trackAt(event: JsonObject): Track | undefined {
-    return this.tracks.get(keyOf(event, TEXT_DELTA))?.track;
-  }
-
-  private withCitations(given: unknown, shown: unknown): unknown {
-    if (given === shown) return shown;
-    if (Array.isArray(given) && Array.isArray(shown))
-      return shown.map((each, at) => this.withCitations(given[at], each));
-    if (!isRecord(given) || !isRecord(shown)) return shown;
-    const fields = Object.entries(shown).map(([name, each]) => [name, this.withCitations(given[name], each)]);
-    const { annotations, text } = given;
-    const whole: JsonObject = Object.fromEntries(fields);
-    if (!Array.isArray(annotations) || typeof text !== 'string') return whole;
-    return { ...whole, annotations: placed(whole.annotations, this.known.get(text)?.track) };
-  }
-
+  /** The type first, by which the event is named, and numbers without gaps. */
   protected override eventText(event: JsonObject): string {
-    const { sequence_number: given } = event;
-    if (typeof given !== 'number') return super.eventText(event);
-    this.sequence = this.sequence === undefined ? given : this.sequence + 1;
-    return super.eventText({ ...event, sequence_number: this.sequence });
+    const { type, sequence_number: number } = event;
+    if (type === undefined) return JSON.stringify(event);
+    if (typeof number !== 'number') return JSON.stringify({ type, ...event });
+    this.sequence = this.sequence === undefined ? number : this.sequence + 1;
+    return JSON.stringify({ type, ...event, sequence_number: this.sequence });
   }
 
-  protected override blockedEnd(): readonly JsonObject[] {
-    return [{ type: 'response.incomplete', sequence_number: 0, response: this.incomplete() }];
+  protected override blockedEnd(): readonly string[] {
+    return [this.eventText({ type: 'response.incomplete', sequence_number: 0, response: this.incomplete() })];
   }
 
   protected override blockedWhole(fields: JsonObject): JsonObject {
@@ -147,13 +102,14 @@ export class ResponseAnswer extends TypedAnswer {
   }
 }
 
-function keyOf(event: JsonObject, type: string): string {
-  const { item_id: item, output_index: index, content_index: part, summary_index: summary } = event;
-  return [type, ...[item, index, part, summary].map(plainTextOf)].join(' ');
+/** Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. */
+function textKey(event: JsonObject, part: string): string {
+  const { item_id: item, output_index: index, content_index: content, summary_index: summary } = event;
+  return [part, ...[item, index, content, summary].map(plainTextOf)].join(' ');
 }
 
-function placeOf(type: string): string {
-  if (type.includes(ARGUMENTS)) return ARGUMENTS;
-  if (type.includes('reasoning')) return 'reasoning';
-  return type.includes('refusal') ? 'refusal' : 'text';
+function partPlace(part: string): string {
+  if (part.includes('arguments')) return 'arguments';
+  if (part.includes('reasoning')) return 'reasoning';
+  return part.includes('refusal') ? 'refusal' : 'text';
 }

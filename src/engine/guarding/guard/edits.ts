@@ -10,7 +10,7 @@ export interface Edit {
 }
 
 /** The part of the text from `from` to `to` with the edits in it, which are in order. */
-export function edited(text: string, edits: readonly Edit[], from = 0, to = text.length): string {
+export function applyEdits(text: string, edits: readonly Edit[], from = 0, to = text.length): string {
   if (edits.length === 0) return text.slice(from, to);
   const pieces: string[] = [];
   let at = from;
@@ -41,7 +41,7 @@ export function checkFindings(
 }
 
 /** The whole replacement as one finding: the part in which both texts differ. */
-export function difference(before: string, after: string, rule: string): readonly GuardFinding[] {
+export function findDifference(before: string, after: string, rule: string): readonly GuardFinding[] {
   if (before === after) return [];
   const most = Math.min(before.length, after.length);
   let start = 0;
@@ -59,11 +59,8 @@ export function difference(before: string, after: string, rule: string): readonl
 
 /** The index, or the one before it where a character of two units would be torn. */
 export function characterStart(text: string, index: number): number {
-  const isTorn =
-    isBetween(text.charCodeAt(index), 0xdc00, 0xdfff) && isBetween(text.charCodeAt(index - 1), 0xd800, 0xdbff);
+  const unit = text.charCodeAt(index);
+  const before = text.charCodeAt(index - 1);
+  const isTorn = unit >= 0xdc00 && unit <= 0xdfff && before >= 0xd800 && before <= 0xdbff;
   return isTorn ? index - 1 : index;
-}
-
-function isBetween(unit: number, from: number, to: number): boolean {
-  return unit >= from && unit <= to;
 }

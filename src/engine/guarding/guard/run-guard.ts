@@ -4,35 +4,41 @@ import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../../port
 import type { MaybePromise } from '../../../ports/store.ts';
 import { isPromise, isRecord } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { checkFindings, difference, type Edit } from './edits.ts';
+import { checkFindings, type Edit, findDifference } from './edits.ts';
 import { GuardBlocked, type GuardContext, type GuardedPlace, guardFailed, reportFindings } from './guard-context.ts';
 
 const TIMEOUT_MS = 5000;
 const DEFAULT_RULES: Readonly<Record<string, string>> = { replace: 'REPLACED', block: 'BLOCKED' };
-const MOST_REASON = 500;
+const MAX_REASON = 500;
 
 /** What a guard found in a complete text. */
-export interface Found {
+export interface Inspection {
   readonly findings: readonly GuardFinding[];
   /** Whether it wrote another text instead, so that the finding is all of the text between the first and the last change. */
   readonly isRewritten: boolean;
 }
 
-const NOTHING: Found = { findings: [], isRewritten: false };
+const NOTHING: Inspection = { findings: [], isRewritten: false };
 
 /** What the guard finds in a text, before its mode is applied. Throws `GuardBlocked`, and `guard_failed`. */
-export function findingsOf(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Found> {
+export function inspectText(
+  guard: Guard,
+  text: string,
+  at: GuardedPlace,
+  context: GuardContext,
+): MaybePromise<Inspection> {
   if (text === '') return NOTHING;
   try {
-    const found = decided(guard, text, at, context);
-    return isPromise(found) ? found.catch((error) => failed(guard, error, at, context)) : found;
+    const inspection = askGuard(guard, text, at, context);
+    if (!isPromise(inspection)) return inspection;
+    return inspection.catch((error) => handleFailure(guard, error, at, context));
   } catch (error) {
-    return failed(guard, error, at, context);
+    return handleFailure(guard, error, at, context);
   }
 }
 
 /** The same for a guard that reports how much of a text that is still being written is decided. */
-export function scanned(
+export function scanText(
   guard: Guard,
   text: string,
   from: number,
@@ -43,7 +49,7 @@ export function scanned(
   try {
     return checkedScan(guard.scan?.(text, from, isEnd), text, from, isEnd);
   } catch (error) {
-    return { findings: failed(guard, error, at, context).findings, settled: text.length };
+    return { findings: handleFailure(guard, error, at, context).findings, settled: text.length };
   }
 }
 
@@ -62,17 +68,17 @@ function checkedScan(scan: unknown, text: string, from: number, isEnd: boolean):
 }
 
 /** The findings of the verdict; a block is thrown. */
-function decided(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Found> {
+function askGuard(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<Inspection> {
   const { tenant, requestId, request, signal } = context;
   // Guards stop when the client has left.
   signal.throwIfAborted();
   const controller = new AbortController();
   const verdict = guard.inspect({ text, ...at, tenant, requestId, request, signal: controller.signal });
-  if (!isPromise(verdict)) return findingsIn(verdict, guard, text);
-  return withinTime(guard, verdict, controller, signal).then((given) => findingsIn(given, guard, text));
+  if (!isPromise(verdict)) return readVerdict(verdict, guard, text);
+  return awaitVerdict(guard, verdict, controller, signal).then((value) => readVerdict(value, guard, text));
 }
 
-async function withinTime(
+async function awaitVerdict(
   { name, timeoutMs = TIMEOUT_MS }: Guard,
   verdict: Promise<GuardVerdict>,
   controller: AbortController,
@@ -95,21 +101,21 @@ async function withinTime(
   }
 }
 
-function findingsIn(verdict: unknown, { name }: Guard, text: string): Found {
+function readVerdict(verdict: unknown, { name }: Guard, text: string): Inspection {
   if (!isRecord(verdict)) throw new TypeError(`The guard '${name}' returned no verdict.`);
   const { action, reason, rule = DEFAULT_RULES[String(action)] ?? '' } = verdict;
   if (typeof rule !== 'string') throw new TypeError(`The guard '${name}' returned a rule that is not a string.`);
   if (action === 'pass') return NOTHING;
-  if (action === 'block') throw new Verdict(String(reason ?? '').slice(0, MOST_REASON), rule);
+  if (action === 'block') throw new BlockVerdict(String(reason ?? '').slice(0, MAX_REASON), rule);
   if (action === 'replace' && typeof verdict.text === 'string')
-    return { findings: difference(text, verdict.text, rule), isRewritten: true };
+    return { findings: findDifference(text, verdict.text, rule), isRewritten: true };
   if (action !== 'replace') throw new TypeError(`The guard '${name}' returned an unknown action.`);
   checkFindings(verdict.findings, 0, text.length);
   return { findings: verdict.findings, isRewritten: false };
 }
 
 /** A verdict that blocks, before the mode is applied. */
-class Verdict extends Error {
+class BlockVerdict extends Error {
   readonly rule: string;
 
   constructor(reason: string, rule: string) {
@@ -119,7 +125,7 @@ class Verdict extends Error {
 }
 
 /** The replacements of findings, which are reported. Throws `GuardBlocked`. */
-export function applied(
+export function editsForFindings(
   guard: Guard,
   text: string,
   findings: readonly GuardFinding[],
@@ -137,26 +143,24 @@ export function applied(
     throw new GuardBlocked(`It holds ${[...new Set(rules)].join(', ')}.`);
   }
   reportFindings(guard, rules, 'replaced', at, context);
-  return findings.map(({ start, end, rule, text: given = `[${rule}]` }) => {
-    const shown = guard.restore ? context.placeholders.of(rule, text.slice(start, end)) : given;
+  return findings.map(({ start, end, rule, text: replacement = `[${rule}]` }) => {
+    const shown = guard.restore ? context.placeholders.of(rule, text.slice(start, end)) : replacement;
     return { start, end, rule, text: shown };
   });
 }
 
 /** Throws a block; otherwise the guard failed, and `onFailure` decides. */
-function failed(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): Found {
+function handleFailure(guard: Guard, error: unknown, at: GuardedPlace, context: GuardContext): Inspection {
   context.signal.throwIfAborted();
-  if (error instanceof Verdict) return blocked(guard, error, at, context);
+  if (error instanceof BlockVerdict) {
+    reportFindings(guard, [error.rule], guard.mode === 'monitor' ? 'observed' : 'blocked', at, context);
+    if (guard.mode === 'monitor') return NOTHING;
+    throw new GuardBlocked(error.message);
+  }
   const passes = guard.mode === 'monitor' || guard.onFailure === 'pass';
   reportFindings(guard, ['failure'], passes ? 'passed' : 'blocked', at, context);
   // The host must learn of it here: only the model reads the error of a tool.
   if (passes || at.direction.startsWith('tool')) context.onFault(guard.name, error);
   if (!passes) throw guardFailed(guard, error);
   return NOTHING;
-}
-
-function blocked(guard: Guard, { message, rule }: Verdict, at: GuardedPlace, context: GuardContext): Found {
-  reportFindings(guard, [rule], guard.mode === 'monitor' ? 'observed' : 'blocked', at, context);
-  if (guard.mode === 'monitor') return NOTHING;
-  throw new GuardBlocked(message);
 }

@@ -2,7 +2,7 @@
 import type { GuardFinding, GuardScan } from '../../../ports/guard.ts';
 
 /** The text, and where each of its characters stands in the original. */
-export interface UnescapedText {
+interface UnescapedText {
   readonly text: string;
   /** One more than the characters: the last is the end. */
   readonly places: readonly number[];
@@ -22,7 +22,7 @@ const MAX_INCOMPLETE = 64;
  * However many backslashes an escape has: each string in a string doubles them. Undefined if there is no escape. An
  * incomplete one at the end is left out unless this is the end.
  */
-export function unescaped(original: string, isEnd: boolean): UnescapedText | undefined {
+export function unescapeText(original: string, isEnd: boolean): UnescapedText | undefined {
   let next = original.indexOf('\\');
   if (next < 0) return undefined;
   let text = '';
@@ -38,7 +38,7 @@ export function unescaped(original: string, isEnd: boolean): UnescapedText | und
     let letter = next;
     while (original.charCodeAt(letter) === BACKSLASH) letter += 1;
     copy(next);
-    const found = characterAt(original, letter);
+    const found = readEscape(original, letter);
     if (found === undefined) {
       if (original.length - next <= MAX_INCOMPLETE) complete = next;
       break;
@@ -56,7 +56,7 @@ export function unescaped(original: string, isEnd: boolean): UnescapedText | und
 }
 
 /** The character of an escape; empty if it is none, and undefined while it is incomplete. */
-function characterAt(text: string, at: number): { readonly character: string; readonly end: number } | undefined {
+function readEscape(text: string, at: number): { readonly character: string; readonly end: number } | undefined {
   const letter = text.charAt(at);
   if (letter === '') return undefined;
   const character = CHARACTERS[letter];
@@ -69,32 +69,35 @@ function characterAt(text: string, at: number): { readonly character: string; re
 }
 
 /** The findings where they stand in the original. */
-export function placedFindings(findings: readonly GuardFinding[], { places }: UnescapedText): readonly GuardFinding[] {
+export function findingsInOriginal(
+  findings: readonly GuardFinding[],
+  { places }: UnescapedText,
+): readonly GuardFinding[] {
   return findings.map((each) => ({ ...each, start: places[each.start] ?? 0, end: places[each.end] ?? 0 }));
 }
 
 /** What is found in the text as it stands and without its escapes, as far as both are decided, and between escapes. */
-export function joinedScan(raw: GuardScan, decoded: GuardScan, to: UnescapedText, from: number): GuardScan {
+export function mergeScans(raw: GuardScan, decoded: GuardScan, to: UnescapedText, from: number): GuardScan {
   const { places } = to;
-  const all = joined(raw.findings, placedFindings(decoded.findings, to), to);
+  const all = mergeFindings(raw.findings, findingsInOriginal(decoded.findings, to), to);
   const findings = all.map((each) => (each.start < from ? { ...each, start: from } : each));
-  const decided = settledFindings(findings, Math.min(raw.settled, places[decoded.settled] ?? 0));
-  return settledFindings(decided.findings, Math.max(from, startOf(decided.settled, places)));
+  const decided = findingsBefore(findings, Math.min(raw.settled, places[decoded.settled] ?? 0));
+  return findingsBefore(decided.findings, Math.max(from, lastPlaceBefore(decided.settled, places)));
 }
 
 /** Those that end before the index; one across it moves it. */
-export function settledFindings(findings: readonly GuardFinding[], most: number): GuardScan {
+export function findingsBefore(findings: readonly GuardFinding[], most: number): GuardScan {
   const settled = findings.find(({ start, end }) => start < most && most < end)?.start ?? most;
   return { findings: findings.filter(({ end }) => end <= settled), settled };
 }
 
 /** In order, and each place once. One that begins with the letter of an escape has the whole escape. */
-export function joined(
+export function mergeFindings(
   raw: readonly GuardFinding[],
   decoded: readonly GuardFinding[],
   { places }: UnescapedText,
 ): readonly GuardFinding[] {
-  const all = [...raw.map((each) => ({ ...each, start: startOf(each.start, places) })), ...decoded];
+  const all = [...raw.map((each) => ({ ...each, start: lastPlaceBefore(each.start, places) })), ...decoded];
   const found: GuardFinding[] = [];
   for (const each of all.toSorted((one, other) => one.start - other.start || other.end - one.end)) {
     const last = found.at(-1);
@@ -105,7 +108,7 @@ export function joined(
 }
 
 /** The last of these places that is not behind the index. */
-function startOf(index: number, places: readonly number[]): number {
+function lastPlaceBefore(index: number, places: readonly number[]): number {
   let low = 0;
   let high = places.length;
   while (high - low > 1) {

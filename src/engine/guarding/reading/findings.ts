@@ -3,8 +3,8 @@ import type { Guard, GuardFinding } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
-import { type Found, findingsOf } from '../guard/run-guard.ts';
-import { joined, placedFindings, type UnescapedText, unescaped } from './escapes.ts';
+import { type Inspection, inspectText } from '../guard/run-guard.ts';
+import { findingsInOriginal, mergeFindings, unescapeText } from './escapes.ts';
 import type { Reading } from './reading.ts';
 
 /** Of JSON with more values than these a guard that rewrites several of them rewrites all that lie between. */
@@ -18,27 +18,23 @@ export function findingsInReading(
   context: GuardContext,
 ): MaybePromise<readonly GuardFinding[]> {
   const { view } = reading;
-  const inspect = (text: string) => findingsOf(guard, text, at, context);
-  const inView = andThen(inspect(view), (found) => inParts(found, reading, inspect));
-  const decoded = unescaped(view, true);
+  const inspect = (text: string) => inspectText(guard, text, at, context);
+  const inView = andThen(inspect(view), (found) => findingsInParts(found, reading, inspect));
+  const decoded = unescapeText(view, true);
   if (!decoded || decoded.places.length > view.length) return inView;
-  return andThen(inView, (raw) => andThen(inspect(decoded.text), (found) => withDecoded(raw, found, decoded)));
-}
-
-/** The change of a guard that writes the text again may span what was rewritten already. */
-function withDecoded(
-  raw: readonly GuardFinding[],
-  { findings, isRewritten }: Found,
-  decoded: UnescapedText,
-): readonly GuardFinding[] {
-  return isRewritten && raw.length > 0 ? raw : joined(raw, placedFindings(findings, decoded), decoded);
+  return andThen(inView, (raw) =>
+    andThen(inspect(decoded.text), ({ findings, isRewritten }) =>
+      // The change of a guard that writes the text again may span what was rewritten already.
+      isRewritten && raw.length > 0 ? raw : mergeFindings(raw, findingsInOriginal(findings, decoded), decoded),
+    ),
+  );
 }
 
 /** A guard that writes JSON again in several places is asked about each value, so that those between stay as they are. */
-function inParts(
-  { findings, isRewritten }: Found,
+function findingsInParts(
+  { findings, isRewritten }: Inspection,
   reading: Reading,
-  inspect: (text: string) => MaybePromise<Found>,
+  inspect: (text: string) => MaybePromise<Inspection>,
 ): MaybePromise<readonly GuardFinding[]> {
   const [change] = findings;
   if (!isRewritten || !change || reading.isPlainText) return findings;

@@ -4,7 +4,7 @@ import type { Guard } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
-import { applied, refuseDepth } from '../guard/run-guard.ts';
+import { editsForFindings, refuseDepth } from '../guard/run-guard.ts';
 import { findingsInReading } from './findings.ts';
 import { Reading } from './reading.ts';
 
@@ -12,31 +12,31 @@ import { Reading } from './reading.ts';
 const SLICE = 256 * 1024;
 
 /** The text with the replacements of the guard; JSON in it stays JSON. Throws `GuardBlocked`, and `guard_failed`. */
-export function guardedText(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<string> {
-  return andThen(readingOf(text, context.signal), (reading) => {
+export function guardText(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<string> {
+  return andThen(readText(text, context.signal), (reading) => {
     if (reading.isTooDeep) refuseDepth(guard, at, context);
     return andThen(findingsInReading(guard, reading, at, context), (findings) => {
-      const edits = applied(guard, reading.view, findings, at, context);
+      const edits = editsForFindings(guard, reading.view, findings, at, context);
       return edits.length === 0 ? text : reading.take(reading.view.length, reading.editsFor(edits));
     });
   });
 }
 
-function readingOf(text: string, signal: AbortSignal): MaybePromise<Reading> {
+function readText(text: string, signal: AbortSignal): MaybePromise<Reading> {
   const reading = new Reading();
-  if (text.length > SLICE) return readSlices(reading, text, signal);
-  reading.read(text);
-  reading.finish();
-  return reading;
-}
-
-/** Between the slices other requests have their turn. */
-async function readSlices(reading: Reading, text: string, signal: AbortSignal): Promise<Reading> {
-  for (let at = 0; at < text.length; at += SLICE) {
-    if (at > 0) await setImmediate();
-    signal.throwIfAborted();
-    reading.read(text.slice(at, at + SLICE));
+  if (text.length <= SLICE) {
+    reading.read(text);
+    reading.finish();
+    return reading;
   }
-  reading.finish();
-  return reading;
+  return (async () => {
+    for (let at = 0; at < text.length; at += SLICE) {
+      // Between the slices other requests have their turn.
+      if (at > 0) await setImmediate();
+      signal.throwIfAborted();
+      reading.read(text.slice(at, at + SLICE));
+    }
+    reading.finish();
+    return reading;
+  })();
 }

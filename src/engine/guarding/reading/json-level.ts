@@ -21,10 +21,10 @@ const MAX_SCALAR = 512;
 const MAX_OPEN = 10_000;
 
 /** What may come next. */
-type Wanted = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end';
+type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'comma-or-end';
 
 /** What a character is; `none` if it is not JSON. */
-type Read = 'structure' | 'scalar' | 'none' | 'too-deep';
+type CharacterKind = 'structure' | 'scalar' | 'none' | 'too-deep';
 
 /** The state of one level: of a text, or of the decoded characters of a string in it. */
 export class JsonLevel {
@@ -37,23 +37,23 @@ export class JsonLevel {
   /** The number or word that is being read. */
   scalar = '';
   private open: number[] = [];
-  private wanted: Wanted = 'value';
+  private expected: Expected = 'value';
 
   /** Whether it is in no JSON. */
   get isText(): boolean {
-    return this.open.length === 0 && this.wanted === 'value';
+    return this.open.length === 0 && this.expected === 'value';
   }
 
   /** JSON begins with the next character. */
   begin(fragment: number): void {
     this.fragment = fragment;
-    this.wanted = 'value-or-end';
+    this.expected = 'value-or-end';
   }
 
   /** What it was in was no JSON, or has ended. */
   reset(): void {
     this.open = [];
-    this.wanted = 'value';
+    this.expected = 'value';
     this.isInString = false;
     this.escape = '';
     this.scalar = '';
@@ -62,63 +62,63 @@ export class JsonLevel {
   /** The string that it is in has ended. */
   endString(): void {
     this.isInString = false;
-    this.wanted = this.wanted === 'name' || this.wanted === 'name-or-end' ? 'colon' : 'comma-or-end';
+    this.expected = this.expected === 'name' || this.expected === 'name-or-end' ? 'colon' : 'comma-or-end';
   }
 
   /** Takes a character outside of strings. */
-  read(unit: number, isDeepest: boolean): Read {
+  read(unit: number, isDeepest: boolean): CharacterKind {
     if (this.scalar !== '') {
       if (isInScalar(unit)) return this.readScalar(unit);
       if (!SCALAR.test(this.scalar)) return 'none';
       this.scalar = '';
-      this.wanted = 'comma-or-end';
+      this.expected = 'comma-or-end';
     }
     if (BLANKS.has(unit)) return 'structure';
     if (unit === QUOTE) return this.beginString(isDeepest);
     if (isOpening(unit)) return this.descend(unit);
     if (unit === CLOSE_LIST || unit === CLOSE_OBJECT) return this.ascend(unit);
-    if (unit === COMMA && this.wanted === 'comma-or-end')
-      return this.want(this.open.at(-1) === OPEN_OBJECT ? 'name' : 'value');
-    if (unit === COLON && this.wanted === 'colon') return this.want('value');
-    return this.wantsValue && isInScalar(unit) ? this.readScalar(unit) : 'none';
+    if (unit === COMMA && this.expected === 'comma-or-end')
+      return this.expect(this.open.at(-1) === OPEN_OBJECT ? 'name' : 'value');
+    if (unit === COLON && this.expected === 'colon') return this.expect('value');
+    return this.expectsValue && isInScalar(unit) ? this.readScalar(unit) : 'none';
   }
 
-  private get wantsValue(): boolean {
-    return this.wanted === 'value' || this.wanted === 'value-or-end';
+  private get expectsValue(): boolean {
+    return this.expected === 'value' || this.expected === 'value-or-end';
   }
 
-  private want(wanted: Wanted): Read {
-    this.wanted = wanted;
+  private expect(expected: Expected): CharacterKind {
+    this.expected = expected;
     return 'structure';
   }
 
-  private readScalar(unit: number): Read {
+  private readScalar(unit: number): CharacterKind {
     if (this.scalar.length >= MAX_SCALAR) return 'none';
     this.scalar += String.fromCharCode(unit);
     return 'scalar';
   }
 
-  private beginString(isDeepest: boolean): Read {
-    if (this.wanted === 'colon' || this.wanted === 'comma-or-end') return 'none';
+  private beginString(isDeepest: boolean): CharacterKind {
+    if (this.expected === 'colon' || this.expected === 'comma-or-end') return 'none';
     if (isDeepest) return 'too-deep';
     this.isInString = true;
     return 'structure';
   }
 
-  private descend(unit: number): Read {
-    if (!this.wantsValue) return 'none';
+  private descend(unit: number): CharacterKind {
+    if (!this.expectsValue) return 'none';
     if (this.open.length >= MAX_OPEN) return 'none';
     this.open.push(unit);
-    return this.want(unit === OPEN_OBJECT ? 'name-or-end' : 'value-or-end');
+    return this.expect(unit === OPEN_OBJECT ? 'name-or-end' : 'value-or-end');
   }
 
-  private ascend(unit: number): Read {
+  private ascend(unit: number): CharacterKind {
     const isList = unit === CLOSE_LIST;
     if (this.open.at(-1) !== (isList ? OPEN_LIST : OPEN_OBJECT)) return 'none';
-    if (this.wanted !== 'comma-or-end' && this.wanted !== (isList ? 'value-or-end' : 'name-or-end')) return 'none';
+    if (this.expected !== 'comma-or-end' && this.expected !== (isList ? 'value-or-end' : 'name-or-end')) return 'none';
     this.open.pop();
     // The end of the outermost value is the end of the JSON.
-    return this.want(this.open.length === 0 ? 'value' : 'comma-or-end');
+    return this.expect(this.open.length === 0 ? 'value' : 'comma-or-end');
   }
 }
 

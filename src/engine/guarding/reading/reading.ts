@@ -1,5 +1,5 @@
 /** A text as guards read it: JSON that stands anywhere in it without its escapes, and JSON in the strings of that JSON too. */
-import { type Edit, edited } from '../guard/edits.ts';
+import { applyEdits, type Edit } from '../guard/edits.ts';
 import { isOpening, JsonLevel } from './json-level.ts';
 
 /** Strings of JSON within strings of JSON: each level doubles the backslashes, so nobody writes as many by chance. */
@@ -108,7 +108,7 @@ export class Reading {
   /** Takes the view up to this index out of it; returns its source with the edits. */
   take(viewEnd: number, edits: readonly Edit[]): string {
     const end = this.sourceAt(viewEnd);
-    const passed = edited(this.isProse ? this.view : this.source, edits, 0, end);
+    const passed = applyEdits(this.isProse ? this.view : this.source, edits, 0, end);
     if (this.isProse) this.view = this.view.slice(viewEnd);
     else this.drop(viewEnd, end);
     return passed;
@@ -281,7 +281,7 @@ export class Reading {
   private readString(level: JsonLevel, depth: number, text: string, from: number, at: number, width: number): number {
     if (level.escape !== '') return this.readEscape(level, depth, text, from, at, width);
     let end = from;
-    while (end < text.length && isPlain(text.charCodeAt(end))) end += 1;
+    while (end < text.length && isStringUnit(text.charCodeAt(end))) end += 1;
     if (end > from) {
       this.feed(depth + 1, text.slice(from, end), at + from, width);
       return end;
@@ -305,7 +305,7 @@ export class Reading {
 
   private readEscape(level: JsonLevel, depth: number, text: string, index: number, at: number, width: number): number {
     const written = level.escape + text.charAt(index);
-    const decoded = decodedEscape(written);
+    const decoded = decodeEscape(written);
     if (decoded === undefined) {
       level.escape = written;
       return index + 1;
@@ -390,7 +390,7 @@ class ScalarText {
   }
 
   written(): string {
-    return edited(this.text, this.edits);
+    return applyEdits(this.text, this.edits);
   }
 }
 
@@ -418,7 +418,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-function isPlain(unit: number): boolean {
+function isStringUnit(unit: number): boolean {
   return unit !== QUOTE && unit !== BACKSLASH && unit >= SPACE;
 }
 
@@ -426,12 +426,12 @@ const ESCAPES: Readonly<Record<string, string>> = {
   ...{ '"': '"', '\\': '\\', '/': '/' },
   ...{ n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' },
 };
-const LONGEST_ESCAPE = 6;
+const MAX_ESCAPE = 6;
 
 /** The character of an escape; undefined while it is incomplete, and empty if it is none. */
-function decodedEscape(written: string): string | undefined {
+function decodeEscape(written: string): string | undefined {
   const kind = written.charAt(1);
   if (kind !== 'u') return ESCAPES[kind] ?? '';
   if (!/^\\u[\da-f]{0,4}$/i.test(written)) return '';
-  return written.length < LONGEST_ESCAPE ? undefined : String.fromCharCode(Number.parseInt(written.slice(2), 16));
+  return written.length < MAX_ESCAPE ? undefined : String.fromCharCode(Number.parseInt(written.slice(2), 16));
 }

@@ -17,7 +17,7 @@ export async function guardedBody<Body>(
   known?: ReadonlySet<unknown>,
 ): Promise<Body> {
   if (!guards.guardsInput) return body;
-  const map = refusing((text, path) => guards.input(text, path));
+  const map = refuseBlocked((text, path) => guards.input(text, path));
   // The cast: texts are replaced by texts.
   return (await mapTexts(body, '', BODY, { map, known, onTokens: refuseTokens })) as Body;
 }
@@ -34,7 +34,7 @@ export async function guardedItems(
   placed: ReadonlyMap<Item, Item>,
   guards: RequestGuards,
 ): Promise<ReadonlyMap<Item, Item>> {
-  const map = refusing((text, path) => guards.input(text, path));
+  const map = refuseBlocked((text, path) => guards.input(text, path));
   const guarded = new Map<Item, Item>();
   // The cast: texts are replaced by texts.
   for (const [item, whole] of placed) guarded.set(item, (await mapTexts(whole, 'input', PIECE, { map })) as Item);
@@ -84,25 +84,19 @@ export class ModelRequests {
 }
 
 function forModel(guards: RequestGuards): MapText {
-  return refusing((text, path) => guards.forModel(text, path));
+  return refuseBlocked((text, path) => guards.forModel(text, path));
 }
 
 /** Adds the place of the blocked text to the error. */
-function refusing(map: MapText): MapText {
+function refuseBlocked(map: MapText): MapText {
   return async (text, path) => {
     try {
       return await map(text, path);
     } catch (error) {
-      if (error instanceof GuardBlocked) throw contentFilter(error, path);
-      throw error;
+      if (!(error instanceof GuardBlocked)) throw error;
+      const why = error.reason === '' ? '' : ` ${error.reason}`;
+      const message = `This server's policy does not let the text in '${path}' pass.${why}`;
+      throw new ApiError('content_filter', message, { param: path });
     }
   };
-}
-
-/** The refusal of a request with such a text. */
-function contentFilter({ reason }: GuardBlocked, param: string): ApiError {
-  const why = reason === '' ? '' : ` ${reason}`;
-  return new ApiError('content_filter', `This server's policy does not let the text in '${param}' pass.${why}`, {
-    param,
-  });
 }

@@ -14,18 +14,12 @@ export interface GuardingSettings {
 
 /** The router's guards and those of middlewares in front of it; undefined if there are none. */
 export function guardsOf(request: EndpointRequest, { guards, hooks }: GuardingSettings): RequestGuards | undefined {
-  const { context } = request;
+  const { context, signal } = request;
   if (guards === undefined && context?.guards === undefined) return undefined;
-  const own = guards ? [guardSession(guards, request, hooks, false)] : [];
-  return new RequestGuards([...own, ...sessionsIn(context?.guards).map((session) => endingWith(session, request))]);
-}
-
-/** A turn may outlive the connection that the middleware knows. */
-function endingWith(session: GuardSession, { signal }: EndpointRequest): GuardSession {
-  return { ...session, context: { ...session.context, signal } };
-}
-
-/** The sessions that middlewares have left in the context. The cast: only `guard` puts them there. */
-function sessionsIn(guards: readonly object[] = []): readonly GuardSession[] {
-  return guards as readonly GuardSession[];
+  const routerSessions = guards ? [guardSession(guards, request, hooks, false)] : [];
+  // The cast: only the middleware `guard` puts its sessions there.
+  const outerSessions = (context?.guards ?? []) as readonly GuardSession[];
+  // A turn may outlive the connection that the middleware knows.
+  const sessions = outerSessions.map((session) => ({ ...session, context: { ...session.context, signal } }));
+  return new RequestGuards([...routerSessions, ...sessions]);
 }

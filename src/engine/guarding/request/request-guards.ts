@@ -4,8 +4,8 @@ import { notify, type Reports } from '../../../ports/hooks.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
 import { Placeholders } from '../guard/placeholders.ts';
 import type { GuardSettings } from '../guard/settings.ts';
-import { guardedText } from '../reading/guarded-text.ts';
-import { stageOf, type TextStage } from '../tracks/stage.ts';
+import { guardText } from '../reading/guarded-text.ts';
+import { createStage, type TextStage } from '../tracks/stage.ts';
 import { TextTrack } from '../tracks/text-track.ts';
 
 /** The guards of one router or middleware for one request, and what they keep of it. */
@@ -100,7 +100,7 @@ export class RequestGuards {
   async restored(text: string): Promise<string> {
     let shown = text;
     for (const { context } of this.sessions)
-      shown = await guardedText(restoringGuard(context), shown, { direction: 'input', place: '' }, unreported(context));
+      shown = await guardText(restoringGuard(context), shown, { direction: 'input', place: '' }, unreported(context));
     return shown;
   }
 
@@ -112,21 +112,21 @@ export class RequestGuards {
   private async guarded(
     text: string,
     at: GuardedPlace,
-    guardsOf: (session: GuardSession) => readonly Guard[],
+    selectGuards: (session: GuardSession) => readonly Guard[],
     outerFirst = true,
   ): Promise<string> {
     let shown = text;
     for (const session of outerFirst ? this.sessions.toReversed() : this.sessions)
-      for (const guard of guardsOf(session)) shown = await guardedText(guard, shown, at, session.context);
+      for (const guard of selectGuards(session)) shown = await guardText(guard, shown, at, session.context);
     return shown;
   }
 
   private outputStages(place: string): readonly TextStage[] {
     const at = { direction: 'output', place } as const;
     return this.sessions.flatMap(({ settings, context }) => {
-      const stages = settings.output.map((guard) => stageOf(guard, at, context));
+      const stages = settings.output.map((guard) => createStage(guard, at, context));
       if (settings.restoring.length === 0) return stages;
-      return [...stages, stageOf(restoringGuard(context), at, unreported(context))];
+      return [...stages, createStage(restoringGuard(context), at, unreported(context))];
     });
   }
 }

@@ -33,34 +33,36 @@ export function mapTexts(
 ): MaybePromise<unknown> {
   const walk = new Walk(mapping);
   walk.collect(value, path, position, 0);
-  return walk.places.length === 0 && !walk.hasSpellings ? value : mappedValue(value, position, walk, mapping);
+  return walk.places.length === 0 && !walk.hasSpellings ? value : replaceTexts(value, position, walk, mapping);
 }
 
 /** Whether a member of the object, but for these, is a text or may hold one: most chunks and events have a single text. */
 export function holdsTexts(value: JsonObject, position: Position, except: ReadonlySet<string>): boolean {
   for (const name in value)
-    if (!except.has(name) && readingOf(value, name, value[name], position) !== 'none') return true;
+    if (!except.has(name) && memberReading(value, name, value[name], position) !== 'none') return true;
   return false;
 }
 
-async function mappedValue(value: unknown, position: Position, walk: Walk, mapping: TextMapping): Promise<unknown> {
-  const mapped = await mappedTexts(walk.places, mapping);
+async function replaceTexts(
+  value: unknown,
+  position: Position,
+  walk: Walk,
+  { map, inTurn }: TextMapping,
+): Promise<unknown> {
+  const mapped: string[] = [];
+  const size = inTurn ? 1 : AT_ONCE;
+  for (let at = 0; at < walk.places.length; at += size) {
+    const some = walk.places.slice(at, at + size);
+    mapped.push(...(await Promise.all(some.map(({ text, path }) => map(text, path)))));
+  }
   if (!walk.hasSpellings && mapped.every((text, at) => text === walk.places[at]?.text)) return value;
-  return walk.rebuilt(value, position, 0, mapped.values());
+  return walk.rebuild(value, position, 0, mapped.values());
 }
 
 /** A text, and where it stands. */
 interface Place {
   readonly text: string;
   readonly path: string;
-}
-
-async function mappedTexts(places: readonly Place[], { map, inTurn }: TextMapping): Promise<readonly string[]> {
-  const mapped: string[] = [];
-  const size = inTurn ? 1 : AT_ONCE;
-  for (let at = 0; at < places.length; at += size)
-    mapped.push(...(await Promise.all(places.slice(at, at + size).map(({ text, path }) => map(text, path)))));
-  return mapped;
 }
 
 /** How a member is read: by its own position, as a text, or not at all. */
@@ -88,28 +90,30 @@ class Walk {
     const prefix = path === '' ? '' : `${path}.`;
     for (const name of Object.keys(value)) {
       const member = value[name];
-      const reading = readingOf(value, name, member, position);
+      const reading = memberReading(value, name, member, position);
       if (reading === 'dropped') this.hasSpellings = true;
-      else if (reading === 'text') this.place(textIn(member), `${prefix}${name}`);
+      // An object that no API defines is one text.
+      else if (reading === 'text')
+        this.place(typeof member === 'string' ? member : JSON.stringify(member), `${prefix}${name}`);
       else if (reading !== 'none') this.collect(member, `${prefix}${name}`, reading, depth + 1);
     }
   }
 
   /** Visits in the order of `collect`. */
-  rebuilt(value: unknown, position: Position, depth: number, mapped: Iterator<string>): unknown {
+  rebuild(value: unknown, position: Position, depth: number, mapped: Iterator<string>): unknown {
     if (typeof value === 'string') return value === '' ? '' : mapped.next().value;
     if (Array.isArray(value))
       return value.map((member) =>
-        this.isKnown(member, depth) ? member : this.rebuilt(member, position, depth + 1, mapped),
+        this.isKnown(member, depth) ? member : this.rebuild(member, position, depth + 1, mapped),
       );
     if (!isRecord(value)) return value;
     const fields = Object.keys(value).map((name): readonly [string, unknown] => {
       const member = value[name];
-      const reading = readingOf(value, name, member, position);
+      const reading = memberReading(value, name, member, position);
       if (reading === 'dropped') return [name, Array.isArray(member) ? [] : null];
       if (reading === 'none') return [name, member];
-      if (reading !== 'text') return [name, this.rebuilt(member, reading, depth + 1, mapped)];
-      return [name, member === '' ? '' : valueIn(member, mapped.next().value)];
+      if (reading !== 'text') return [name, this.rebuild(member, reading, depth + 1, mapped)];
+      return [name, member === '' ? '' : parseReplacement(member, mapped.next().value)];
     });
     return Object.fromEntries(fields);
   }
@@ -124,20 +128,25 @@ class Walk {
   }
 }
 
-function readingOf(owner: JsonObject, name: string, member: unknown, position: Position): Reading {
+function memberReading(owner: JsonObject, name: string, member: unknown, position: Position): Reading {
   if (typeof member !== 'string' && (typeof member !== 'object' || member === null)) return 'none';
   if (position.skipped.has(name)) return 'none';
-  if (typeof member === 'string') return isText(owner, name, member, position) ? 'text' : 'none';
+  if (typeof member === 'string') return isReadText(owner, name, member, position) ? 'text' : 'none';
   if (SPELLINGS.has(name) && isPiece(position))
     return Array.isArray(member) && member.length === 0 ? 'none' : 'dropped';
   return position.members.get(name) ?? position.others ?? 'text';
 }
 
 /** Whether a member that is a string is a text that guards read. */
-export function isText(owner: JsonObject, name: string, member: string, position: Position): boolean {
+export function isReadText(owner: JsonObject, name: string, member: string, position: Position): boolean {
   if (position.unread.has(name) || position.skipped.has(name)) return false;
   if (name === 'name' && isPiece(position) && namesTool(owner)) return false;
-  if (position.data.has(name) && isBase64(member)) return TEXT_SOURCES.has(owner.type) || isOtherResult(owner, name);
+  if (position.data.has(name) && (BASE64.test(member) || isDataUrl(member))) {
+    // A document whose data are its text.
+    if (owner.type === 'text') return true;
+    // Of results only that of a picture is data.
+    return name === 'result' && !(typeof owner.type === 'string' && owner.type.includes('image'));
+  }
   return !(ADDRESSES.has(name) && isDataUrl(member));
 }
 
@@ -145,30 +154,13 @@ function isPiece({ data }: Position): boolean {
   return data.size > 0;
 }
 
-/** An object that no API defines is one text. */
-function textIn(member: unknown): string {
-  return typeof member === 'string' ? member : JSON.stringify(member);
-}
-
-function valueIn(member: unknown, text: string): unknown {
+function parseReplacement(member: unknown, text: string): unknown {
   if (typeof member === 'string' || text === JSON.stringify(member)) return typeof member === 'string' ? text : member;
   return jsonIn(text) ?? text;
 }
 
-/** A document whose data are its text. */
-const TEXT_SOURCES: ReadonlySet<unknown> = new Set(['text']);
-
-/** Only that of a picture is data. */
-function isOtherResult({ type }: JsonObject, name: string): boolean {
-  return name === 'result' && !(typeof type === 'string' && type.includes('image'));
-}
-
 const BASE64 = /^[\w+/=.:~-]*$/;
 const DATA_URL = /^data:[\w.+-]{1,64}\/[\w.+-]{1,64}(;[\w.=+-]{1,64}){0,8};base64,/;
-
-function isBase64(text: string): boolean {
-  return BASE64.test(text) || isDataUrl(text);
-}
 
 function isDataUrl(text: string): boolean {
   const head = DATA_URL.exec(text)?.[0];

@@ -5,8 +5,8 @@ import type { MaybePromise } from '../../../ports/store.ts';
 import { andThen } from '../../../protocol/record.ts';
 import { characterStart, type Edit } from '../guard/edits.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
-import { applied, refuseDepth, scanned } from '../guard/run-guard.ts';
-import { joinedScan, settledFindings, unescaped } from '../reading/escapes.ts';
+import { editsForFindings, refuseDepth, scanText } from '../guard/run-guard.ts';
+import { findingsBefore, mergeScans, unescapeText } from '../reading/escapes.ts';
 import { findingsInReading } from '../reading/findings.ts';
 import { Reading } from '../reading/reading.ts';
 
@@ -26,10 +26,10 @@ const LOOKAHEAD = 128;
 /** How much is scanned without a pause. */
 const SLICE = 32 * 1024;
 /** The maximum that is held back; a longer text is decided as if it ended there. */
-export const MOST_HELD = 8192;
+export const MAX_HELD = 8192;
 
 /** The stage of a guard. */
-export function stageOf(guard: Guard, at: GuardedPlace, context: GuardContext): TextStage {
+export function createStage(guard: Guard, at: GuardedPlace, context: GuardContext): TextStage {
   const stage = guard.scan ? new ScanStage(guard, at, context) : new WindowStage(guard, at, context);
   return guard.mode === 'monitor' ? new ObservingStage(stage) : stage;
 }
@@ -97,9 +97,9 @@ abstract class HoldingStage implements TextStage {
   }
 
   /** Passes the view on up to `settled`; `base` is where it begins in `text`, which the findings are in. */
-  protected passed(text: string, base: number, findings: readonly GuardFinding[], settled: number): string {
+  protected passOn(text: string, base: number, findings: readonly GuardFinding[], settled: number): string {
     const { guard, at, context, reading } = this;
-    const decided = applied(guard, text, findings, at, context);
+    const decided = editsForFindings(guard, text, findings, at, context);
     const inView =
       base === 0 ? decided : decided.map((each) => ({ ...each, start: each.start - base, end: each.end - base }));
     const edits = reading.editsFor(inView);
@@ -135,7 +135,7 @@ class ScanStage extends HoldingStage {
   private take(text: string): string {
     this.read(text);
     const out = this.advance(false);
-    return this.reading.view.length > MOST_HELD ? out + this.advance(true) : out;
+    return this.reading.view.length > MAX_HELD ? out + this.advance(true) : out;
   }
 
   private advance(isEnd: boolean): string {
@@ -146,20 +146,20 @@ class ScanStage extends HoldingStage {
     const found = this.scan(text, from, isEnd);
     // The whole of a number is replaced by a string.
     const open = from + reading.openScalar;
-    const decided = isEnd || found.settled <= open ? found : settledFindings(found.findings, open);
+    const decided = isEnd || found.settled <= open ? found : findingsBefore(found.findings, open);
     const settled = Math.max(decided.settled, from);
     this.before = text.slice(Math.max(0, settled - CONTEXT), settled);
-    return this.passed(text, from, decided.findings, settled);
+    return this.passOn(text, from, decided.findings, settled);
   }
 
   private scan(text: string, from: number, isEnd: boolean): GuardScan {
     const { guard, at, context } = this;
-    const raw = scanned(guard, text, from, isEnd, at, context);
-    const decoded = unescaped(text, isEnd);
+    const raw = scanText(guard, text, from, isEnd, at, context);
+    const decoded = unescapeText(text, isEnd);
     if (!decoded) return raw;
     const first = decoded.places.findIndex((place) => place >= from);
     if (first < 0) return { findings: [], settled: from };
-    return joinedScan(raw, scanned(guard, decoded.text, first, isEnd, at, context), decoded, from);
+    return mergeScans(raw, scanText(guard, decoded.text, first, isEnd, at, context), decoded, from);
   }
 }
 
@@ -181,32 +181,31 @@ class WindowStage extends HoldingStage {
     const { guard, reading, at, context } = this;
     const { view: text } = reading;
     const found = await findingsInReading(guard, reading, at, context);
-    if (isEnd) return this.passed(text, 0, found, text.length);
-    const most = Math.min(reading.openScalar, unescaped(text, false)?.complete ?? text.length);
-    const { findings, settled } = settledFindings(found, Math.min(this.cutOf(text, found), most));
+    if (isEnd) return this.passOn(text, 0, found, text.length);
+    const most = Math.min(reading.openScalar, unescapeText(text, false)?.complete ?? text.length);
+    const { findings, settled } = findingsBefore(found, Math.min(this.windowEnd(text, found), most));
     // The next window has the others again.
-    return this.passed(text, 0, guard.mode === 'enforce' ? found : findings, settled);
+    return this.passOn(text, 0, guard.mode === 'enforce' ? found : findings, settled);
   }
 
   /** After a word, outside of findings, and only as far as enough text follows. */
-  private cutOf(text: string, found: readonly GuardFinding[]): number {
+  private windowEnd(text: string, found: readonly GuardFinding[]): number {
     const most = text.length - this.lookahead;
     const word = wordEnd(text, most);
-    const wanted = word > 0 || text.length < 4 * this.lookahead ? word : characterStart(text, most);
-    const torn = found.find(({ start, end }) => start < wanted && wanted < end);
-    if (!torn) return wanted;
-    return torn.start > 0 || text.length < MOST_HELD ? torn.start : torn.end;
+    const end = word > 0 || text.length < 4 * this.lookahead ? word : characterStart(text, most);
+    const torn = found.find((finding) => finding.start < end && end < finding.end);
+    if (!torn) return end;
+    return torn.start > 0 || text.length < MAX_HELD ? torn.start : torn.end;
   }
 }
 
 /** The index after the last blank before `most`; 0 if there is none. */
 function wordEnd(text: string, most: number): number {
-  for (let at = most; at > 0; at -= 1) if (isBlank(text.charCodeAt(at - 1))) return at;
+  for (let at = most; at > 0; at -= 1) {
+    const unit = text.charCodeAt(at - 1);
+    if (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) return at;
+  }
   return 0;
-}
-
-function isBlank(unit: number): boolean {
-  return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
 /** A monitoring guard holds nothing back. */

@@ -40,20 +40,20 @@ interface RecentCall {
   readonly failed: boolean;
 }
 
-const MOST_TOOLS = 1000;
-const MOST_HOSTS = 64;
-const MOST_RECENT = 60;
-const MOST_UPSTREAMS = 256;
-const LONGEST_MESSAGE = 500;
+const MAX_TOOLS = 1000;
+const MAX_HOSTS = 64;
+const MAX_RECENT = 60;
+const MAX_UPSTREAMS = 256;
+const MAX_MESSAGE = 500;
 
 /** The calls of each upstream. */
 export class UpstreamCounts {
   readonly counts = new Map<Upstream, UpstreamCount>();
 
-  know(upstream: Upstream): void {
-    if (this.counts.size >= MOST_UPSTREAMS || this.counts.has(upstream)) return;
+  register(upstream: Upstream): void {
+    if (this.counts.size >= MAX_UPSTREAMS || this.counts.has(upstream)) return;
     this.counts.set(upstream, {
-      ...noCalls(),
+      ...emptyCount(),
       retries: 0,
       firstOutputMs: 0,
       firstOutputs: 0,
@@ -62,19 +62,25 @@ export class UpstreamCounts {
     });
   }
 
-  add(upstream: Upstream, { duration, firstOutput, attempts, hosts, error }: EndedCall): void {
+  add(upstream: Upstream, { duration, firstOutput, attempts: attemptCount, hosts, error }: EndedCall): void {
     const count = this.counts.get(upstream);
     if (!count) return;
-    addCall(count, duration, error);
-    count.retries += Math.max(attempts - 1, 0);
+    countCall(count, duration, error);
+    count.retries += Math.max(attemptCount - 1, 0);
     if (firstOutput !== undefined) {
       count.firstOutputMs += firstOutput;
       count.firstOutputs += 1;
     }
     // An attempt that another one follows has failed.
-    for (const [at, host] of hosts.entries()) addAttempt(count, host, at < hosts.length - 1 || error !== undefined);
+    for (const [at, host] of hosts.entries()) {
+      const attempts = count.hosts.get(host) ?? { attempts: 0, failures: 0 };
+      if (attempts.attempts === 0 && count.hosts.size >= MAX_HOSTS) continue;
+      attempts.attempts += 1;
+      if (at < hosts.length - 1 || error !== undefined) attempts.failures += 1;
+      count.hosts.set(host, attempts);
+    }
     count.recent.push({ at: count.lastAt, duration, failed: error !== undefined });
-    if (count.recent.length > MOST_RECENT) count.recent.shift();
+    if (count.recent.length > MAX_RECENT) count.recent.shift();
   }
 }
 
@@ -87,9 +93,9 @@ export class ToolCounts {
   private size = 0;
 
   add({ server, name, durationMs, error }: EndedToolCall): void {
-    const count = this.countOf(server, name);
+    const count = this.countFor(server, name);
     const failure = error === undefined ? undefined : { code: 'tool_error', message: error, status: 0 };
-    if (count) addCall(count, durationMs, failure);
+    if (count) countCall(count, durationMs, failure);
   }
 
   of(server: string): ReadonlyMap<string, Count> {
@@ -100,36 +106,27 @@ export class ToolCounts {
     return [...this.counts.keys()];
   }
 
-  private countOf(server: string, name: string): Count | undefined {
+  private countFor(server: string, name: string): Count | undefined {
     const tools = this.counts.get(server) ?? new Map<string, Count>();
     const known = tools.get(name);
-    if (known || this.size >= MOST_TOOLS) return known;
+    if (known || this.size >= MAX_TOOLS) return known;
     this.size += 1;
-    const count = noCalls();
+    const count = emptyCount();
     this.counts.set(server, tools.set(name, count));
     return count;
   }
 }
 
-function addAttempt({ hosts }: UpstreamCount, host: string, failed: boolean): void {
-  const known = hosts.get(host);
-  if (!known && hosts.size >= MOST_HOSTS) return;
-  const count = known ?? { attempts: 0, failures: 0 };
-  count.attempts += 1;
-  if (failed) count.failures += 1;
-  hosts.set(host, count);
-}
-
-function noCalls(): Count {
+function emptyCount(): Count {
   return { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };
 }
 
-function addCall(count: Count, duration: number, error: RecordedError | undefined): void {
+function countCall(count: Count, duration: number, error: RecordedError | undefined): void {
   count.calls += 1;
   count.totalMs += duration;
   count.longestMs = Math.max(count.longestMs, duration);
   count.lastAt = Date.now();
   if (!error) return;
   count.failures += 1;
-  count.lastError = { code: error.code, message: beginningOf(error.message, LONGEST_MESSAGE), at: count.lastAt };
+  count.lastError = { code: error.code, message: beginningOf(error.message, MAX_MESSAGE), at: count.lastAt };
 }

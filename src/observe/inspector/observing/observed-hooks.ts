@@ -5,15 +5,15 @@ import { guarded, type Hooks, type ReceiveEvents } from '../../../ports/hooks.ts
 export function withHooks(host: Hooks, own: Hooks): Hooks {
   const both: Record<string, unknown> = {};
   // The casts: these are the names, and each function has the parameters of the hook of its name.
-  for (const name of Object.keys(NAMES) as Told[]) both[name] = inTurn(host, host[name], own[name]);
-  return { ...(both as Hooks), onTurn: bothReceivers(host, own) };
+  for (const name of Object.keys(HOOK_NAMES) as NotifyingHook[]) both[name] = combineHooks(host, host[name], own[name]);
+  return { ...(both as Hooks), onTurn: combineReceivers(host, own) };
 }
 
 /** The hooks that return nothing. */
-type Told = Exclude<keyof Hooks, 'onTurn'>;
+type NotifyingHook = Exclude<keyof Hooks, 'onTurn'>;
 
 /** An object, so that a hook that is forgotten here does not compile. */
-const NAMES: Readonly<Record<Told, undefined>> = {
+const HOOK_NAMES: Readonly<Record<NotifyingHook, undefined>> = {
   onRequest: undefined,
   onResponse: undefined,
   onAttempt: undefined,
@@ -27,24 +27,24 @@ const NAMES: Readonly<Record<Told, undefined>> = {
 
 type AnyHook = ((...values: never[]) => unknown) | undefined;
 
-function inTurn(host: Hooks, theirs: AnyHook, ours: AnyHook): AnyHook {
-  if (!theirs) return ours;
-  if (!ours) return theirs.bind(host);
+function combineHooks(host: Hooks, hostHook: AnyHook, ownHook: AnyHook): AnyHook {
+  if (!hostHook) return ownHook;
+  if (!ownHook) return hostHook.bind(host);
   return (...values) => {
-    guarded('inspector', () => ours(...values));
-    return theirs.apply(host, values);
+    guarded('inspector', () => ownHook(...values));
+    return hostHook.apply(host, values);
   };
 }
 
-function bothReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
+function combineReceivers(host: Hooks, own: Hooks): Hooks['onTurn'] {
   if (!host.onTurn) return own.onTurn;
   return (turn) => {
-    const ours = own.onTurn?.(turn);
-    const theirs = host.onTurn?.(turn);
-    if (!ours || !theirs) return ours ?? theirs;
+    const ownHook = own.onTurn?.(turn);
+    const hostHook = host.onTurn?.(turn);
+    if (!ownHook || !hostHook) return ownHook ?? hostHook;
     const receive: ReceiveEvents = (events) => {
-      ours(events);
-      theirs(events);
+      ownHook(events);
+      hostHook(events);
     };
     return receive;
   };

@@ -60,7 +60,7 @@ interface ObservedCall {
 type Pass = NonNullable<Upstream['chat']>;
 
 /** The most attempts of one call that are counted by their host. */
-const MOST_HOSTS = 32;
+const MAX_HOSTS = 32;
 
 /** Follows one call, whose batches pass unchanged. */
 abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
@@ -69,21 +69,21 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   private readonly sink: CallSink;
   private readonly record: ModelCallRecord | undefined;
   /** The arguments of the call, until its text is seen on the wire. */
-  private given: unknown;
+  private args: unknown;
   private readonly began = performance.now();
   private first: number | undefined = undefined;
   private attempts = 0;
   private readonly hosts: string[] = [];
   private isOver = false;
 
-  constructor(upstream: Upstream, { call, calls }: ObservedCall, sink: CallSink, given: unknown) {
+  constructor(upstream: Upstream, { call, calls }: ObservedCall, sink: CallSink, args: unknown) {
     this.upstream = upstream;
     this.sink = sink;
     this.record = sink.begin(upstream.name, call.signal);
-    this.given = this.record && sink.keepsText ? given : undefined;
+    this.args = this.record && sink.keepsText ? args : undefined;
     const onAttempt: OnAttempt = (made) => {
       this.attempts = made.attempt;
-      if (this.hosts.length < MOST_HOSTS) this.hosts.push(made.host);
+      if (this.hosts.length < MAX_HOSTS) this.hosts.push(made.host);
       this.record?.attempt(made.host);
       call.onAttempt?.(made);
     };
@@ -93,33 +93,33 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
   protected abstract hasOutput(batch: Batch): boolean;
 
   /** The batch as lines of JSON. */
-  protected abstract linesOf(batch: Batch): readonly string[];
+  protected abstract toLines(batch: Batch): readonly string[];
 
   map(batch: Batch): Batch {
     this.receivedBatch(this.hasOutput(batch));
-    if (this.given !== undefined) this.record?.spoke(this.linesOf(batch));
+    if (this.args !== undefined) this.record?.recordOutput(this.toLines(batch));
     return batch;
   }
 
   end(): undefined {
-    this.over(undefined);
+    this.finish(undefined);
     return undefined;
   }
 
   failed(error: unknown): never {
-    this.over(hasLeft(this.call.signal) ? undefined : recordedError(error));
+    this.finish(hasLeft(this.call.signal) ? undefined : recordedError(error));
     throw error;
   }
 
   closed(): void {
-    this.over(undefined);
+    this.finish(undefined);
   }
 
   private tap({ wire }: UpstreamCall): Pick<UpstreamCall, 'wire'> {
     const { record, sink } = this;
     if (!record || !sink.keepsText) return {};
     const sent = (body: string) => {
-      this.given = undefined;
+      this.args = undefined;
       record.sent(body);
       wire?.sent(body);
     };
@@ -135,11 +135,11 @@ abstract class CallWatch<Batch> implements Mapping<Batch, Batch> {
     this.record?.receivedBatch(hasOutput);
   }
 
-  private over(error: RecordedError | undefined): void {
+  private finish(error: RecordedError | undefined): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (this.given !== undefined) this.record?.given(this.given);
-    this.given = undefined;
+    if (this.args !== undefined) this.record?.recordArguments(this.args);
+    this.args = undefined;
     this.record?.ended(error);
     const { first: firstOutput, attempts, hosts } = this;
     this.sink.ended(this.upstream, { duration: performance.now() - this.began, firstOutput, attempts, hosts, error });
@@ -151,7 +151,7 @@ class EventWatch extends CallWatch<readonly ModelEvent[]> {
     return events.length > 0;
   }
 
-  protected linesOf(events: readonly ModelEvent[]): readonly string[] {
+  protected toLines(events: readonly ModelEvent[]): readonly string[] {
     return events.map((event) => JSON.stringify(event));
   }
 }
@@ -161,7 +161,7 @@ class ChatWatch extends CallWatch<ChatBatch> {
     return batch.data.length > 0;
   }
 
-  protected linesOf(batch: ChatBatch): readonly string[] {
+  protected toLines(batch: ChatBatch): readonly string[] {
     return batch.data;
   }
 }

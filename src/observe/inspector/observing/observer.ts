@@ -7,11 +7,11 @@ import type { ApiError } from '../../../protocol/errors.ts';
 import type { TurnEvent } from '../../../protocol/events.ts';
 import { beginningOf } from '../../../protocol/printable.ts';
 import { isRecord } from '../../../protocol/record.ts';
-import { BlockPool } from '../recording/kept-bytes.ts';
 import { type ItemSettings, takeEvents } from '../recording/live-items.ts';
 import { ModelCallRecord } from '../recording/model-call.ts';
+import { BlockPool } from '../recording/pooled-bytes.ts';
 import type { Recording } from '../recording/recording.ts';
-import { askedIn, type Redact, redactedBody, safely } from '../recording/request-text.ts';
+import { catchRedactErrors, lastUserText, type Redact, redactedBody } from '../recording/request-text.ts';
 import type { Ring } from '../recording/ring.ts';
 import { ToolCounts, UpstreamCounts } from './counts.ts';
 import { withHooks } from './observed-hooks.ts';
@@ -30,7 +30,7 @@ export interface ObservableOptions {
 }
 
 /** The most providers of tools, and upstreams, that are shown; a host has a handful of each. */
-const MOST_PARTS = 256;
+const MAX_PARTS = 256;
 
 /** The settings of what is kept. */
 interface ObserverSettings {
@@ -57,7 +57,7 @@ export class Observer implements CallSink {
   constructor(ring: Ring, { bodyCharacters, redact }: ObserverSettings) {
     this.ring = ring;
     this.limit = bodyCharacters;
-    this.redact = safely(redact);
+    this.redact = catchRedactErrors(redact);
     // With `redact`, only text that has passed through it is kept.
     this.keepsText = redact === undefined;
     this.items = { limit: bodyCharacters, redacted: this.redact, keepsGrowing: this.keepsText };
@@ -70,8 +70,8 @@ export class Observer implements CallSink {
     else for (const provider of tools ? [tools].flat() : []) this.addProvider(provider as ToolProvider<never>);
     return {
       ...options,
-      ...(upstream ? { upstream: this.proxyOf(upstream) } : {}),
-      hooks: this.hooksBehind(hooks, logger === undefined && !hooks.onError),
+      ...(upstream ? { upstream: this.observeUpstream(upstream) } : {}),
+      hooks: this.observeHooks(hooks, logger === undefined && !hooks.onError),
     };
   }
 
@@ -87,21 +87,21 @@ export class Observer implements CallSink {
   }
 
   private addProvider(provider: ToolProvider<never>): void {
-    if (this.providers.size < MOST_PARTS) this.providers.add(provider);
+    if (this.providers.size < MAX_PARTS) this.providers.add(provider);
   }
 
-  private proxyOf(upstream: Upstream): Upstream {
+  private observeUpstream(upstream: Upstream): Upstream {
     const known = this.proxies.get(upstream);
     if (known) return known;
     const proxy = observedUpstream(upstream, this);
     this.proxies.set(upstream, proxy);
     // Options that are observed again already have the proxy, and are recorded once.
     this.proxies.set(proxy, proxy);
-    this.upstreams.know(upstream);
+    this.upstreams.register(upstream);
     return proxy;
   }
 
-  private hooksBehind(hooks: Hooks, warns: boolean): Hooks {
+  private observeHooks(hooks: Hooks, warns: boolean): Hooks {
     if (this.observedHooks.has(hooks)) return hooks;
     const both = withHooks(hooks, this.hooks(warns));
     this.observedHooks.add(both);
@@ -117,13 +117,13 @@ export class Observer implements CallSink {
       },
       onResponse: (info) => this.onResponse(info),
       onToolCall: (info) => {
-        const kept = this.keepsText || info.error === undefined ? info : { ...info, error: 'The tool failed.' };
-        this.toolCounts.add(kept);
-        this.ofTenant(kept)?.addTool(kept);
+        const call = this.keepsText || info.error === undefined ? info : { ...info, error: 'The tool failed.' };
+        this.toolCounts.add(call);
+        this.recordingForTenant(call)?.addTool(call);
       },
       onApproval: (info) => {
         const what = `${info.server ?? ''} ${info.name ?? ''}`.trim();
-        this.ofTenant(info)?.mark('approval', `${info.decision} ${what}`);
+        this.recordingForTenant(info)?.mark('approval', `${info.decision} ${what}`);
       },
       onError: (error, info) => {
         if (warns) warnOfError(error, info);
@@ -136,12 +136,12 @@ export class Observer implements CallSink {
   private onTurn(turn: ObservedTurn): ReceiveEvents {
     const { api, body, signal } = turn;
     const recording = this.ring.begin(turn, signal);
-    const kept = this.keepsText ? body : redactedBody(body, this.redact);
-    recording.body = recording.keepJson(kept, this.limit);
-    recording.asked = askedIn(kept);
+    const recordedBody = this.keepsText ? body : redactedBody(body, this.redact);
+    recording.body = recording.keepJson(recordedBody, this.limit);
+    recording.asked = lastUserText(recordedBody);
     recording.api = api;
-    recording.previousId = idIn(body, 'previous_response_id');
-    recording.conversation = idIn(body, 'conversation');
+    recording.previousId = referenceIn(body, 'previous_response_id');
+    recording.conversation = referenceIn(body, 'conversation');
     // The cast: the routers are of this package and version.
     return (events) => takeEvents(recording, events as readonly TurnEvent[], this.items);
   }
@@ -170,7 +170,7 @@ export class Observer implements CallSink {
   }
 
   /** The request's recording, unless another tenant has sent the same request id since. */
-  private ofTenant({
+  private recordingForTenant({
     requestId,
     scope,
   }: {
@@ -182,10 +182,10 @@ export class Observer implements CallSink {
   }
 }
 
-const LONGEST_ID = 128;
+const MAX_ID = 128;
 
-function idIn(body: unknown, field: string): string | undefined {
+function referenceIn(body: unknown, field: string): string | undefined {
   const value = isRecord(body) ? body[field] : undefined;
   const id = isRecord(value) ? value.id : value;
-  return typeof id === 'string' ? beginningOf(id, LONGEST_ID) : undefined;
+  return typeof id === 'string' ? beginningOf(id, MAX_ID) : undefined;
 }

@@ -1,6 +1,6 @@
 /** The entries of a recording. */
 import type { GrownText } from '../../../protocol/grown-text.ts';
-import type { Kept } from './kept.ts';
+import type { BoundedText } from './bounded-text.ts';
 
 /** The state of a response; `refused` is a request for which no model was called. */
 export type RecordedStatus = 'running' | 'completed' | 'incomplete' | 'failed' | 'cancelled' | 'refused';
@@ -44,7 +44,7 @@ export interface LiveItem {
   /** Its length. */
   characters: number;
   /** The whole item, once it is complete. */
-  json: Kept;
+  json: BoundedText;
 }
 
 /** Where and when a request was sent; milliseconds since the request of the client. */
@@ -58,7 +58,7 @@ export interface ModelCall {
   readonly upstream: string;
   readonly start: number;
   readonly attempts: readonly Attempt[];
-  readonly request: Kept;
+  readonly request: BoundedText;
   /** Whether `request` and `answer` are what went over the wire; otherwise they are the arguments and the events of the upstream. */
   readonly isWire: boolean;
   /** The event stream, or one JSON body. */

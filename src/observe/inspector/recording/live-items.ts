@@ -2,7 +2,7 @@
 import type { TurnEvent } from '../../../protocol/events.ts';
 import { grow as append } from '../../../protocol/grown-text.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
-import { NOTHING_KEPT } from './kept.ts';
+import { NO_TEXT } from './bounded-text.ts';
 import type { Recording } from './recording.ts';
 
 /** How much of an item is kept, and in which form. */
@@ -16,7 +16,7 @@ export interface ItemSettings {
 }
 
 /** The most items whose times and types are kept; texts have a limit of their own. */
-const MOST_ITEMS = 10_000;
+const MAX_ITEMS = 10_000;
 const ITEM_BYTES = 256;
 
 /** Takes a batch of events; most events are deltas, of which only the number and the text are kept. */
@@ -32,34 +32,52 @@ function takeEvent(recording: Recording, event: TurnEvent, settings: ItemSetting
   switch (event.type) {
     case 'part-delta':
     case 'arguments-delta':
-      return grow(recording, event.index, event.text, settings);
+      return growItem(recording, event.index, event.text, settings);
     case 'item-start':
-      return begin(recording, event.index, event.item);
-    case 'arguments-end':
-      return reachArguments(recording, event.index);
-    case 'item-end':
-      return finish(recording, event.index, event.item, settings);
+      return startItem(recording, event.index, event.item);
+    case 'arguments-end': {
+      const item = recording.items[event.index];
+      if (item) item.argumentsAt = recording.elapsed();
+      return;
+    }
+    case 'item-end': {
+      const item = recording.items[event.index];
+      if (!item) return;
+      item.end = recording.elapsed();
+      recording.growth -= item.characters;
+      item.growing = { text: '', tail: '' };
+      item.characters = 0;
+      item.json = recording.keepJson(settings.redacted(event.item), settings.limit);
+      if (item.type === 'compaction') recording.mark('compaction');
+      return;
+    }
     case 'heartbeat':
     case 'keepalive':
       return recording.mark('heartbeat');
-    case 'turn-end':
-      return endTurn(recording, event);
+    case 'turn-end': {
+      const { status, usage, error, upstream } = event;
+      recording.usage = usage;
+      recording.cost = upstream?.cost;
+      recording.upstreamModel = upstream?.model;
+      if (error)
+        recording.fail({ code: error.code ?? 'server_error', message: error.message, status: error.status ?? 500 });
+      return recording.end(status);
+    }
     default:
   }
 }
 
-function begin(
+function startItem(
   recording: Recording,
   index: number,
   { type, id }: { readonly type: string; readonly id: string },
 ): void {
-  if (index >= MOST_ITEMS) {
+  if (index >= MAX_ITEMS) {
     recording.dropped += 1;
     return;
   }
   const start = recording.elapsed();
   recording.firstOutput ??= start;
-  const json = NOTHING_KEPT;
   recording.items[index] = {
     index,
     type,
@@ -70,12 +88,12 @@ function begin(
     deltas: 0,
     growing: { text: '', tail: '' },
     characters: 0,
-    json,
+    json: NO_TEXT,
   };
   recording.changed(ITEM_BYTES);
 }
 
-function grow(recording: Recording, index: number, text: string, { limit, keepsGrowing }: ItemSettings): void {
+function growItem(recording: Recording, index: number, text: string, { limit, keepsGrowing }: ItemSettings): void {
   const item = recording.items[index];
   if (!item) return;
   item.deltas += 1;
@@ -83,32 +101,4 @@ function grow(recording: Recording, index: number, text: string, { limit, keepsG
   append(item.growing, text);
   item.characters += text.length;
   recording.growth += text.length;
-}
-
-function reachArguments(recording: Recording, index: number): void {
-  const item = recording.items[index];
-  if (item) item.argumentsAt = recording.elapsed();
-}
-
-function finish(recording: Recording, index: number, whole: JsonObject, { limit, redacted }: ItemSettings): void {
-  const item = recording.items[index];
-  if (!item) return;
-  item.end = recording.elapsed();
-  recording.growth -= item.characters;
-  item.growing = { text: '', tail: '' };
-  item.characters = 0;
-  item.json = recording.keepJson(redacted(whole), limit);
-  if (item.type === 'compaction') recording.mark('compaction');
-}
-
-function endTurn(
-  recording: Recording,
-  { status, usage, error, upstream }: Extract<TurnEvent, { type: 'turn-end' }>,
-): void {
-  recording.usage = usage;
-  recording.cost = upstream?.cost;
-  recording.upstreamModel = upstream?.model;
-  if (error)
-    recording.fail({ code: error.code ?? 'server_error', message: error.message, status: error.status ?? 500 });
-  recording.end(status);
 }

@@ -1,11 +1,11 @@
 /** One call of a model as the inspector keeps it: its attempts, its times, and the text that went over the wire. */
 import { objectIn } from '../../../protocol/json/json-text.ts';
+import { type BoundedText, NO_TEXT } from './bounded-text.ts';
 import type { Attempt, ModelCall, RecordedError } from './entries.ts';
-import { type Kept, NOTHING_KEPT } from './kept.ts';
-import { type BlockPool, KeptBytes } from './kept-bytes.ts';
+import { type BlockPool, PooledBytes } from './pooled-bytes.ts';
 import type { Recording } from './recording.ts';
 
-const MOST_ATTEMPTS = 32;
+const MAX_ATTEMPTS = 32;
 
 /** What the recordings of calls share. */
 interface CallSettings {
@@ -19,7 +19,7 @@ export class ModelCallRecord implements ModelCall {
   readonly start: number;
   readonly attempts: Attempt[] = [];
   /** The request as it was sent to the model server, or as the upstream received it. */
-  request: Kept = NOTHING_KEPT;
+  request: BoundedText = NO_TEXT;
   /** Whether `request` and `answer` are what went over the wire. */
   isWire = false;
   /** Bytes of the answer that were not kept. */
@@ -30,23 +30,23 @@ export class ModelCallRecord implements ModelCall {
   error: RecordedError | undefined = undefined;
   private readonly recording: Recording;
   private readonly limit: number;
-  private readonly kept: KeptBytes;
+  private readonly answerBytes: PooledBytes;
 
   /** `limit` is that of each text: characters of the request, bytes of the answer. */
   constructor(recording: Recording, upstream: string, { limit, pool }: CallSettings) {
     this.recording = recording;
     this.upstream = upstream;
     this.limit = limit;
-    this.kept = new KeptBytes(pool);
+    this.answerBytes = new PooledBytes(pool);
     this.start = recording.elapsed();
   }
 
   get answer(): string {
-    return this.kept.text();
+    return this.answerBytes.text();
   }
 
   attempt(host: string): void {
-    if (this.attempts.length < MOST_ATTEMPTS) this.attempts.push({ host, at: this.recording.elapsed() });
+    if (this.attempts.length < MAX_ATTEMPTS) this.attempts.push({ host, at: this.recording.elapsed() });
   }
 
   sent(body: string): void {
@@ -59,28 +59,28 @@ export class ModelCallRecord implements ModelCall {
   }
 
   /** The request of an upstream whose wire text is not recorded. */
-  given(request: unknown): void {
+  recordArguments(request: unknown): void {
     this.request = this.recording.keepJson(request, this.limit);
   }
 
   received(bytes: Buffer): void {
-    const { recording, kept } = this;
-    const room = recording.isEvicted ? 0 : Math.min(this.limit - kept.length, recording.room);
+    const { recording, answerBytes } = this;
+    const room = recording.isEvicted ? 0 : Math.min(this.limit - answerBytes.length, recording.room);
     const count = Math.max(Math.min(bytes.length, Math.floor(room)), 0);
     this.answerCut += bytes.length - count;
-    const before = kept.size;
-    kept.append(bytes, count);
+    const before = answerBytes.size;
+    answerBytes.append(bytes, count);
     // Not for each of the many pieces that fit into a block.
-    if (kept.size > before) recording.countBytes(kept.size - before);
+    if (answerBytes.size > before) recording.countBytes(answerBytes.size - before);
   }
 
   /** The output of an upstream whose wire text is not recorded, as JSON. */
-  spoke(lines: readonly string[]): void {
+  recordOutput(lines: readonly string[]): void {
     if (!this.isWire && lines.length > 0) this.received(Buffer.from(`${lines.join('\n')}\n`));
   }
 
   forget(): void {
-    this.kept.clear();
+    this.answerBytes.clear();
   }
 
   receivedBatch(hasOutput: boolean): void {

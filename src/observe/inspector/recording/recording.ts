@@ -2,12 +2,12 @@
 import type { ObservedTurn, RequestInfo } from '../../../ports/hooks.ts';
 import type { Usage } from '../../../protocol/events.ts';
 import { beginningOf, reportedModel } from '../../../protocol/printable.ts';
+import { type BoundedText, boundedValue, boundText, NO_TEXT } from './bounded-text.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
-import { type Kept, keptText, keptValue, NOTHING_KEPT } from './kept.ts';
 import { preview } from './request-text.ts';
 
 /** What keeps recordings within bounds. */
-interface Account {
+interface RecordingHolder {
   /** The room for the texts of one recording, in characters. */
   readonly room: number;
   /** Receives each change, with the bytes that it added. */
@@ -17,9 +17,9 @@ interface Account {
 }
 
 /** Characters of an error or a note. */
-const LONGEST_TEXT = 2000;
+const MAX_TEXT = 2000;
 /** The most marks, tool runs and model calls that are kept of one response. */
-const MOST_ENTRIES = 1000;
+const MAX_ENTRIES = 1000;
 /** The bytes that a recording takes besides its texts, and those of an entry in it. */
 const OWN_BYTES = 2048;
 const ENTRY_BYTES = 160;
@@ -37,7 +37,7 @@ export class Recording {
   /** Removed at the end: signals retain their listeners. */
   signal: AbortSignal | undefined;
   status: RecordedStatus = 'running';
-  body: Kept = NOTHING_KEPT;
+  body: BoundedText = NO_TEXT;
   previousId: string | undefined = undefined;
   conversation: string | undefined = undefined;
   api: ObservedTurn['api'] = 'responses';
@@ -60,9 +60,9 @@ export class Recording {
   private askedText = '';
   private askedLine: string | undefined = undefined;
   private readonly began = performance.now();
-  private readonly holder: Account;
+  private readonly holder: RecordingHolder;
 
-  constructor(number: number, info: RequestInfo, signal: AbortSignal | undefined, holder: Account) {
+  constructor(number: number, info: RequestInfo, signal: AbortSignal | undefined, holder: RecordingHolder) {
     const { requestId, responseId, scope, model, stream, background } = info;
     this.number = number;
     // Without the other fields of a turn, of which the body is large.
@@ -80,7 +80,7 @@ export class Recording {
 
   /** Kept as it is, and shortened to a line only when it is viewed. */
   set asked(text: string) {
-    this.askedText = keptText(text, LONGEST_TEXT).text;
+    this.askedText = boundText(text, MAX_TEXT).text;
     this.askedLine = undefined;
   }
 
@@ -94,15 +94,17 @@ export class Recording {
   }
 
   /** Bounds the text by the remaining room of this response, and counts it. */
-  keepText(text: string, limit: number): Kept {
-    return this.counted(keptText(text, Math.min(limit, this.room)));
+  keepText(text: string, limit: number): BoundedText {
+    const bounded = boundText(text, Math.min(limit, this.room));
+    this.count(bounded.text.length);
+    return bounded;
   }
 
   /** The same for a value that is never changed, as JSON. */
-  keepJson(value: unknown, limit: number): Kept {
-    const { kept, characters } = keptValue(value, Math.min(limit, this.room));
+  keepJson(value: unknown, limit: number): BoundedText {
+    const { bounded, characters } = boundedValue(value, Math.min(limit, this.room));
     this.count(characters);
-    return kept;
+    return bounded;
   }
 
   /** Counts how the texts of items have grown, or that they are complete. */
@@ -124,7 +126,7 @@ export class Recording {
   }
 
   mark(kind: Mark['kind'], text = ''): void {
-    this.add(this.marks, { kind, at: this.elapsed(), text: beginningOf(text, LONGEST_TEXT) });
+    this.add(this.marks, { kind, at: this.elapsed(), text: beginningOf(text, MAX_TEXT) });
   }
 
   /** Whether the call is kept. */
@@ -134,12 +136,12 @@ export class Recording {
 
   addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
     const end = this.elapsed();
-    const message = error && beginningOf(error, LONGEST_TEXT);
+    const message = error && beginningOf(error, MAX_TEXT);
     this.add(this.tools, { server, name, start: Math.max(end - durationMs, 0), end, error: message });
   }
 
   fail(error: RecordedError): void {
-    this.error = { ...error, message: beginningOf(error.message, LONGEST_TEXT) };
+    this.error = { ...error, message: beginningOf(error.message, MAX_TEXT) };
     this.changed(this.error.message.length * BYTES_PER_CHARACTER);
   }
 
@@ -163,13 +165,8 @@ export class Recording {
     for (const call of this.calls) call.forget();
   }
 
-  private counted(kept: Kept): Kept {
-    this.count(kept.text.length);
-    return kept;
-  }
-
   private add<Entry>(list: Entry[], entry: Entry): boolean {
-    if (this.isEvicted || list.length >= MOST_ENTRIES) {
+    if (this.isEvicted || list.length >= MAX_ENTRIES) {
       this.dropped += 1;
       return false;
     }

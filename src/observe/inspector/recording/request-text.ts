@@ -6,16 +6,16 @@ import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 /** The host's own redaction of an item or a message; what it returns is kept in its place. */
 export type Redact = (item: JsonObject) => unknown;
 
-const LONGEST_PREVIEW = 160;
+const MAX_PREVIEW = 160;
 /** How many of the last items are searched for a text: a request may have a hundred thousand. */
-const MOST_SEARCHED = 100;
+const MAX_SEARCHED = 100;
 /** Lists of the APIs that hold items or messages. */
 const LISTS = ['input', 'messages'] as const;
 /** What the APIs call the system's own message. */
 const RULES = ['instructions', 'system'] as const;
 
 /** The function with which items are kept: an item that it throws for is left out. */
-export function safely(redact: Redact | undefined): Redact {
+export function catchRedactErrors(redact: Redact | undefined): Redact {
   if (!redact) return (item) => item;
   return (item) => {
     try {
@@ -42,31 +42,28 @@ export function redactedBody(body: unknown, redact: Redact): unknown {
 }
 
 /** The last text of the user; empty if there is none. */
-export function askedIn(body: unknown): string {
+export function lastUserText(body: unknown): string {
   if (!isRecord(body)) return '';
   const list = body.input ?? body.messages;
   if (typeof list === 'string') return list;
-  const newest = Array.isArray(list) ? list.slice(-MOST_SEARCHED) : [];
+  const newest = Array.isArray(list) ? list.slice(-MAX_SEARCHED) : [];
   for (const item of newest.reverse()) {
-    const text = textOf(item) || decisionOf(item);
+    const text = itemText(item);
     if (text !== '') return text;
+    // An answer to an approval has no text of its own.
+    if (isRecord(item) && item.type === 'mcp_approval_response')
+      return item.approve === true ? 'Approval: yes' : 'Approval: no';
   }
   return '';
 }
 
-/** An answer to an approval, which has no text of its own. */
-function decisionOf(item: unknown): string {
-  if (!isRecord(item) || item.type !== 'mcp_approval_response') return '';
-  return item.approve === true ? 'Approval: yes' : 'Approval: no';
-}
-
 /** The beginning of a text on one line, without what looks like a key. */
 export function preview(text: string): string {
-  return withoutKeys(beginningOf(text, LONGEST_PREVIEW).replace(/\s+/g, ' ').trim());
+  return withoutKeys(beginningOf(text, MAX_PREVIEW).replace(/\s+/g, ' ').trim());
 }
 
 /** The text of an item or a message: its content, its output, or the parts of either. */
-export function textOf(item: unknown): string {
+export function itemText(item: unknown): string {
   if (!isRecord(item)) return '';
   const content = item.content ?? item.output ?? item.summary;
   if (typeof content === 'string') return content;

@@ -20,7 +20,7 @@ export class Ring {
   version = 0;
   private readonly limits: RingLimits;
   /** In the order of their numbers. */
-  private readonly kept = new Map<number, Recording>();
+  private readonly recordings = new Map<number, Recording>();
   /** Of those that are running. */
   private readonly bySignal = new WeakMap<AbortSignal, Recording>();
   /** The newest of each request id: several requests may have the same. */
@@ -34,12 +34,12 @@ export class Ring {
   }
 
   get size(): number {
-    return this.kept.size;
+    return this.recordings.size;
   }
 
   begin(info: RequestInfo, signal?: ObservedTurn['signal']): Recording {
     const recording = new Recording(++this.last, info, signal, this);
-    this.kept.set(recording.number, recording);
+    this.recordings.set(recording.number, recording);
     if (signal) this.bySignal.set(signal, recording);
     this.byRequest.set(info.requestId, recording);
     this.account(recording, recording.bytes);
@@ -47,7 +47,7 @@ export class Ring {
   }
 
   get(number: number): Recording | undefined {
-    return this.kept.get(number);
+    return this.recordings.get(number);
   }
 
   ofSignal(signal: AbortSignal): Recording | undefined {
@@ -61,17 +61,17 @@ export class Ring {
   /** From the newest to the oldest. */
   newestFirst(): readonly Recording[] {
     this.endAborted();
-    return [...this.kept.values()].reverse();
+    return [...this.recordings.values()].reverse();
   }
 
   /** Ends the recordings of aborted turns: a turn whose client left has no last event. */
   endAborted(): void {
-    for (const recording of this.kept.values())
+    for (const recording of this.recordings.values())
       if (recording.isRunning && recording.signal?.aborted) recording.end('cancelled');
   }
 
   clear(): void {
-    for (const recording of this.kept.values()) this.evict(recording);
+    for (const recording of this.recordings.values()) this.evict(recording);
   }
 
   /** The room for the texts of one response, in characters. */
@@ -91,14 +91,14 @@ export class Ring {
   private evictOldest(growing: Recording): void {
     // By number: iterating over a map would first skip the holes of deleted entries.
     for (let number = this.oldest; this.isFull && number <= this.last; number += 1) {
-      const recording = this.kept.get(number);
+      const recording = this.recordings.get(number);
       if (recording !== growing && recording) this.evict(recording);
-      if (number === this.oldest && !this.kept.has(number)) this.oldest += 1;
+      if (number === this.oldest && !this.recordings.has(number)) this.oldest += 1;
     }
   }
 
   private get isFull(): boolean {
-    return this.kept.size > this.limits.maxResponses || this.bytes > this.limits.maxBytes;
+    return this.recordings.size > this.limits.maxResponses || this.bytes > this.limits.maxBytes;
   }
 
   /** Its calls are over. */
@@ -109,7 +109,7 @@ export class Ring {
   private evict(recording: Recording): void {
     if (recording.signal) this.ended(recording.signal);
     recording.evict();
-    this.kept.delete(recording.number);
+    this.recordings.delete(recording.number);
     if (this.byRequest.get(recording.info.requestId) === recording) this.byRequest.delete(recording.info.requestId);
     this.bytes -= recording.bytes;
     this.evicted += 1;

@@ -4,13 +4,18 @@ import { BlockList, isIP } from 'node:net';
 import type { InspectorSettings } from './options.ts';
 
 /** Why a request is refused; undefined if it is admitted. */
-export async function refusalOf(
+export async function accessRefusal(
   request: IncomingMessage,
   { authorize, behindAuth }: Pick<InspectorSettings, 'authorize' | 'behindAuth'>,
 ): Promise<string | undefined> {
   if (behindAuth) return undefined;
   if (authorize) return (await authorize(request)) === true ? undefined : 'This request is not authorised.';
-  return isOfThisMachine(request) ? undefined : LOCAL_ONLY;
+  // By the socket's address, since a client may write any header; and by the name that the browser uses for the server, since another
+  // site's domain may resolve to this machine (DNS rebinding).
+  const { socket, headers } = request;
+  const isProxied = Object.keys(headers).some((name) => FORWARDED.test(name));
+  const isLocal = !isProxied && isLoopback(socket.remoteAddress ?? '') && isLocalHost(headers.host);
+  return isLocal ? undefined : LOCAL_ONLY;
 }
 
 const LOCAL_ONLY = [
@@ -27,15 +32,6 @@ const FORWARDED =
   /^(?:forwarded|x-forwarded-|x-original-|x-real-ip$|x-client-ip$|x-envoy-|via$|cf-|true-client-ip$|x-amzn-)/;
 
 /**
- * By the socket's address, since a client may write any header; and by the name that the browser uses for the server, since another site's
- * domain may resolve to this machine (DNS rebinding).
- */
-function isOfThisMachine({ socket, headers }: IncomingMessage): boolean {
-  if (Object.keys(headers).some((name) => FORWARDED.test(name))) return false;
-  return isLoopback(socket.remoteAddress ?? '') && isLocalHost(headers.host);
-}
-
-/**
  * Whether a page of another origin sends the request, which it may read if the host allows it to, such as by `cors()` for the whole
  * app. Browsers send `Sec-Fetch-Site` to `https` and to this machine, and `Origin` to all with what a page may not send on its own.
  */
@@ -43,16 +39,16 @@ export function isOfAnotherSite({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   const { origin, host } = headers;
-  return origin !== undefined && hostIn(origin) !== host?.toLowerCase();
-}
-
-function hostIn(origin: string): string | undefined {
-  return URL.canParse(origin) ? new URL(origin).host : undefined;
+  if (origin === undefined) return false;
+  return !URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase();
 }
 
 /** Whether the header `Host` has a name of this machine, with any port. */
 export function isLocalHost(host = ''): boolean {
-  return isLocalName(hostName(host));
+  // The name without the port; an IPv6 address without its brackets.
+  const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.toLowerCase()) ?? [];
+  const local = address ?? name;
+  return local === 'localhost' || local.endsWith('.localhost') || isLoopback(local);
 }
 
 /** Whether it is an address that only this machine can reach. */
@@ -60,14 +56,4 @@ export function isLoopback(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return loopback.check(address, 'ipv4');
   return family === 6 && (loopback.check(address, 'ipv6') || isLoopback(address.replace(/^::ffff:/i, '')));
-}
-
-function isLocalName(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost') || isLoopback(name);
-}
-
-/** The name without the port, in lower case; an IPv6 address without its brackets. */
-function hostName(host: string): string {
-  const [, address, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host.toLowerCase()) ?? [];
-  return address ?? name;
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { VERSION } from '../../../protocol/version.ts';
 import type { Observer } from '../observing/observer.ts';
 import type { Ring } from '../recording/ring.ts';
-import { isOfAnotherSite, refusalOf } from './access.ts';
+import { accessRefusal, isOfAnotherSite } from './access.ts';
 import { assetNamed } from './assets.ts';
 import { conversationView } from './conversation-view.ts';
 import { listView } from './list-view.ts';
@@ -39,7 +39,7 @@ const HEADERS = {
 /** The handler, to be mounted at any path. */
 export function inspectorHandler(parts: InspectorParts): InspectorHandler {
   return function inspectorPages(req, res, next) {
-    answer(req, res, parts).catch((error) => {
+    serveRequest(req, res, parts).catch((error) => {
       if (res.headersSent) return res.destroy();
       if (next) return next(error);
       send(res, 500, 'text/plain; charset=utf-8', 'The inspector failed.');
@@ -47,21 +47,40 @@ export function inspectorHandler(parts: InspectorParts): InspectorHandler {
   };
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, parts: InspectorParts): Promise<void> {
-  const refusal = await refusalOf(req, parts.settings);
+/** Express and Connect leave the whole path in `originalUrl`. */
+type InspectorRequest = IncomingMessage & { readonly originalUrl?: string };
+
+async function serveRequest(req: InspectorRequest, res: ServerResponse, parts: InspectorParts): Promise<void> {
+  const refusal = await accessRefusal(req, parts.settings);
   if (refusal !== undefined) return send(res, 403, 'text/plain; charset=utf-8', `${refusal}\n`);
   // Joined as text: resolved against a base, a path that begins with two slashes would name a host.
   const url = `http://inspector${req.url ?? '/'}`;
-  if (!URL.canParse(url)) return notFound(res);
+  if (!URL.canParse(url)) return sendNotFound(res);
   const { pathname, searchParams } = new URL(url);
   const isRun = pathname === RUN && req.method === 'POST' && parts.settings.apiPath !== undefined;
-  if (req.method !== 'GET' && req.method !== 'HEAD' && !isRun) return readOnly(res);
-  if (lacksSlash(req, pathname)) return toFolder(req, res);
+  if (req.method !== 'GET' && req.method !== 'HEAD' && !isRun) {
+    res.setHeader('allow', 'GET, HEAD');
+    return send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
+  }
+  // Express and Connect pass the same path with and without the last slash; the page's relative links need the slash.
+  const [path = ''] = (req.originalUrl ?? req.url ?? '/').split('?', 1);
+  if (pathname === '/' && !path.endsWith('/')) {
+    // A relative path also works behind a proxy that changes the path.
+    res.setHeader('location', `./${path.split('/').at(-1) ?? ''}/`);
+    return send(res, 308, 'text/plain; charset=utf-8', '');
+  }
   if (pathname.startsWith('/api/') && isOfAnotherSite(req)) return sendJson(res, 403, { error: OTHER_SITE });
-  if (isRun) return sendRun(req, res, parts);
+  if (isRun) {
+    const left = new AbortController();
+    res.once('close', () => left.abort());
+    const { providers, toolCounts: counts, keepsText } = parts.observer;
+    const settings = { providers, counts, keepsText, requestId: `inspector_${randomUUID()}`, signal: left.signal };
+    const { status, body } = await runTool(req, settings);
+    return sendJson(res, status, body);
+  }
   if (pathname.startsWith('/api/')) return sendData(req, res, { path: pathname.slice(5), query: searchParams }, parts);
   const asset = await assetNamed(pathname === '/' ? 'index.html' : pathname.slice(1));
-  if (!asset) return notFound(res);
+  if (!asset) return sendNotFound(res);
   send(res, 200, asset.type, asset.content);
 }
 
@@ -69,33 +88,6 @@ async function answer(req: IncomingMessage, res: ServerResponse, parts: Inspecto
 const RUN = '/api/tools/run';
 
 const OTHER_SITE = 'The inspector answers its own page, and no page of another origin.';
-
-function readOnly(res: ServerResponse): void {
-  res.setHeader('allow', 'GET, HEAD');
-  send(res, 405, 'text/plain; charset=utf-8', 'The inspector accepts only GET and HEAD requests.\n');
-}
-
-async function sendRun(req: IncomingMessage, res: ServerResponse, { observer }: InspectorParts): Promise<void> {
-  const leaves = new AbortController();
-  res.once('close', () => leaves.abort());
-  const { providers, toolCounts: counts, keepsText } = observer;
-  const settings = { providers, counts, keepsText, requestId: `inspector_${randomUUID()}`, signal: leaves.signal };
-  const { status, body } = await runTool(req, settings);
-  sendJson(res, status, body);
-}
-
-/** Express and Connect pass the same path with and without the last slash; the page's relative links need the slash. */
-function lacksSlash(req: IncomingMessage & { readonly originalUrl?: string }, pathname: string): boolean {
-  const path = (req.originalUrl ?? req.url ?? '/').split('?', 1)[0] ?? '';
-  return pathname === '/' && !path.endsWith('/');
-}
-
-/** Redirects to a relative path, which also works behind a proxy that changes the path. */
-function toFolder(req: IncomingMessage & { readonly originalUrl?: string }, res: ServerResponse): void {
-  const last = (req.originalUrl ?? '').split('?', 1)[0]?.split('/').at(-1) ?? '';
-  res.setHeader('location', `./${last}/`);
-  send(res, 308, 'text/plain; charset=utf-8', '');
-}
 
 interface DataRequest {
   readonly path: string;
@@ -112,7 +104,15 @@ async function sendData(
     case 'live':
       return live.hasRoom ? live.join(req, res, HEADERS) : sendJson(res, 503, { error: 'Too many pages are open.' });
     case 'about':
-      return sendJson(res, 200, aboutOf(settings));
+      return sendJson(res, 200, {
+        version: VERSION,
+        maxResponses: settings.maxResponses,
+        maxBytes: settings.maxBytes,
+        bodyCharacters: settings.bodyCharacters,
+        access: settings.behindAuth ? 'behindAuth' : settings.authorize ? 'authorize' : 'loopback',
+        apiPath: settings.apiPath ?? null,
+        redacts: !!settings.redact,
+      });
     case 'responses':
       return sendJson(res, 200, listView(ring, query));
     case 'conversations':
@@ -127,35 +127,14 @@ async function sendData(
   const recording = ring.get(number);
   if (recording) sendJson(res, 200, responseView(ring, recording, query));
   else if (number > 0) sendJson(res, 404, { error: 'This response is not kept any more.' });
-  else notFound(res);
-}
-
-function aboutOf({
-  maxResponses,
-  maxBytes,
-  bodyCharacters,
-  authorize,
-  behindAuth,
-  apiPath,
-  redact,
-}: InspectorSettings) {
-  const access = behindAuth ? 'behindAuth' : authorize ? 'authorize' : 'loopback';
-  return {
-    version: VERSION,
-    maxResponses,
-    maxBytes,
-    bodyCharacters,
-    access,
-    apiPath: apiPath ?? null,
-    redacts: !!redact,
-  };
+  else sendNotFound(res);
 }
 
 function sendJson(res: ServerResponse, status: number, value: unknown): void {
   send(res, status, 'application/json; charset=utf-8', JSON.stringify(value));
 }
 
-function notFound(res: ServerResponse): void {
+function sendNotFound(res: ServerResponse): void {
   send(res, 404, 'text/plain; charset=utf-8', 'The inspector has no such page.\n');
 }
 

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ring } from '../recording/ring.ts';
 
 /** Milliseconds between two checks for changes. */
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 const HEARTBEAT_MS = 15_000;
 /** The most pages that may be open at the same time. */
-const MOST_PAGES = 32;
+const MAX_PAGES = 32;
 
 /** The open pages. No timer runs while there are none. */
 export class LivePages {
@@ -22,7 +22,7 @@ export class LivePages {
 
   /** Whether there is room for another page. */
   get hasRoom(): boolean {
-    return this.open.size < MOST_PAGES;
+    return this.open.size < MAX_PAGES;
   }
 
   /** Keeps the answer open until its client leaves. */
@@ -32,7 +32,7 @@ export class LivePages {
     res.write(this.event());
     this.open.add(res);
     res.once('close', () => this.leave(res));
-    this.timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.timer ??= setInterval(() => this.notifyPages(), CHECK_MS).unref();
   }
 
   /** Ends the answers of all open pages. */
@@ -47,7 +47,7 @@ export class LivePages {
     this.timer = undefined;
   }
 
-  private look(): void {
+  private notifyPages(): void {
     this.ring.endAborted();
     const now = Date.now();
     if (this.ring.version === this.sent && now - this.lastSentAt < HEARTBEAT_MS) return;

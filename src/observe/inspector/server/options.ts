@@ -57,7 +57,7 @@ export interface InspectorSettings {
 }
 
 const OWNER = 'createInspector';
-const SMALLEST_BYTES = 1024 * 1024;
+const MIN_BYTES = 1024 * 1024;
 
 /** Throws a `TypeError` that names the option and quotes its value. */
 export function inspectorSettings(options: InspectorOptions<never>): InspectorSettings {
@@ -67,7 +67,7 @@ export function inspectorSettings(options: InspectorOptions<never>): InspectorSe
     throw new TypeError(`${OWNER}: behindAuth admits every request, so authorize would never run; set one of them`);
   return {
     maxResponses: options.maxResponses ?? 1000,
-    maxBytes: options.maxBytes ?? 64 * SMALLEST_BYTES,
+    maxBytes: options.maxBytes ?? 64 * MIN_BYTES,
     bodyCharacters: options.bodyCharacters ?? 65_536,
     // The cast: the host states the type that its earlier handlers give a request.
     authorize: authorize as InspectorSettings['authorize'],
@@ -82,7 +82,7 @@ const isPath = (value: unknown) => typeof value === 'string' && /^\/[\w./-]*$/.t
 const checks: Readonly<Record<string, OptionCheck>> = {
   maxResponses: positiveInteger,
   maxBytes: (value) =>
-    (positiveInteger(value) === true && Number(value) >= SMALLEST_BYTES) || `a whole number from ${SMALLEST_BYTES}`,
+    (positiveInteger(value) === true && Number(value) >= MIN_BYTES) || `a whole number from ${MIN_BYTES}`,
   bodyCharacters: positiveInteger,
   authorize: isFunction,
   behindAuth: boolean,

@@ -4,13 +4,13 @@ import type { ModelServerStatus, Upstream } from '../../../ports/upstream.ts';
 import { isPromise, isRecord } from '../../../protocol/record.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 import type { Count, ToolCounts, UpstreamCount, UpstreamCounts } from '../observing/counts.ts';
-import { keptJson } from '../recording/kept.ts';
+import { boundedJson } from '../recording/bounded-text.ts';
 
 /** How long a provider may take to list its tools, in milliseconds. */
 const LIST_MS = 2000;
-const MOST_TOOLS = 1000;
-const LONGEST_SCHEMA = 20_000;
-const LONGEST_STATUS = 50_000;
+const MAX_TOOLS = 1000;
+const MAX_SCHEMA = 20_000;
+const MAX_STATUS = 50_000;
 
 /** The source of the tools of the observed routers. */
 interface ToolParts {
@@ -21,9 +21,16 @@ interface ToolParts {
 
 /** The servers of tools, each with its tools and their calls. */
 export async function toolView({ providers, toolCounts, choosesTools }: ToolParts) {
-  const parts = await Promise.all([...providers].map(partsOf));
+  const parts = await Promise.all(
+    [...providers].map(async (provider) => {
+      const states = await listOr([], () => provider.status?.() ?? []);
+      const isStatus = (value: unknown) =>
+        isRecord(value) && typeof value.label === 'string' && typeof value.state === 'string';
+      return { states: states.filter(isStatus), tools: await listTools(provider) };
+    }),
+  );
   const states = parts.flatMap(({ states }) => states);
-  const tools = parts.flatMap(({ tools }) => tools).slice(0, MOST_TOOLS);
+  const tools = parts.flatMap(({ tools }) => tools).slice(0, MAX_TOOLS);
   const labels = new Set([
     ...states.map(({ label }) => label),
     ...tools.map(({ server }) => server),
@@ -46,45 +53,34 @@ export interface OfferedTool {
 /** The tools that the providers offer to everyone now. */
 export async function offeredTools(providers: ReadonlySet<ToolProvider<never>>): Promise<readonly OfferedTool[]> {
   const lists = await Promise.all(
-    [...providers].map(async (provider) => (await toolsOf(provider)).map((tool) => ({ tool, provider }))),
+    [...providers].map(async (provider) => (await listTools(provider)).map((tool) => ({ tool, provider }))),
   );
   return lists.flat();
 }
 
-/** The view of one provider; a host's own provider may fail in any way. */
-async function partsOf(provider: ToolProvider<never>) {
-  const states = await attempt(() => provider.status?.() ?? [], []);
-  return { states: states.filter(isState), tools: await toolsOf(provider) };
+async function listTools(provider: ToolProvider<never>): Promise<readonly ProvidedTool[]> {
+  const tools = await listOr([], () => provider.list(AbortSignal.timeout(LIST_MS)));
+  return tools.filter((tool: unknown) => {
+    return isRecord(tool) && typeof tool.server === 'string' && typeof tool.name === 'string';
+  });
 }
 
-async function toolsOf(provider: ToolProvider<never>): Promise<readonly ProvidedTool[]> {
-  const tools = await attempt(() => provider.list(AbortSignal.timeout(LIST_MS)), []);
-  return tools.filter(isTool);
-}
-
-async function attempt<Value>(
-  run: () => readonly Value[] | Promise<readonly Value[]>,
+/** The list, or `otherwise` if it fails or takes too long: a host's own provider may fail in any way. */
+async function listOr<Value>(
   otherwise: readonly Value[],
+  read: () => readonly Value[] | Promise<readonly Value[]>,
 ): Promise<readonly Value[]> {
   try {
-    const answer = run();
-    const list = isPromise(answer) ? await Promise.race([answer, late(otherwise)]) : answer;
+    const answer = read();
+    const list = isPromise(answer) ? await Promise.race([answer, resolveLater(otherwise)]) : answer;
     return Array.isArray(list) ? list : otherwise;
   } catch {
     return otherwise;
   }
 }
 
-function late<Value>(value: Value): Promise<Value> {
+function resolveLater<Value>(value: Value): Promise<Value> {
   return new Promise((resolve) => setTimeout(resolve, LIST_MS, value).unref());
-}
-
-function isState(value: unknown): value is ToolServerStatus {
-  return isRecord(value) && typeof value.label === 'string' && typeof value.state === 'string';
-}
-
-function isTool(value: unknown): value is ProvidedTool {
-  return isRecord(value) && typeof value.server === 'string' && typeof value.name === 'string';
 }
 
 function serverView(
@@ -95,11 +91,17 @@ function serverView(
 ) {
   const names = [...new Set([...tools.map(({ name }) => name), ...counts.keys()])].sort();
   const { protocol } = tools.find((tool) => tool.protocol) ?? {};
+  let [calls, failures, totalMs] = [0, 0, 0];
+  for (const count of counts.values()) {
+    calls += count.calls;
+    failures += count.failures;
+    totalMs += count.totalMs;
+  }
   const transport: unknown = state && 'transport' in state ? state.transport : undefined;
   return {
     label,
     transport: typeof transport === 'string' ? transport : null,
-    total: sumOf([...counts.values()]),
+    total: { calls, failures, mean: calls > 0 ? totalMs / calls : null },
     state: state?.state ?? null,
     error: state?.error === undefined ? null : withoutKeys(state.error),
     protocol: protocol ? `${protocol.era} ${protocol.version ?? ''}`.trim() : null,
@@ -112,7 +114,7 @@ function serverView(
         deferred: tool?.deferred ?? false,
         requestedBy: tool?.requestedBy ?? null,
         canRun: tool !== undefined && tool.requestedBy === undefined,
-        schema: tool?.parameters ? keptJson(tool.parameters, LONGEST_SCHEMA).text : '',
+        schema: tool?.parameters ? boundedJson(tool.parameters, MAX_SCHEMA).text : '',
         ...countView(counts.get(name)),
       };
     }),
@@ -129,29 +131,27 @@ export async function upstreamView({ counts }: UpstreamCounts) {
     firstOutput: count.firstOutputs > 0 ? count.firstOutputMs / count.firstOutputs : null,
     hosts: [...count.hosts].map(([host, tried]) => ({ host, ...tried })),
     recent: count.recent.map((call) => ({ ...call })),
-    servers: serversOf(upstream),
-    status: await statusOf(upstream),
-    ...healthOf(count),
+    servers: listModelServers(upstream),
+    status: await readUpstreamStatus(upstream),
+    health: count.calls === 0 ? 'unused' : isFailing(count) ? 'failing' : 'ok',
   }));
   return { upstreams: await Promise.all(views) };
 }
 
 /** Failures count for a minute, as in the status of a router. */
-const COUNTS_MS = 60_000;
+const FAILURE_MS = 60_000;
 
-function healthOf({ calls, lastAt, lastError }: UpstreamCount) {
-  if (calls === 0) return { health: 'unused' };
-  const failedLast = lastError !== null && lastError.at === lastAt;
-  return { health: failedLast && Date.now() - lastAt < COUNTS_MS ? 'failing' : 'ok' };
+function isFailing({ lastAt, lastError }: UpstreamCount): boolean {
+  return lastError !== null && lastError.at === lastAt && Date.now() - lastAt < FAILURE_MS;
 }
 
 /** The most servers of one upstream that are shown. */
-const MOST_SERVERS = 256;
+const MAX_SERVERS = 256;
 
 /** The servers behind an upstream that chooses among several; a host's own upstream may fail in any way. */
-function serversOf(upstream: Upstream): readonly ModelServerStatus[] {
+function listModelServers(upstream: Upstream): readonly ModelServerStatus[] {
   try {
-    return (upstream.servers?.() ?? []).slice(0, MOST_SERVERS).map(({ name, state, inFlight, lastError }) => ({
+    return (upstream.servers?.() ?? []).slice(0, MAX_SERVERS).map(({ name, state, inFlight, lastError }) => ({
       ...{ name: String(name), state, inFlight: Number(inFlight) },
       lastError: typeof lastError === 'string' ? withoutKeys(lastError) : null,
     }));
@@ -161,11 +161,11 @@ function serversOf(upstream: Upstream): readonly ModelServerStatus[] {
 }
 
 /** A host's own upstream may have a status of any shape. */
-async function statusOf(upstream: Upstream & { readonly status?: unknown }): Promise<string | null> {
+async function readUpstreamStatus(upstream: Upstream & { readonly status?: unknown }): Promise<string | null> {
   if (typeof upstream.status !== 'function') return null;
   try {
-    const status: unknown = await Promise.race([upstream.status(), late(undefined)]);
-    return status === undefined ? null : withoutKeys(keptJson(status, LONGEST_STATUS).text);
+    const status: unknown = await Promise.race([upstream.status(), resolveLater(undefined)]);
+    return status === undefined ? null : withoutKeys(boundedJson(status, MAX_STATUS).text);
   } catch {
     return null;
   }
@@ -181,18 +181,6 @@ function countView(count: Count | undefined) {
     lastAt: lastAt || null,
     lastError: lastError && { ...lastError, message: withoutKeys(lastError.message) },
   };
-}
-
-function sumOf(counts: readonly Count[]) {
-  const sum = counts.reduce(
-    ({ calls, failures, totalMs }, each) => ({
-      calls: calls + each.calls,
-      failures: failures + each.failures,
-      totalMs: totalMs + each.totalMs,
-    }),
-    { calls: 0, failures: 0, totalMs: 0 },
-  );
-  return { calls: sum.calls, failures: sum.failures, mean: sum.calls > 0 ? sum.totalMs / sum.calls : null };
 }
 
 const NO_COUNT: Count = { calls: 0, failures: 0, totalMs: 0, longestMs: 0, lastAt: 0, lastError: null };

@@ -2,15 +2,15 @@
 import { createParser } from 'eventsource-parser';
 import { wholeText } from '../../../protocol/grown-text.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
-import type { LiveItem, ModelCall } from '../recording/entries.ts';
-import { NOTHING_KEPT, shownText } from '../recording/kept.ts';
+import { maskText, NO_TEXT } from '../recording/bounded-text.ts';
+import type { ModelCall } from '../recording/entries.ts';
 import type { Recording } from '../recording/recording.ts';
 import type { Ring } from '../recording/ring.ts';
-import { rowOf } from './list-view.ts';
+import { listRow } from './list-view.ts';
 
 /** Items and model calls of one page: a response may have thousands. */
-const MOST_ITEMS = 200;
-const MOST_CALLS = 50;
+const MAX_ITEMS = 200;
+const MAX_CALLS = 50;
 
 /**
  * The response; `items` is the index of the first item of the page, `calls` that of the first model call. `texts` names the calls whose
@@ -19,12 +19,12 @@ const MOST_CALLS = 50;
 export function responseView(ring: Ring, recording: Recording, query: URLSearchParams) {
   ring.endAborted();
   const { items, calls, tools, marks, body, error } = recording;
-  const firstItem = placeIn(query, 'items');
-  const firstCall = placeIn(query, 'calls');
+  const firstItem = pageStart(query, 'items');
+  const firstCall = pageStart(query, 'calls');
   const wanted = query.get('texts')?.split(',').map(Number);
   return {
     version: ring.version,
-    ...rowOf(recording),
+    ...listRow(recording),
     elapsed: recording.elapsed(),
     usage: recording.usage ?? null,
     previousId: recording.previousId ?? null,
@@ -34,60 +34,51 @@ export function responseView(ring: Ring, recording: Recording, query: URLSearchP
     body: { text: withoutKeys(body.text), cut: body.cut },
     itemCount: items.length,
     firstItem,
-    itemList: items.slice(firstItem, firstItem + MOST_ITEMS).map(itemView),
+    itemList: items
+      .slice(firstItem, firstItem + MAX_ITEMS)
+      .map(({ argumentsAt = null, end = null, growing, json, ...item }) => ({
+        index: item.index,
+        type: item.type,
+        id: item.id,
+        start: item.start,
+        argumentsAt,
+        end,
+        deltas: item.deltas,
+        growing: withoutKeys(wholeText(growing)),
+        json: withoutKeys(json.text),
+        cut: json.cut,
+      })),
     callCount: calls.length,
     firstCall,
     callList: calls
-      .slice(firstCall, firstCall + MOST_CALLS)
+      .slice(firstCall, firstCall + MAX_CALLS)
       .map((call, at) => callView(call, wanted?.includes(firstCall + at) ?? true)),
-    toolRuns: tools.slice(0, MOST_ITEMS).map((run) => ({ ...run, error: run.error ? withoutKeys(run.error) : null })),
-    marks: marks.slice(0, MOST_ITEMS).map((mark) => ({ ...mark, text: withoutKeys(mark.text) })),
+    toolRuns: tools.slice(0, MAX_ITEMS).map((run) => ({ ...run, error: run.error ? withoutKeys(run.error) : null })),
+    marks: marks.slice(0, MAX_ITEMS).map((mark) => ({ ...mark, text: withoutKeys(mark.text) })),
   };
 }
 
-function placeIn(query: URLSearchParams, name: string): number {
+function pageStart(query: URLSearchParams, name: string): number {
   return Math.max(Math.trunc(Number(query.get(name))) || 0, 0);
 }
 
-function itemView({ index, type, id, start, argumentsAt, end, deltas, growing, json }: LiveItem) {
-  const times = { start, argumentsAt: argumentsAt ?? null, end: end ?? null };
-  return {
-    index,
-    type,
-    id,
-    ...times,
-    deltas,
-    growing: withoutKeys(wholeText(growing)),
-    json: withoutKeys(json.text),
-    cut: json.cut,
-  };
-}
-
 /** The answer, a line for each event. What has not arrived whole is left out: the secrets in it could not be found by their names. */
-function shownAnswer({ answer, answerCut, end }: ModelCall): string {
+function maskedAnswer({ answer, answerCut, end }: ModelCall): string {
   const isWhole = answerCut === 0 && end !== undefined;
-  const lines = /^\s*[{[]/.test(answer) ? linesIn(answer, isWhole) : dataIn(answer, isWhole);
-  return lines.map(shownText).join('\n');
+  let lines: string[] = [];
+  if (/^\s*[{[]/.test(answer)) {
+    // A JSON body, or a line of JSON for each event.
+    lines = answer.trimEnd().split('\n');
+    const isStream = lines.length > 1 && /^[{[]/.test(lines[1] ?? '');
+    if (!isStream) lines = isWhole ? [answer] : [];
+    else if (!isWhole) lines.pop();
+  } else {
+    const parser = createParser({ onEvent: ({ data }) => lines.push(data) });
+    // The last event may have no blank line behind it.
+    parser.feed(isWhole ? `${answer}\n\n` : answer);
+  }
+  return lines.map(maskText).join('\n');
 }
-
-/** A JSON body, or a line of JSON for each event. */
-function linesIn(text: string, isWhole: boolean): readonly string[] {
-  const lines = text.trimEnd().split('\n');
-  const isStream = lines.length > 1 && /^[{[]/.test(lines[1] ?? '');
-  if (!isStream) return isWhole ? [text] : [];
-  return isWhole ? lines : lines.slice(0, -1);
-}
-
-/** The data of each event of a stream. */
-function dataIn(text: string, isWhole: boolean): readonly string[] {
-  const lines: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => lines.push(data) });
-  // The last event may have no blank line behind it.
-  parser.feed(isWhole ? `${text}\n\n` : text);
-  return lines;
-}
-
-const NOT_ASKED = { text: '', cut: 0 };
 
 function callView(call: ModelCall, withTexts: boolean) {
   const { upstream, start, attempts, firstOutput, end, error, request, isWire, answerCut, batches } = call;
@@ -100,8 +91,8 @@ function callView(call: ModelCall, withTexts: boolean) {
     batches,
     isWire,
     error: error ? { ...error, message: withoutKeys(error.message) } : null,
-    hasText: request !== NOTHING_KEPT,
-    request: withTexts ? { text: shownText(request.text), cut: request.cut } : NOT_ASKED,
-    answer: withTexts ? { text: shownAnswer(call), cut: answerCut } : NOT_ASKED,
+    hasText: request !== NO_TEXT,
+    request: withTexts ? { text: maskText(request.text), cut: request.cut } : NO_TEXT,
+    answer: withTexts ? { text: maskedAnswer(call), cut: answerCut } : NO_TEXT,
   };
 }

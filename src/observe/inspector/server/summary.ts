@@ -6,25 +6,25 @@ const INTERVALS = 60;
 const FAILED: ReadonlySet<string> = new Set(['failed', 'refused']);
 
 /** The sums and the usual times of these responses; `null` where none is known. Its time is that of sorting the times. */
-export function summaryOf(found: readonly Recording[]) {
-  const costs = numbers(found.map(({ cost }) => cost));
-  const firsts = sorted(found.map(({ firstOutput }) => firstOutput));
-  const durations = sorted(found.map(({ duration, status }) => (FAILED.has(status) ? undefined : duration)));
+export function summarize(found: readonly Recording[]) {
+  const costs = withoutGaps(found.map(({ cost }) => cost));
+  const firsts = sortTimes(found.map(({ firstOutput }) => firstOutput));
+  const durations = sortTimes(found.map(({ duration, status }) => (FAILED.has(status) ? undefined : duration)));
   return {
     running: found.filter(({ isRunning }) => isRunning).length,
     failed: found.filter(({ status }) => FAILED.has(status)).length,
-    inputTokens: sum(numbers(found.map(({ usage }) => usage?.input_tokens))),
-    outputTokens: sum(numbers(found.map(({ usage }) => usage?.output_tokens))),
-    cost: costs.length > 0 ? sum(costs) : null,
+    inputTokens: total(withoutGaps(found.map(({ usage }) => usage?.input_tokens))),
+    outputTokens: total(withoutGaps(found.map(({ usage }) => usage?.output_tokens))),
+    cost: costs.length > 0 ? total(costs) : null,
     firstOutput: quantile(firsts, 0.5),
     duration: quantile(durations, 0.5),
     slowest: quantile(durations, 0.95),
-    activity: activityOf(found),
+    activity: countArrivals(found),
   };
 }
 
 /** The arrivals in equal intervals, from the first to the last. */
-function activityOf(newestFirst: readonly Recording[]) {
+function countArrivals(newestFirst: readonly Recording[]) {
   const to = newestFirst[0]?.startedAt ?? 0;
   const from = newestFirst.at(-1)?.startedAt ?? 0;
   const intervals = Array.from({ length: INTERVALS }, () => ({ all: 0, failed: 0 }));
@@ -37,16 +37,16 @@ function activityOf(newestFirst: readonly Recording[]) {
   return { from, to, intervals };
 }
 
-function numbers(values: readonly (number | undefined)[]): readonly number[] {
+function withoutGaps(values: readonly (number | undefined)[]): readonly number[] {
   return values.filter((value) => value !== undefined);
 }
 
-function sorted(values: readonly (number | undefined)[]): Float64Array {
-  return Float64Array.from(numbers(values)).sort();
+function sortTimes(values: readonly (number | undefined)[]): Float64Array {
+  return Float64Array.from(withoutGaps(values)).sort();
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function quantile(inOrder: Float64Array, part: number): number | null {

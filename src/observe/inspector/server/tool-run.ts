@@ -10,10 +10,10 @@ import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { ToolCounts } from '../observing/counts.ts';
 import { type OfferedTool, offeredTools } from './part-views.ts';
 
-const MOST_BYTES = 1024 * 1024;
-const LONGEST_MS = 60_000;
+const MAX_BYTES = 1024 * 1024;
+const MAX_RUN_MS = 60_000;
 /** Characters of the result that the page receives. */
-const SHOWN = 200_000;
+const MAX_RESULT = 200_000;
 /** The tenant for whom tools run here: a name that no client has. */
 const OWN_SCOPE = 'inspector';
 
@@ -35,58 +35,58 @@ interface RunAnswer {
 }
 
 /** Never rejects because of the tool: its failure is a result, too. */
-export async function runTool(req: IncomingMessage, settings: RunSettings): Promise<RunAnswer> {
-  if (!/^application\/json\b/i.test(req.headers['content-type'] ?? '')) return refused(415, 'Send application/json.');
-  const body = await bodyOf(req);
-  if (body === undefined) return refused(413, `The body may have ${MOST_BYTES} bytes.`);
+export async function runTool(
+  req: IncomingMessage & { readonly body?: unknown },
+  settings: RunSettings,
+): Promise<RunAnswer> {
+  if (!/^application\/json\b/i.test(req.headers['content-type'] ?? '')) return refuseRun(415, 'Send application/json.');
+  // As the host's own parser has read it, or as it arrives.
+  let { body } = req;
+  if (!isRecord(body)) {
+    const json = await readWhole(bytesOf(req), MAX_BYTES).catch(() => undefined);
+    if (json === undefined) return refuseRun(413, `The body may have ${MAX_BYTES} bytes.`);
+    body = jsonIn(json);
+  }
   const { server, name, arguments: args } = isRecord(body) ? body : {};
-  if (!isRecord(args)) return refused(400, 'The arguments must be a JSON object.');
+  if (!isRecord(args)) return refuseRun(400, 'The arguments must be a JSON object.');
   const offered = (await offeredTools(settings.providers)).find(
     ({ tool }) => tool.server === server && tool.name === name,
   );
-  if (!offered) return refused(404, 'This tool is not offered now.');
-  if (offered.tool.requestedBy) return refused(400, 'This tool needs the request of a response.');
-  const wrong = wrongIn(args, JSON.stringify(args), offered.tool.parameters ?? {});
-  return wrong ? refused(400, `The schema refuses the arguments: ${wrong}`) : run(offered, args, req, settings);
+  if (!offered) return refuseRun(404, 'This tool is not offered now.');
+  if (offered.tool.requestedBy) return refuseRun(400, 'This tool needs the request of a response.');
+  const problem = wrongIn(args, JSON.stringify(args), offered.tool.parameters ?? {});
+  return problem
+    ? refuseRun(400, `The schema refuses the arguments: ${problem}`)
+    : callTool(offered, args, req, settings);
 }
 
-function refused(status: number, error: string): RunAnswer {
+function refuseRun(status: number, error: string): RunAnswer {
   return { status, body: { error } };
 }
 
-/** As the host's own parser has read it, or as it arrives; undefined if it is too large. */
-async function bodyOf(req: IncomingMessage & { readonly body?: unknown }): Promise<unknown> {
-  if (isRecord(req.body)) return req.body;
-  const text = await readWhole(bytesOf(req), MOST_BYTES).catch(() => undefined);
-  return text === undefined ? undefined : (jsonIn(text) ?? null);
-}
-
-async function run(
+async function callTool(
   { tool: { server, name }, provider }: OfferedTool,
   args: JsonObject,
   request: IncomingMessage,
-  { counts, keepsText, requestId, signal: leaves }: RunSettings,
+  { counts, keepsText, requestId, signal: left }: RunSettings,
 ): Promise<RunAnswer> {
-  const signal = AbortSignal.any([leaves, AbortSignal.timeout(LONGEST_MS)]);
+  const signal = AbortSignal.any([left, AbortSignal.timeout(MAX_RUN_MS)]);
   // The cast: the observed routers have requests of the same framework.
   const call = { server, name, arguments: args, scope: OWN_SCOPE, requestId, request: request as never };
   const began = performance.now();
-  const { text, isError } = await outcome(() => untilAborted(signal, () => provider.call(call, signal)));
-  const durationMs = performance.now() - began;
-  counts.add({ server, name, durationMs, error: isError ? failureIn(text, keepsText) : undefined });
-  const shown = withoutKeys(text.slice(0, SHOWN));
-  return { status: 200, body: { durationMs, isError, text: shown, cut: Math.max(text.length - SHOWN, 0) } };
-}
-
-function failureIn(text: string, keepsText: boolean): string {
-  return keepsText ? text : 'The tool failed.';
-}
-
-async function outcome(call: () => ReturnType<ToolProvider['call']>) {
+  let text: string;
+  let isError = false;
   try {
-    const { content, isError = false } = await call();
-    return { text: typeof content === 'string' ? content : JSON.stringify(content, null, 2), isError };
+    const result = await untilAborted(signal, () => provider.call(call, signal));
+    text = typeof result.content === 'string' ? result.content : JSON.stringify(result.content, null, 2);
+    isError = result.isError ?? false;
   } catch (error) {
-    return { text: error instanceof Error ? error.message : String(error), isError: true };
+    text = error instanceof Error ? error.message : String(error);
+    isError = true;
   }
+  const durationMs = performance.now() - began;
+  const failure = keepsText ? text : 'The tool failed.';
+  counts.add({ server, name, durationMs, error: isError ? failure : undefined });
+  const cut = Math.max(text.length - MAX_RESULT, 0);
+  return { status: 200, body: { durationMs, isError, text: withoutKeys(text.slice(0, MAX_RESULT)), cut } };
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
 import { Diff } from './parts/diff.tsx';
-import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { formatCount, formatMs, parseObject, pretty, showHidden } from './parts/format.tsx';
 import { Pager } from './parts/pager.tsx';
 import { Box, Choice, Copy, Fold, Text } from './parts/parts.tsx';
 
@@ -22,7 +22,7 @@ export function Calls({ response, open, onToggle, onPage }: CallsProps) {
   return (
     <>
       <h2>
-        Model calls <span class="count">{count(callCount)}</span>
+        Model calls <span class="count">{formatCount(callCount)}</span>
       </h2>
       {callCount === 0 && <p class="faint">None was recorded.</p>}
       {callList.map((call, at) => (
@@ -44,16 +44,16 @@ export function Calls({ response, open, onToggle, onPage }: CallsProps) {
 
 function CallTitle({ call, number }: { readonly call: ModelCall; readonly number: number }) {
   const hosts = [...new Set(call.attempts.map(({ host }) => host))].join(', ');
-  const first = call.firstOutput === null ? '' : `first token after ${ms(call.firstOutput - call.start)}`;
+  const first = call.firstOutput === null ? '' : `first token after ${formatMs(call.firstOutput - call.start)}`;
   const attempts = call.attempts.length > 1 ? `${call.attempts.length} attempts` : '';
   return (
     <>
       <strong class={call.error ? 'error' : ''}>
-        {number}. {visible(call.upstream)}
+        {number}. {showHidden(call.upstream)}
       </strong>{' '}
-      <span class="mono">{visible(hosts)}</span>{' '}
+      <span class="mono">{showHidden(hosts)}</span>{' '}
       <span class="faint">
-        {[call.end === null ? 'running' : ms(call.end - call.start), first, attempts].filter(Boolean).join(', ')}
+        {[call.end === null ? 'running' : formatMs(call.end - call.start), first, attempts].filter(Boolean).join(', ')}
       </span>
     </>
   );
@@ -70,35 +70,28 @@ interface CallTextProps {
 function CallText({ response, call, number }: CallTextProps) {
   const [view, setView] = useState<(typeof VIEWS)[number]>('side by side');
   const isEmpty = call.request.text === '' && call.answer.text === '';
+  const withoutText = call.end === null ? 'It is still running.' : 'Its text was not kept.';
+  const reason = call.hasText ? 'Loading …' : withoutText;
   return (
     <>
       {call.error && (
         <p class="problem">
-          <strong>{visible(call.error.code)}</strong> <Text of={call.error.message} />
+          <strong>{showHidden(call.error.code)}</strong> <Text of={call.error.message} />
         </p>
       )}
-      {isEmpty && <p class="faint">{whyEmpty(call)}</p>}
+      {isEmpty && <p class="faint">{reason}</p>}
       {!isEmpty && <Choice label="View of the call" of={VIEWS} value={view} onChange={setView} />}
-      {!isEmpty && view === 'diff' && <CallDiff response={response} call={call} number={number} />}
+      {!isEmpty && view === 'diff' && (
+        <>
+          <p class="faint small">From what the client sent (−) to what the model server was sent (+).</p>
+          <Diff
+            left={sortMembers(response.body.text)}
+            right={sortMembers(call.request.text)}
+            label={`Difference of model call ${number}`}
+          />
+        </>
+      )}
       {!isEmpty && view !== 'diff' && <Sides call={call} number={number} isRaw={view === 'raw'} />}
-    </>
-  );
-}
-
-function whyEmpty({ end, hasText }: ModelCall): string {
-  if (hasText) return 'Loading …';
-  return end === null ? 'It is still running.' : 'Its text was not kept.';
-}
-
-function CallDiff({ response, call, number }: CallTextProps) {
-  return (
-    <>
-      <p class="faint small">From what the client sent (−) to what the model server was sent (+).</p>
-      <Diff
-        left={sorted(response.body.text)}
-        right={sorted(call.request.text)}
-        label={`Difference of model call ${number}`}
-      />
     </>
   );
 }
@@ -111,6 +104,8 @@ interface SidesProps {
 
 function Sides({ call, number, isRaw }: SidesProps) {
   const { request, answer } = call;
+  // One JSON body in lines; of a stream, a line for each event, as it came.
+  const inLines = answer.text.includes('\n') ? answer.text.replaceAll('\n', '\n\n') : pretty(answer.text);
   return (
     <div class="sides">
       <Side
@@ -119,12 +114,7 @@ function Sides({ call, number, isRaw }: SidesProps) {
         shown={isRaw ? request.text : pretty(request.text)}
         label={`Request of model call ${number}`}
       />
-      <Side
-        title="Answer"
-        of={answer}
-        shown={isRaw ? answer.text : readable(answer.text)}
-        label={`Answer of model call ${number}`}
-      />
+      <Side title="Answer" of={answer} shown={isRaw ? answer.text : inLines} label={`Answer of model call ${number}`} />
     </div>
   );
 }
@@ -150,14 +140,9 @@ function Side({ title, of, shown, label }: SideProps) {
   );
 }
 
-/** One JSON body in lines; of a stream, a line for each event, as it came. */
-function readable(text: string): string {
-  return text.includes('\n') ? text.replaceAll('\n', '\n\n') : pretty(text);
-}
-
 /** Sorts the members of objects by name, so that their order makes no difference. */
-function sorted(text: string): string {
-  const value = parsed(text);
+function sortMembers(text: string): string {
+  const value = parseObject(text);
   if (!value) return text;
   const inOrder = (_: string, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)

@@ -1,9 +1,9 @@
 /** Conversations: each as a tree of turns, whose branches are drawn as rails. */
 import type { conversationView } from '../server/conversation-view.ts';
 import { useData } from './parts/data.tsx';
-import { count, ms, short, time, visible } from './parts/format.tsx';
+import { formatCount, formatMs, formatTime, shortenId, showHidden } from './parts/format.tsx';
 import { Status, Tenant, Text, Waiting } from './parts/parts.tsx';
-import { inDrawingOrder, type Rails, railsOf } from './rails.tsx';
+import { inDrawingOrder, type Rails, rowRails } from './rails.tsx';
 
 type View = ReturnType<typeof conversationView>;
 type Tree = View['trees'][number];
@@ -21,7 +21,7 @@ export function Conversations({ version, of }: { readonly version: number; reado
       )}
       <div class="title">
         <h1>{of === null ? 'Conversations' : 'Conversation'}</h1>
-        {data && of === null && <span class="faint">{count(data.found)} in memory</span>}
+        {data && of === null && <span class="faint">{formatCount(data.found)} in memory</span>}
       </div>
       {!data && <Waiting error={error} />}
       {data?.trees.length === 0 && <p class="empty">No response is kept.</p>}
@@ -29,7 +29,7 @@ export function Conversations({ version, of }: { readonly version: number; reado
         <TreeView key={tree.number} tree={tree} current={of} />
       ))}
       {data && data.found > data.trees.length && (
-        <p class="faint">{count(data.found - data.trees.length)} older ones are not shown.</p>
+        <p class="faint">{formatCount(data.found - data.trees.length)} older ones are not shown.</p>
       )}
     </>
   );
@@ -39,20 +39,25 @@ function TreeView({ tree, current }: { readonly tree: Tree; readonly current: st
   const [first] = tree.turns;
   if (!first) return null;
   const turns = inDrawingOrder(tree.turns);
-  const rails = railsOf(turns);
+  const rails = rowRails(turns);
   const lanes = Math.max(...turns.map(({ branch }) => branch));
-  const most = Math.max(1, ...turns.map(tokensOf));
+  const most = Math.max(1, ...turns.map(({ inputTokens, outputTokens }) => (inputTokens ?? 0) + (outputTokens ?? 0)));
+  const input = sumTokens(tree.turns, ({ inputTokens }) => inputTokens);
+  const output = sumTokens(tree.turns, ({ outputTokens }) => outputTokens);
+  const branches = tree.turns.filter(({ branch }, at) => branch > (tree.turns[at - 1]?.branch ?? 0)).length;
+  const forks = branches > 0 ? `, ${branches + 1} branches` : '';
+  const size = `${formatCount(tree.count)} ${tree.count === 1 ? 'turn' : 'turns'}${forks}, ${formatCount(input)} tokens in, ${formatCount(output)} out`;
   return (
     <section class="card tree" aria-label={`Conversation from response ${tree.number}`}>
       <header>
-        <Tenant of={tree.tenant} /> <strong>{sizeOf(tree)}</strong>
+        <Tenant of={tree.tenant} /> <strong>{size}</strong>
         <span class="when">
-          {tree.conversation && `${visible(tree.conversation)}, `}
-          {time(first.at)}
+          {tree.conversation && `${showHidden(tree.conversation)}, `}
+          {formatTime(first.at)}
         </span>
       </header>
       {tree.continues && !tree.conversation && (
-        <p class="faint small">It continues {short(tree.continues, 30)}, which is not kept here.</p>
+        <p class="faint small">It continues {shortenId(tree.continues, 30)}, which is not kept here.</p>
       )}
       <ol>
         {turns.map((turn, at) => (
@@ -68,14 +73,6 @@ function TreeView({ tree, current }: { readonly tree: Tree; readonly current: st
       </ol>
     </section>
   );
-}
-
-function sizeOf({ count: turns, turns: shown }: Tree): string {
-  const input = sum(shown, ({ inputTokens }) => inputTokens);
-  const output = sum(shown, ({ outputTokens }) => outputTokens);
-  const branches = shown.filter(({ branch }, at) => branch > (shown[at - 1]?.branch ?? 0)).length;
-  const forks = branches > 0 ? `, ${branches + 1} branches` : '';
-  return `${count(turns)} ${turns === 1 ? 'turn' : 'turns'}${forks}, ${count(input)} tokens in, ${count(output)} out`;
 }
 
 interface TurnProps {
@@ -101,24 +98,24 @@ function TurnView({ turn, rails, lanes, most, isCurrent }: TurnProps) {
       {turn.status !== 'completed' && <Status of={turn.status} />}
       <div class="tokens">
         <span class="number">
-          {count(turn.inputTokens)} → {count(turn.outputTokens)} <span class="hidden">tokens,</span>
+          {formatCount(turn.inputTokens)} → {formatCount(turn.outputTokens)} <span class="hidden">tokens,</span>
         </span>
         <TokenBar turn={turn} most={most} />
       </div>
-      <span class="number took">{ms(turn.duration)}</span>
+      <span class="number took">{formatMs(turn.duration)}</span>
     </li>
   );
 }
 
 /** Deeper branches share the last lane. */
-const MOST_LANES = 8;
+const MAX_LANES = 8;
 const LANE = 18;
 
 function RailsView({ rails, lanes, status }: Pick<TurnProps, 'rails' | 'lanes'> & { readonly status: string }) {
-  const x = (lane: number) => Math.min(lane, MOST_LANES) * LANE + 9;
+  const x = (lane: number) => Math.min(lane, MAX_LANES) * LANE + 9;
   const own = rails.find(({ isOwn }) => isOwn);
   return (
-    <div class={`rails lanes-${Math.min(lanes, MOST_LANES)}`}>
+    <div class={`rails lanes-${Math.min(lanes, MAX_LANES)}`}>
       <svg aria-hidden="true">
         {rails.map(({ lane, from, to }) => (
           <line key={`${lane} ${from}`} x1={x(lane)} x2={x(lane)} y1={from} y2={to} class={`lane-${lane % 4}`} />
@@ -147,10 +144,6 @@ function TokenBar({ turn, most }: { readonly turn: Turn; readonly most: number }
   );
 }
 
-function tokensOf({ inputTokens, outputTokens }: Turn): number {
-  return (inputTokens ?? 0) + (outputTokens ?? 0);
-}
-
-function sum(turns: readonly Turn[], of: (turn: Turn) => number | null): number {
+function sumTokens(turns: readonly Turn[], of: (turn: Turn) => number | null): number {
   return turns.reduce((total, turn) => total + (of(turn) ?? 0), 0);
 }

@@ -1,7 +1,7 @@
 /** The items of a response, as its client sees them. */
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { responseView } from '../server/response-view.ts';
-import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { formatCount, formatMs, parseObject, pretty, showHidden } from './parts/format.tsx';
 import { Pager } from './parts/pager.tsx';
 import { Box, Fold, Text } from './parts/parts.tsx';
 
@@ -21,7 +21,7 @@ export function ItemList({
   return (
     <>
       <h2>
-        Items <span class="count">{count(itemCount)}</span>
+        Items <span class="count">{formatCount(itemCount)}</span>
       </h2>
       {itemCount === 0 && <p class="faint">{response.status === 'running' ? 'None yet.' : 'None.'}</p>}
       <ol class="items" start={firstItem}>
@@ -37,22 +37,25 @@ export function ItemList({
 }
 
 /** What an item is, for its colour. */
-function kindOf(type: string): string {
+function itemKind(type: string): string {
   if (type === 'message' || type === 'reasoning') return type;
   return type.includes('approval') || type === 'compaction' ? 'mark' : 'tool';
 }
 
 function ItemView({ item }: { readonly item: Item }) {
-  const fields = parsed(item.json) ?? {};
+  const { start, end, deltas } = item;
+  const took = end === null ? 'running' : `for ${formatMs(end - start)}`;
+  const deltaCount = `${formatCount(deltas)} ${deltas === 1 ? 'delta' : 'deltas'}`;
+  const fields = parseObject(item.json) ?? {};
   const name = [fields.server_label, fields.name].filter((each) => typeof each === 'string').join(' · ');
   return (
-    <article class={`entry ${kindOf(item.type)} ${item.end === null ? 'growing' : ''}`} tabIndex={-1}>
+    <article class={`entry ${itemKind(item.type)} ${item.end === null ? 'growing' : ''}`} tabIndex={-1}>
       <header>
-        <strong>{visible(item.type)}</strong> {name !== '' && <span class="mono">{visible(name)}</span>}{' '}
+        <strong>{showHidden(item.type)}</strong> {name !== '' && <span class="mono">{showHidden(name)}</span>}{' '}
         {typeof fields.status === 'string' && fields.status !== 'completed' && (
-          <span class="error">{visible(fields.status)}</span>
+          <span class="error">{showHidden(fields.status)}</span>
         )}
-        <span class="when">{timesOf(item)}</span>
+        <span class="when">{`at ${formatMs(start)}, ${took}${deltas > 0 ? `, ${deltaCount}` : ''}`}</span>
       </header>
       {item.end === null ? <Text of={item.growing} class="body" /> : <Content fields={fields} />}
       {item.json !== '' && (
@@ -64,22 +67,19 @@ function ItemView({ item }: { readonly item: Item }) {
   );
 }
 
-function timesOf({ start, end, deltas }: Item): string {
-  const took = end === null ? 'running' : `for ${ms(end - start)}`;
-  return `at ${ms(start)}, ${took}${deltas > 0 ? `, ${count(deltas)} ${deltas === 1 ? 'delta' : 'deltas'}` : ''}`;
-}
-
 /** Longer texts are shown whole only in the JSON. */
-const SHOWN = 8000;
+const MAX_TEXT = 8000;
 
 function Content({ fields }: { readonly fields: JsonObject }) {
-  const text = textsIn(fields).join('\n\n');
-  const given = fields.arguments ?? fields.input ?? fields.code;
+  const parts = [fields.content, fields.summary].flatMap((list) => (Array.isArray(list) ? list : []));
+  const texts = parts.map((part: JsonObject | null) => part?.text ?? part?.refusal);
+  const text = texts.filter((each) => typeof each === 'string' && each !== '').join('\n\n');
+  const args = fields.arguments ?? fields.input ?? fields.code;
   const { output, error } = fields;
   return (
     <>
-      {text !== '' && <Text of={shortened(text)} class="body" />}
-      {typeof given === 'string' && given !== '' && <Labelled label="arguments" text={pretty(given)} />}
+      {text !== '' && <Text of={shortenText(text)} class="body" />}
+      {typeof args === 'string' && args !== '' && <Labelled label="arguments" text={pretty(args)} />}
       {typeof output === 'string' && <Labelled label="output" text={pretty(output)} />}
       {error !== undefined && error !== null && <Labelled label="error" text={pretty(JSON.stringify(error))} isBad />}
     </>
@@ -96,19 +96,13 @@ function Labelled({ label, text, isBad = false }: LabelledProps) {
   return (
     <div class={isBad ? 'labelled error' : 'labelled'}>
       <span class="label">{label}</span>
-      <Text of={shortened(text)} class="body mono" />
+      <Text of={shortenText(text)} class="body mono" />
     </div>
   );
 }
 
-function shortened(text: string): string {
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${count(text.length - SHOWN)} more in the JSON)`;
-}
-
-function textsIn({ content, summary }: JsonObject): readonly string[] {
-  const parts = [content, summary].flatMap((list) => (Array.isArray(list) ? list : []));
-  return parts.flatMap((part) => {
-    const text = (part as JsonObject | null)?.text ?? (part as JsonObject | null)?.refusal;
-    return typeof text === 'string' && text !== '' ? [text] : [];
-  });
+function shortenText(text: string): string {
+  return text.length <= MAX_TEXT
+    ? text
+    : `${text.slice(0, MAX_TEXT)}… (${formatCount(text.length - MAX_TEXT)} more in the JSON)`;
 }

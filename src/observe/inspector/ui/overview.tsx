@@ -1,22 +1,26 @@
 /** The numbers of all listed responses, and when they arrived. */
 import type { listView } from '../server/list-view.ts';
-import { count, dollars, ms, time } from './parts/format.tsx';
+import { formatCount, formatDollars, formatMs, formatTime } from './parts/format.tsx';
 import { type Stat, Stats } from './parts/parts.tsx';
 
 type Summary = ReturnType<typeof listView>['summary'];
 
 export function Overview({ of }: { readonly of: Summary }) {
-  const cost: readonly Stat[] = of.cost === null ? [] : [{ name: 'Cost', value: dollars(of.cost) }];
+  const cost: readonly Stat[] = of.cost === null ? [] : [{ name: 'Cost', value: formatDollars(of.cost) }];
   return (
     <Stats
       of={[
-        { name: 'Running', value: count(of.running) },
-        { name: 'Failed', value: count(of.failed), isBad: of.failed > 0 },
-        { name: 'Tokens in', value: count(of.inputTokens) },
-        { name: 'Tokens out', value: count(of.outputTokens) },
+        { name: 'Running', value: formatCount(of.running) },
+        { name: 'Failed', value: formatCount(of.failed), isBad: of.failed > 0 },
+        { name: 'Tokens in', value: formatCount(of.inputTokens) },
+        { name: 'Tokens out', value: formatCount(of.outputTokens) },
         ...cost,
-        { name: 'First token', value: ms(of.firstOutput), note: 'median' },
-        { name: 'Duration', value: ms(of.duration), note: of.slowest === null ? 'median' : `p95 ${ms(of.slowest)}` },
+        { name: 'First token', value: formatMs(of.firstOutput), note: 'median' },
+        {
+          name: 'Duration',
+          value: formatMs(of.duration),
+          note: of.slowest === null ? 'median' : `p95 ${formatMs(of.slowest)}`,
+        },
       ]}
     />
   );
@@ -46,9 +50,9 @@ export function Activity({ of: { from, to, intervals } }: { readonly of: Summary
         ))}
       </svg>
       <figcaption>
-        <span>{time(from)}</span>
+        <span>{formatTime(from)}</span>
         <span class="hidden">to</span>
-        <span>{time(to)}</span>
+        <span>{formatTime(to)}</span>
       </figcaption>
     </figure>
   );

@@ -1,9 +1,9 @@
 /** Sends a request to the API as any client would, and shows the answer as text and as events. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
-import { count, ms, parsed, pretty, visible } from './parts/format.tsx';
+import { formatCount, formatMs, parseObject, pretty, showHidden } from './parts/format.tsx';
 import { Choice, Copy, Scroll, Text } from './parts/parts.tsx';
-import { type AnswerEvent, eventsOf } from './stream.tsx';
+import { type AnswerEvent, readAnswerEvents } from './stream.tsx';
 
 type Response = ReturnType<typeof responseView>;
 
@@ -39,17 +39,20 @@ export function Playground({ apiPath, from }: Props) {
   const [api, setApi] = useState<Api>('responses');
   const [body, setBody] = useState(() => pretty(JSON.stringify(EXAMPLES.responses)));
   const [key, setKey] = useState('');
-  const models = useModels(apiPath, key, (model) => setBody((text) => withFirstModel(text, model)));
+  const models = useModels(apiPath, key, (model) =>
+    // That of a recorded request stays as it was.
+    setBody((text) => (parseObject(text)?.model === '' ? withModel(text, model) : text)),
+  );
   const { answer, send, stop } = useAnswer();
   useEffect(() => {
     if (from !== null)
-      void recorded(from).then((found) => {
-        if (!found) return;
-        setApi(apiOf(found.api));
-        setBody(pretty(found.body.text));
+      void fetchResponse(from).then((response) => {
+        if (!response) return;
+        setApi(recordedApi(response.api));
+        setBody(pretty(response.body.text));
       });
   }, [from]);
-  const fields = parsed(body);
+  const fields = parseObject(body);
   const choose = (next: Api) => {
     setApi(next);
     if (from === null) setBody(withModel(pretty(JSON.stringify(EXAMPLES[next])), String(fields?.model ?? '')));
@@ -69,88 +72,52 @@ export function Playground({ apiPath, from }: Props) {
       <div class="sides">
         <form class="card composer" onSubmit={submit}>
           <div class="filters">
-            <ApiField api={api} choose={choose} />
-            <ModelField
-              model={String(fields?.model ?? '')}
-              models={models}
-              choose={(model) => setBody(withModel(body, model))}
-            />
-            <KeyField value={key} setKey={setKey} />
+            <label>
+              <span>API</span>
+              <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
+                <option value="responses">Responses</option>
+                <option value="chat">Chat Completions</option>
+                <option value="messages">Messages</option>
+              </select>
+            </label>
+            <label class="grow">
+              <span>model</span>
+              <input
+                list="models"
+                value={String(fields?.model ?? '')}
+                onInput={({ currentTarget }) => setBody(withModel(body, currentTarget.value))}
+              />
+              <datalist id="models">
+                {models.map((each) => (
+                  <option key={each} value={each} />
+                ))}
+              </datalist>
+            </label>
+            <label class="grow">
+              <span>API key, if one is needed</span>
+              <input
+                type="password"
+                autoComplete="off"
+                value={key}
+                onInput={({ currentTarget }) => setKey(currentTarget.value)}
+              />
+            </label>
           </div>
-          <BodyField body={body} isJson={fields !== undefined} setBody={setBody} />
+          <label class="stack">
+            <span>body</span>
+            <textarea
+              rows={20}
+              spellcheck={false}
+              value={body}
+              aria-invalid={!fields}
+              onInput={({ currentTarget }) => setBody(currentTarget.value)}
+            />
+          </label>
           <SendBar isJson={fields !== undefined} isRunning={answer.isRunning} stop={stop} />
         </form>
         <AnswerView answer={answer} />
       </div>
     </>
-  );
-}
-
-function ApiField({ api, choose }: { readonly api: Api; readonly choose: (api: Api) => void }) {
-  return (
-    <label>
-      <span>API</span>
-      <select value={api} onChange={({ currentTarget }) => choose(currentTarget.value as Api)}>
-        <option value="responses">Responses</option>
-        <option value="chat">Chat Completions</option>
-        <option value="messages">Messages</option>
-      </select>
-    </label>
-  );
-}
-
-interface ModelFieldProps {
-  readonly model: string;
-  readonly models: readonly string[];
-  readonly choose: (model: string) => void;
-}
-
-function ModelField({ model, models, choose }: ModelFieldProps) {
-  return (
-    <label class="grow">
-      <span>model</span>
-      <input list="models" value={model} onInput={({ currentTarget }) => choose(currentTarget.value)} />
-      <datalist id="models">
-        {models.map((each) => (
-          <option key={each} value={each} />
-        ))}
-      </datalist>
-    </label>
-  );
-}
-
-function KeyField({ value, setKey }: { readonly value: string; readonly setKey: (key: string) => void }) {
-  return (
-    <label class="grow">
-      <span>API key, if one is needed</span>
-      <input
-        type="password"
-        autoComplete="off"
-        value={value}
-        onInput={({ currentTarget }) => setKey(currentTarget.value)}
-      />
-    </label>
-  );
-}
-
-interface BodyFieldProps {
-  readonly body: string;
-  readonly isJson: boolean;
-  readonly setBody: (body: string) => void;
-}
-
-function BodyField({ body, isJson, setBody }: BodyFieldProps) {
-  return (
-    <label class="stack">
-      <span>body</span>
-      <textarea
-        rows={20}
-        spellcheck={false}
-        value={body}
-        aria-invalid={!isJson}
-        onInput={({ currentTarget }) => setBody(currentTarget.value)}
-      />
-    </label>
   );
 }
 
@@ -183,6 +150,7 @@ const VIEWS = ['text', 'events'] as const;
 function AnswerView({ answer }: { readonly answer: Answer }) {
   const [view, setView] = useState<(typeof VIEWS)[number]>('text');
   const { status, isRunning, requestId, events, dropped } = answer;
+  const all = events.length + dropped;
   return (
     <section class="card result" aria-label="Answer">
       <header>
@@ -193,7 +161,7 @@ function AnswerView({ answer }: { readonly answer: Answer }) {
       </header>
       <div class="bar">
         <Choice label="View of the answer" of={VIEWS} value={view} onChange={setView} />
-        {events.length > 0 && <span class="faint">{eventCount(events.length + dropped)}</span>}
+        {events.length > 0 && <span class="faint">{`${formatCount(all)} ${all === 1 ? 'event' : 'events'}`}</span>}
         <Copy class="small" of={() => (view === 'text' ? answer.text : events.map(({ data }) => data).join('\n'))}>
           Copy
         </Copy>
@@ -207,10 +175,6 @@ function AnswerView({ answer }: { readonly answer: Answer }) {
       )}
     </section>
   );
-}
-
-function eventCount(events: number): string {
-  return `${count(events)} ${events === 1 ? 'event' : 'events'}`;
 }
 
 /** A link to the response in the list. */
@@ -233,13 +197,13 @@ function Events({ of, dropped }: { readonly of: readonly AnswerEvent[]; readonly
   const hidden = dropped + Math.max(of.length - SHOWN_EVENTS, 0);
   return (
     <>
-      {hidden > 0 && <p class="faint small">The first {count(hidden)} are not shown.</p>}
+      {hidden > 0 && <p class="faint small">The first {formatCount(hidden)} are not shown.</p>}
       <Scroll label="Events of the answer" class="box events">
         <ol>
           {of.slice(-SHOWN_EVENTS).map(({ at, type, data }, place) => (
             <li key={hidden + place}>
-              <span class="when">{ms(at)}</span> <strong>{visible(type)}</strong>
-              <pre>{visible(data)}</pre>
+              <span class="when">{formatMs(at)}</span> <strong>{showHidden(type)}</strong>
+              <pre>{showHidden(data)}</pre>
             </li>
           ))}
         </ol>
@@ -249,22 +213,17 @@ function Events({ of, dropped }: { readonly of: readonly AnswerEvent[]; readonly
 }
 
 /** The API of a recorded request, such as `chat stream`. */
-function apiOf(recorded: string): Api {
+function recordedApi(recorded: string): Api {
   const [name = ''] = recorded.split(' ');
   return Object.hasOwn(APIS, name) ? (name as Api) : 'responses';
 }
 
 function withModel(text: string, model: string): string {
-  const fields = parsed(text);
+  const fields = parseObject(text);
   return fields && fields.model !== model ? JSON.stringify({ ...fields, model }, null, 2) : text;
 }
 
-/** The model is only chosen for a body that names none: that of a recorded request stays as it was. */
-function withFirstModel(text: string, model: string): string {
-  return parsed(text)?.model === '' ? withModel(text, model) : text;
-}
-
-async function recorded(number: string): Promise<Response | undefined> {
+async function fetchResponse(number: string): Promise<Response | undefined> {
   const response = await fetch(`api/responses/${number}`);
   return response.ok ? response.json() : undefined;
 }
@@ -291,8 +250,8 @@ function authorization(key: string): Record<string, string> {
   return key === '' ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Events that are kept on the page. */
-const MOST_EVENTS = 2000;
+/** Events that the page holds. */
+const MAX_EVENTS = 2000;
 
 function useAnswer() {
   const [answer, setAnswer] = useState(NOTHING);
@@ -314,19 +273,18 @@ function useAnswer() {
         requestId,
         status: `${response.status} ${response.statusText}, streaming …`,
       }));
-      for await (const events of eventsOf(response, began)) setAnswer((before) => withEvents(before, events));
-      end(`${response.status} ${response.statusText} after ${ms(performance.now() - began)}`);
+      for await (const events of readAnswerEvents(response, began))
+        setAnswer((before) => {
+          const all = [...before.events, ...events];
+          const dropped = Math.max(all.length - MAX_EVENTS, 0);
+          const text = before.text + events.map((event) => event.text).join('');
+          return { ...before, text, events: all.slice(dropped), dropped: before.dropped + dropped };
+        });
+      end(`${response.status} ${response.statusText} after ${formatMs(performance.now() - began)}`);
     } catch {
       end(asking.signal.aborted ? 'Stopped.' : 'The connection broke.');
     }
   }
 
   return { answer, send, stop: () => running.current?.abort() };
-}
-
-function withEvents(before: Answer, events: readonly AnswerEvent[]): Answer {
-  const all = [...before.events, ...events];
-  const dropped = Math.max(all.length - MOST_EVENTS, 0);
-  const text = before.text + events.map((event) => event.text).join('');
-  return { ...before, text, events: all.slice(dropped), dropped: before.dropped + dropped };
 }

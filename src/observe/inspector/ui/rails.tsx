@@ -1,7 +1,7 @@
 /** The rails of a tree of turns: which lines each row has to draw. */
 
 /** A turn's place in its tree. */
-interface Placed {
+interface TreeTurn {
   readonly number: number;
   /** The number of the turn that it continues. */
   readonly parent: number;
@@ -29,7 +29,7 @@ const DOT = '20';
  * Depth first, and of each turn the other replies before the first, which continues its line: a branch then leaves a rail on which
  * nothing stands between it and the turn that it answers.
  */
-export function inDrawingOrder<Turn extends Placed>(turns: readonly Turn[]): readonly Turn[] {
+export function inDrawingOrder<Turn extends TreeTurn>(turns: readonly Turn[]): readonly Turn[] {
   const numbers = new Set(turns.map(({ number }) => number));
   const replies = new Map<number, Turn[]>();
   const repliesTo = (number: number) => {
@@ -51,7 +51,7 @@ export function inDrawingOrder<Turn extends Placed>(turns: readonly Turn[]): rea
 }
 
 /** The rails of each row, in drawing order. */
-export function railsOf(turns: readonly Placed[]): readonly Rails[] {
+export function rowRails(turns: readonly TreeTurn[]): readonly Rails[] {
   const rows = new Map(turns.map(({ number }, at) => [number, at]));
   const lastChild = new Map<number, number>();
   for (const [at, { parent }] of turns.entries()) {
@@ -64,12 +64,12 @@ export function railsOf(turns: readonly Placed[]): readonly Rails[] {
     const parentRow = rows.get(turn.parent);
     const parentLane = parentRow === undefined ? undefined : turns[parentRow]?.branch;
     const through = [...open].filter(([lane, until]) => until > at && lane !== turn.branch);
-    const goesOn = lastChild.has(at);
-    if (goesOn) open.set(turn.branch, Math.max(open.get(turn.branch) ?? 0, lastChild.get(at) ?? 0));
+    const continues = lastChild.has(at);
+    if (continues) open.set(turn.branch, Math.max(open.get(turn.branch) ?? 0, lastChild.get(at) ?? 0));
     const comes = parentLane === turn.branch;
     return [
       ...through.map(([lane]) => ({ lane, from: '0', to: '100%', isOwn: false })),
-      { lane: turn.branch, from: comes ? '0' : DOT, to: goesOn ? '100%' : DOT, isOwn: true, parentLane },
+      { lane: turn.branch, from: comes ? '0' : DOT, to: continues ? '100%' : DOT, isOwn: true, parentLane },
     ];
   });
 }

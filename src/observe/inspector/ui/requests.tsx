@@ -3,7 +3,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { listView } from '../server/list-view.ts';
 import { Activity, Overview } from './overview.tsx';
 import { useData } from './parts/data.tsx';
-import { bytes, count, dollars, ms, short, time, visible } from './parts/format.tsx';
+import {
+  formatBytes,
+  formatCount,
+  formatDollars,
+  formatMs,
+  formatTime,
+  shortenId,
+  showHidden,
+} from './parts/format.tsx';
 import { Scroll, Status, Tenant, Text, Waiting } from './parts/parts.tsx';
 
 type List = ReturnType<typeof listView>;
@@ -41,13 +49,19 @@ export function Requests({ version }: { readonly version: number }) {
       </div>
       {/* Announced when a filter changes what is found, not whenever a request arrives. */}
       <span class="hidden" role="status">
-        {data && isFiltered ? `${count(data.found)} found` : ''}
+        {data && isFiltered ? `${formatCount(data.found)} found` : ''}
       </span>
       {data && data.kept > 0 && <Overview of={data.summary} />}
       <Filters filter={filter} list={data} onChange={change} />
       {data && data.found > 1 && <Activity of={data.summary.activity} />}
       {data && data.rows.length > 0 && <Table rows={data.rows} />}
-      {data?.rows.length === 0 && <Empty isFiltered={isFiltered} />}
+      {data?.rows.length === 0 && (
+        <p class="empty">
+          {isFiltered
+            ? 'No response matches.'
+            : 'No request has arrived yet. Send one, and it appears here while it runs.'}
+        </p>
+      )}
       {!data && <Waiting error={error} />}
       {data && (pages.length > 0 || data.more) && (
         <nav class="bar" aria-label="Pages">
@@ -68,16 +82,8 @@ export function Requests({ version }: { readonly version: number }) {
 }
 
 function summary({ found, kept, evicted, bytes: size }: List, isFiltered: boolean): string {
-  const gone = evicted > 0 ? `, ${count(evicted)} older ones dropped` : '';
-  return `${isFiltered ? `${count(found)} of ` : ''}${count(kept)} kept (${bytes(size)})${gone}`;
-}
-
-function Empty({ isFiltered }: { readonly isFiltered: boolean }) {
-  return (
-    <p class="empty">
-      {isFiltered ? 'No response matches.' : 'No request has arrived yet. Send one, and it appears here while it runs.'}
-    </p>
-  );
+  const gone = evicted > 0 ? `, ${formatCount(evicted)} older ones dropped` : '';
+  return `${isFiltered ? `${formatCount(found)} of ` : ''}${formatCount(kept)} kept (${formatBytes(size)})${gone}`;
 }
 
 interface FilterProps {
@@ -109,7 +115,7 @@ function Filters({ filter, list, onChange }: FilterProps) {
         <option value="">any {name}</option>
         {choices.map((choice) => (
           <option key={choice} value={choice}>
-            {short(choice, 40)}
+            {shortenId(choice, 40)}
           </option>
         ))}
       </select>
@@ -191,7 +197,7 @@ function Table({ rows }: { readonly rows: readonly Row[] }) {
 function Line({ row, longest }: { readonly row: Row; readonly longest: number }) {
   return (
     <tr class={row.status}>
-      <td class="time">{time(row.at)}</td>
+      <td class="time">{formatTime(row.at)}</td>
       <td class="state">
         <Status of={row.status} />
       </td>
@@ -200,25 +206,25 @@ function Line({ row, longest }: { readonly row: Row; readonly longest: number })
           <Text of={row.asked || row.problem || row.id || row.requestId} />
         </a>
         <span class="under">
-          {row.error && <span class="error">{visible(row.error)} </span>}
+          {row.error && <span class="error">{showHidden(row.error)} </span>}
           {row.api}
         </span>
       </td>
-      <td class="short model" title={visible(row.model)}>
-        {row.model === '' ? '–' : visible(row.model)}
+      <td class="short model" title={showHidden(row.model)}>
+        {row.model === '' ? '–' : showHidden(row.model)}
       </td>
       <td class="of">
         <Tenant of={row.tenant} />
       </td>
-      <td class="number">{count(row.inputTokens)}</td>
-      <td class="number">{count(row.outputTokens)}</td>
-      <td class="number cost">{dollars(row.cost)}</td>
-      <td class="number">{ms(row.firstOutput)}</td>
+      <td class="number">{formatCount(row.inputTokens)}</td>
+      <td class="number">{formatCount(row.outputTokens)}</td>
+      <td class="number cost">{formatDollars(row.cost)}</td>
+      <td class="number">{formatMs(row.firstOutput)}</td>
       <td class="duration">
         <Duration row={row} longest={longest} />
       </td>
-      <td class={row.tools.length > 0 ? 'tools short' : 'tools none'} title={row.tools.map(visible).join(', ')}>
-        {row.tools.length > 0 ? visible(row.tools.join(', ')) : '–'}
+      <td class={row.tools.length > 0 ? 'tools short' : 'tools none'} title={row.tools.map(showHidden).join(', ')}>
+        {row.tools.length > 0 ? showHidden(row.tools.join(', ')) : '–'}
         {row.toolFailures > 0 && <span class="error"> {row.toolFailures} failed</span>}
       </td>
     </tr>
@@ -232,7 +238,7 @@ function Duration({ row, longest }: { readonly row: Row; readonly longest: numbe
   const width = (value: number) => Math.max((value / longest) * 100, 0.5);
   return (
     <>
-      <span class="number">{row.duration === null ? `${ms(row.elapsed)} …` : ms(row.duration)}</span>
+      <span class="number">{row.duration === null ? `${formatMs(row.elapsed)} …` : formatMs(row.duration)}</span>
       <svg class="bar-of-time" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
         <rect class="after" width={width(whole)} height="4" rx="1" />
         <rect class="before" width={width(first)} height="4" rx="1" />

@@ -4,7 +4,7 @@ import type { responseView } from '../server/response-view.ts';
 import { Calls } from './calls.tsx';
 import { ItemList } from './items.tsx';
 import { useData } from './parts/data.tsx';
-import { count, dollars, ms, pretty, time, visible } from './parts/format.tsx';
+import { formatCount, formatDollars, formatMs, formatTime, pretty, showHidden } from './parts/format.tsx';
 import { Box, Copy, Facts, Fold, Stats, Status, Tenant, Text, Waiting } from './parts/parts.tsx';
 import { Timeline } from './timeline.tsx';
 
@@ -45,7 +45,7 @@ export function ResponsePage({ number, version, apiPath }: Props) {
       {data.failure && (
         <p class="problem">
           <strong>
-            {visible(data.failure.code)} ({data.failure.status})
+            {showHidden(data.failure.code)} ({data.failure.status})
           </strong>{' '}
           <Text of={data.failure.message} />
         </p>
@@ -57,7 +57,14 @@ export function ResponsePage({ number, version, apiPath }: Props) {
       {(data.itemCount > 0 || data.api.startsWith('responses')) && (
         <ItemList response={data} onPage={(items) => setPlace({ ...place, items })} />
       )}
-      <ClientRequest response={data} />
+      <h2>Request of the client</h2>
+      {data.body.text === '' ? (
+        <p class="faint">Its body was not kept.</p>
+      ) : (
+        <Fold class="card" title={`Body, ${formatCount(data.body.text.length)} characters`}>
+          {() => <Box of={pretty(data.body.text)} cut={data.body.cut} label="Body of the client's request" />}
+        </Fold>
+      )}
       <Calls response={data} open={open ?? []} onToggle={toggle} onPage={(calls) => setPlace({ ...place, calls })} />
       <Marks response={data} />
     </>
@@ -73,20 +80,20 @@ function Summary({ response }: { readonly response: Response }) {
     <>
       <Stats
         of={[
-          { name: 'Duration', value: duration === null ? `${ms(elapsed)} …` : ms(duration) },
-          { name: 'First token', value: ms(response.firstOutput) },
+          { name: 'Duration', value: duration === null ? `${formatMs(elapsed)} …` : formatMs(duration) },
+          { name: 'First token', value: formatMs(response.firstOutput) },
           {
             name: 'Tokens in',
-            value: count(usage?.input_tokens ?? null),
-            note: cached > 0 ? `${count(cached)} cached` : undefined,
+            value: formatCount(usage?.input_tokens ?? null),
+            note: cached > 0 ? `${formatCount(cached)} cached` : undefined,
           },
           {
             name: 'Tokens out',
-            value: count(usage?.output_tokens ?? null),
-            note: reasoning > 0 ? `${count(reasoning)} reasoning` : undefined,
+            value: formatCount(usage?.output_tokens ?? null),
+            note: reasoning > 0 ? `${formatCount(reasoning)} reasoning` : undefined,
           },
-          { name: 'Cost', value: dollars(response.cost) },
-          { name: 'Events', value: count(response.events) },
+          { name: 'Cost', value: formatDollars(response.cost) },
+          { name: 'Events', value: formatCount(response.events) },
         ]}
       />
       <Facts
@@ -94,7 +101,7 @@ function Summary({ response }: { readonly response: Response }) {
           ['Model', <Text of={`${model || '–'}${answeredBy}`} />],
           ['Tenant', <Tenant of={response.tenant} />],
           ['API', response.api || '–'],
-          ['Time', time(response.at)],
+          ['Time', formatTime(response.at)],
           ['Response', <Text class="mono" of={response.id || '–'} />],
           ['Request id', <Text class="mono" of={response.requestId} />],
         ]}
@@ -105,6 +112,16 @@ function Summary({ response }: { readonly response: Response }) {
 
 function Actions({ response, apiPath }: { readonly response: Response; readonly apiPath: string | null }) {
   const { body, number, status, api } = response;
+  const curl = () => {
+    // The cast: the server knows these APIs, and names one of each request whose body it has.
+    const [path, ...headers] = APIS[api.split(' ')[0] as keyof typeof APIS];
+    return [
+      `curl ${quoteForShell(`${location.origin}${apiPath ?? '/v1'}/${path}`)}`,
+      `-H 'content-type: application/json'`,
+      ...headers,
+      `-d ${quoteForShell(body.text)}`,
+    ].join(' \\\n  ');
+  };
   return (
     <div class="bar">
       {apiPath && body.cut === 0 && body.text !== '' && (
@@ -112,7 +129,8 @@ function Actions({ response, apiPath }: { readonly response: Response; readonly 
           Replay with a change
         </a>
       )}
-      <Curl response={response} apiPath={apiPath ?? '/v1'} />
+      {body.text !== '' && body.cut === 0 && <Copy of={curl}>Copy as curl</Copy>}
+      {body.text !== '' && body.cut > 0 && <span class="faint">The body was cut, so there is no curl for it.</span>}
       {status !== 'refused' && api.startsWith('responses') && (
         <a class="button" href={`#/conversations?of=${number}`}>
           Conversation
@@ -123,7 +141,7 @@ function Actions({ response, apiPath }: { readonly response: Response; readonly 
 }
 
 /** Quotes for a shell, which takes everything between single quotes literally except a single quote. */
-function quoted(text: string): string {
+function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
@@ -134,52 +152,21 @@ const APIS = {
   messages: ['messages', '-H "x-api-key: $API_KEY"', "-H 'anthropic-version: 2023-06-01'"],
 } as const;
 
-function Curl({ response, apiPath }: { readonly response: Response; readonly apiPath: string }) {
-  const { body, api } = response;
-  if (body.text === '') return null;
-  if (body.cut > 0) return <span class="faint">The body was cut, so there is no curl for it.</span>;
-  // The cast: the server knows these APIs.
-  const [path, ...headers] = APIS[api.split(' ')[0] as keyof typeof APIS];
-  const command = () =>
-    [
-      `curl ${quoted(`${location.origin}${apiPath}/${path}`)}`,
-      `-H 'content-type: application/json'`,
-      ...headers,
-      `-d ${quoted(body.text)}`,
-    ].join(' \\\n  ');
-  return <Copy of={command}>Copy as curl</Copy>;
-}
-
-function ClientRequest({ response: { body } }: { readonly response: Response }) {
-  return (
-    <>
-      <h2>Request of the client</h2>
-      {body.text === '' ? (
-        <p class="faint">Its body was not kept.</p>
-      ) : (
-        <Fold class="card" title={`Body, ${count(body.text.length)} characters`}>
-          {() => <Box of={pretty(body.text)} cut={body.cut} label="Body of the client's request" />}
-        </Fold>
-      )}
-    </>
-  );
-}
-
 function Marks({ response }: { readonly response: Response }) {
-  const shown = response.marks.filter(({ kind }) => kind !== 'heartbeat');
-  const heartbeats = response.marks.length - shown.length;
-  if (shown.length === 0 && heartbeats === 0 && response.dropped === 0) return null;
+  const entries = response.marks.filter(({ kind }) => kind !== 'heartbeat');
+  const heartbeats = response.marks.length - entries.length;
+  if (entries.length === 0 && heartbeats === 0 && response.dropped === 0) return null;
   return (
     <>
       <h2>Notes and approvals</h2>
       <ul class="plain card">
-        {shown.map(({ kind, at, text }) => (
+        {entries.map(({ kind, at, text }) => (
           <li key={`${at} ${text}`}>
-            <span class="when">{ms(at)}</span> <strong>{kind}</strong> <Text of={text} />
+            <span class="when">{formatMs(at)}</span> <strong>{kind}</strong> <Text of={text} />
           </li>
         ))}
-        {heartbeats > 0 && <li class="faint">{count(heartbeats)} heartbeats</li>}
-        {response.dropped > 0 && <li class="faint">{count(response.dropped)} entries were not kept.</li>}
+        {heartbeats > 0 && <li class="faint">{formatCount(heartbeats)} heartbeats</li>}
+        {response.dropped > 0 && <li class="faint">{formatCount(response.dropped)} entries were not kept.</li>}
       </ul>
     </>
   );

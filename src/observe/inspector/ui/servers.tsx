@@ -1,7 +1,7 @@
 /** The model servers. */
 import type { upstreamView } from '../server/part-views.ts';
 import { useData } from './parts/data.tsx';
-import { count, ms, pretty, time, visible } from './parts/format.tsx';
+import { formatCount, formatMs, formatTime, pretty, showHidden } from './parts/format.tsx';
 import { Box, Fold, Scroll, Stats, Status, Text, Waiting } from './parts/parts.tsx';
 
 type Upstreams = Awaited<ReturnType<typeof upstreamView>>;
@@ -17,45 +17,47 @@ export function UpstreamsPage({ version }: { readonly version: number }) {
       {!data && <Waiting error={error} />}
       {data?.upstreams.length === 0 && <p class="empty">No upstream is observed: give one to observe().</p>}
       {data?.upstreams.map((upstream) => (
-        <UpstreamView key={nameOf(upstream)} upstream={upstream} />
+        <UpstreamView key={upstreamLabel(upstream)} upstream={upstream} />
       ))}
     </>
   );
 }
 
-function nameOf({ name, origin }: Upstream): string {
+function upstreamLabel({ name, origin }: Upstream): string {
   return `${name} ${origin ?? ''}`.trim();
 }
 
 function UpstreamView({ upstream }: { readonly upstream: Upstream }) {
   const { name, health, origin, servers, hosts, status, lastError } = upstream;
   return (
-    <section class="card" aria-label={visible(nameOf(upstream))}>
+    <section class="card" aria-label={showHidden(upstreamLabel(upstream))}>
       <header>
-        <h2>{visible(name)}</h2> <Status of={health} /> <span class="mono faint">{visible(origin ?? '')}</span>
+        <h2>{showHidden(name)}</h2> <Status of={health} /> <span class="mono faint">{showHidden(origin ?? '')}</span>
         <Recent calls={upstream.recent} />
       </header>
       <Stats
         of={[
-          { name: 'Calls', value: count(upstream.calls) },
-          { name: 'Failed', value: count(upstream.failures), isBad: upstream.failures > 0 },
-          { name: 'Retries', value: count(upstream.retries) },
-          { name: 'First output', value: ms(upstream.firstOutput), note: 'mean' },
-          { name: 'Duration', value: ms(upstream.mean), note: `longest ${ms(upstream.longest)}` },
+          { name: 'Calls', value: formatCount(upstream.calls) },
+          { name: 'Failed', value: formatCount(upstream.failures), isBad: upstream.failures > 0 },
+          { name: 'Retries', value: formatCount(upstream.retries) },
+          { name: 'First output', value: formatMs(upstream.firstOutput), note: 'mean' },
+          { name: 'Duration', value: formatMs(upstream.mean), note: `longest ${formatMs(upstream.longest)}` },
         ]}
       />
       {lastError && (
         <p class="problem">
-          <span class="when">{time(lastError.at)}</span> <strong>{visible(lastError.code)}</strong>{' '}
+          <span class="when">{formatTime(lastError.at)}</span> <strong>{showHidden(lastError.code)}</strong>{' '}
           <Text of={lastError.message.slice(0, 300)} />
         </p>
       )}
       <div class="sides">
-        {servers.length > 0 && <Servers of={servers} label={`Servers of ${nameOf(upstream)}`} />}
-        {hosts.length > 0 && <Hosts of={hosts} label={`Hosts of ${nameOf(upstream)}`} />}
+        {servers.length > 0 && <Servers of={servers} label={`Servers of ${upstreamLabel(upstream)}`} />}
+        {hosts.length > 0 && <Hosts of={hosts} label={`Hosts of ${upstreamLabel(upstream)}`} />}
       </div>
       {status && (
-        <Fold title="Its own status">{() => <Box of={pretty(status)} label={`Status of ${nameOf(upstream)}`} />}</Fold>
+        <Fold title="Its own status">
+          {() => <Box of={pretty(status)} label={`Status of ${upstreamLabel(upstream)}`} />}
+        </Fold>
       )}
     </section>
   );
@@ -84,12 +86,12 @@ function Servers({ of, label }: { readonly of: Upstream['servers']; readonly lab
         <tbody>
           {of.map(({ name, state, inFlight, lastError }) => (
             <tr key={name}>
-              <th scope="row">{visible(name)}</th>
+              <th scope="row">{showHidden(name)}</th>
               <td>
                 <Status of={state} /> <span class="faint why">{BREAKER[state]}</span>
               </td>
-              <td class="number">{count(inFlight)}</td>
-              <td class={lastError ? 'error' : 'faint'}>{lastError ? visible(lastError) : 'none'}</td>
+              <td class="number">{formatCount(inFlight)}</td>
+              <td class={lastError ? 'error' : 'faint'}>{lastError ? showHidden(lastError) : 'none'}</td>
             </tr>
           ))}
         </tbody>
@@ -117,10 +119,10 @@ function Hosts({ of, label }: { readonly of: Upstream['hosts']; readonly label: 
           {of.map(({ host, attempts, failures }) => (
             <tr key={host}>
               <th scope="row" class="mono">
-                {visible(host)}
+                {showHidden(host)}
               </th>
-              <td class="number">{count(attempts)}</td>
-              <td class={failures > 0 ? 'number error' : 'number'}>{count(failures)}</td>
+              <td class="number">{formatCount(attempts)}</td>
+              <td class={failures > 0 ? 'number error' : 'number'}>{formatCount(failures)}</td>
             </tr>
           ))}
         </tbody>
@@ -136,8 +138,10 @@ const STEP = 5;
 function Recent({ calls }: { readonly calls: Upstream['recent'] }) {
   if (calls.length === 0) return null;
   const longest = Math.max(1, ...calls.map(({ duration }) => duration));
+  const failures = calls.filter((call) => call.failed).length;
+  const label = `The last ${calls.length} calls, of which ${failures} failed`;
   return (
-    <svg class="recent" viewBox={`0 0 ${60 * STEP} ${HEIGHT}`} role="img" aria-label={recentText(calls)}>
+    <svg class="recent" viewBox={`0 0 ${60 * STEP} ${HEIGHT}`} role="img" aria-label={label}>
       {calls.map(({ at, duration, failed }, place) => {
         const height = Math.max((duration / longest) * HEIGHT, 2);
         return (
@@ -153,9 +157,4 @@ function Recent({ calls }: { readonly calls: Upstream['recent'] }) {
       })}
     </svg>
   );
-}
-
-function recentText(calls: Upstream['recent']): string {
-  const failed = calls.filter((call) => call.failed).length;
-  return `The last ${calls.length} calls, of which ${failed} failed`;
 }

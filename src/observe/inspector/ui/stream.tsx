@@ -1,6 +1,6 @@
 /** Reads an answer of the API: server-sent events, or one JSON body. */
 import type { JsonObject } from '../../../protocol/record.ts';
-import { parsed, pretty } from './parts/format.tsx';
+import { parseObject, pretty } from './parts/format.tsx';
 
 /** One event; `at` is milliseconds since the request, `text` is its part of the answer's text. */
 export interface AnswerEvent {
@@ -11,11 +11,16 @@ export interface AnswerEvent {
 }
 
 /** The events that arrived together, batch by batch. */
-export async function* eventsOf(response: Response, began: number): AsyncGenerator<readonly AnswerEvent[], void> {
+export async function* readAnswerEvents(
+  response: Response,
+  began: number,
+): AsyncGenerator<readonly AnswerEvent[], void> {
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
   if (!isStream || !response.body) {
     const data = await response.text();
-    yield [{ at: performance.now() - began, type: 'body', data: pretty(data), text: textOfBody(parsed(data) ?? {}) }];
+    yield [
+      { at: performance.now() - began, type: 'body', data: pretty(data), text: bodyText(parseObject(data) ?? {}) },
+    ];
     return;
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -24,24 +29,24 @@ export async function* eventsOf(response: Response, began: number): AsyncGenerat
     const frames = (rest + read.value).split('\n\n');
     rest = frames.pop() ?? '';
     const at = performance.now() - began;
-    yield frames.flatMap((frame) => eventOf(frame, at));
+    yield frames.flatMap((frame) => parseFrame(frame, at));
   }
 }
 
-function eventOf(frame: string, at: number): readonly AnswerEvent[] {
+function parseFrame(frame: string, at: number): readonly AnswerEvent[] {
   const data = frame
     .split('\n')
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice(5).trimStart())
     .join('\n');
   if (data === '') return [{ at, type: 'comment', data: frame, text: '' }];
-  const fields = parsed(data) ?? {};
+  const fields = parseObject(data) ?? {};
   const type =
     typeof fields.type === 'string' ? fields.type : typeof fields.object === 'string' ? fields.object : 'data';
-  return [{ at, type, data, text: textOfEvent(type, fields) }];
+  return [{ at, type, data, text: eventText(type, fields) }];
 }
 
-function textOfEvent(type: string, fields: JsonObject): string {
+function eventText(type: string, fields: JsonObject): string {
   if (type === 'response.output_text.delta') return String(fields.delta);
   if (type === 'content_block_delta') return String((fields.delta as JsonObject | null)?.text ?? '');
   const [choice] = Array.isArray(fields.choices)
@@ -50,7 +55,7 @@ function textOfEvent(type: string, fields: JsonObject): string {
   return typeof choice?.delta?.content === 'string' ? choice.delta.content : '';
 }
 
-function textOfBody({ output, choices, content: parts, error }: JsonObject): string {
+function bodyText({ output, choices, content: parts, error }: JsonObject): string {
   const messages = [output, Array.isArray(choices) ? choices.map(({ message }) => message) : [{ content: parts }]].find(
     Array.isArray,
   ) as readonly { readonly content?: unknown }[];

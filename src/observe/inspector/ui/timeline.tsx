@@ -1,7 +1,7 @@
 /** The timeline of a response: a table whose last column draws each span to scale. */
 import { useState } from 'preact/hooks';
 import type { responseView } from '../server/response-view.ts';
-import { ms, visible } from './parts/format.tsx';
+import { formatMs, showHidden } from './parts/format.tsx';
 
 type Response = ReturnType<typeof responseView>;
 
@@ -22,15 +22,15 @@ interface Span {
   readonly target: string | undefined;
 }
 
-const SHOWN = 40;
+const MAX_ROWS = 40;
 
 const KINDS = { model: 'model call', tool: 'tool call', item: 'item', mark: 'note, approval or compaction' } as const;
 
 export function Timeline({ response }: { readonly response: Response }) {
   const [isWhole, setWhole] = useState(false);
-  const spans = spansOf(response);
+  const spans = buildSpans(response);
   const last = Math.max(1, ...spans.slice(0, 2000).map(({ end }) => end));
-  const shown = isWhole ? spans : spans.slice(0, SHOWN);
+  const rows = isWhole ? spans : spans.slice(0, MAX_ROWS);
   return (
     <div class="card">
       <table class="timeline">
@@ -46,21 +46,21 @@ export function Timeline({ response }: { readonly response: Response }) {
               Took
             </th>
             <th scope="col">
-              <span class="hidden">Drawn from 0 to {ms(last)}</span>
+              <span class="hidden">Drawn from 0 to {formatMs(last)}</span>
               <Axis last={last} />
             </th>
           </tr>
         </thead>
         <tbody>
-          {shown.map((span) => (
+          {rows.map((span) => (
             <Line key={span.key} span={span} last={last} />
           ))}
         </tbody>
       </table>
       <Legend spans={spans} />
-      {shown.length < spans.length && (
+      {rows.length < spans.length && (
         <button type="button" onClick={() => setWhole(true)}>
-          Show {spans.length - shown.length} more
+          Show {spans.length - rows.length} more
         </button>
       )}
     </div>
@@ -68,21 +68,21 @@ export function Timeline({ response }: { readonly response: Response }) {
 }
 
 function Line({ span, last }: { readonly span: Span; readonly last: number }) {
-  const took = ms(span.end - span.start);
+  const took = formatMs(span.end - span.start);
   const { target } = span;
   return (
     <tr data-start={span.start} data-end={span.end} class={span.isFailed ? 'failed' : ''}>
-      <th scope="row" title={visible(span.label)}>
+      <th scope="row" title={showHidden(span.label)}>
         <span class={`kind ${span.kind}`} aria-hidden="true" />
         {target === undefined ? (
-          visible(span.label)
+          showHidden(span.label)
         ) : (
           <button type="button" class="link" onClick={() => reveal(target)}>
-            {visible(span.label)}
+            {showHidden(span.label)}
           </button>
         )}
       </th>
-      <td class="number">{ms(span.start)}</td>
+      <td class="number">{formatMs(span.start)}</td>
       <td class="number">{span.kind === 'mark' ? '' : span.isOpen ? `${took} …` : took}</td>
       <td>
         <Bar span={span} last={last} />
@@ -126,10 +126,10 @@ function Legend({ spans }: { readonly spans: readonly Span[] }) {
 
 /** The units of the drawing's width, and the narrowest span in them, so that every span is visible. */
 const WIDTH = 1000;
-const NARROWEST = 3;
+const MIN_WIDTH = 3;
 
 /** Round times, of which at most six fit. */
-function ticksOf(last: number): readonly number[] {
+function axisTicks(last: number): readonly number[] {
   const rough = last / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
@@ -139,29 +139,24 @@ function ticksOf(last: number): readonly number[] {
 function Axis({ last }: { readonly last: number }) {
   return (
     <svg class="axis" aria-hidden="true">
-      {ticksOf(last).map((at, place) => (
-        <text key={at} x={`${(at / last) * 100}%`} y="11" class={anchorOf(place, at, last)}>
-          {at === 0 ? '0' : ms(at)}
+      {axisTicks(last).map((at, place) => (
+        // The first and the last time stay within the drawing.
+        <text key={at} x={`${(at / last) * 100}%`} y="11" class={place === 0 ? 'from' : at > last * 0.94 ? 'to' : 'on'}>
+          {at === 0 ? '0' : formatMs(at)}
         </text>
       ))}
     </svg>
   );
 }
 
-/** The first and the last time stay within the drawing. */
-function anchorOf(place: number, at: number, last: number): string {
-  if (place === 0) return 'from';
-  return at > last * 0.94 ? 'to' : 'on';
-}
-
 function Bar({ span, last }: { readonly span: Span; readonly last: number }) {
   const place = (at: number) => Math.round((at / last) * WIDTH);
-  const x = Math.min(place(span.start), WIDTH - NARROWEST);
-  const width = Math.max(place(span.end) - x, NARROWEST);
+  const x = Math.min(place(span.start), WIDTH - MIN_WIDTH);
+  const width = Math.max(place(span.end) - x, MIN_WIDTH);
   const wait = span.first === undefined ? 0 : Math.min(place(span.first) - x, width);
   return (
     <svg class="lane" viewBox={`0 0 ${WIDTH} 16`} preserveAspectRatio="none" aria-hidden="true">
-      {ticksOf(last).map((at) => (
+      {axisTicks(last).map((at) => (
         <line key={at} x1={place(at)} x2={place(at)} y1="-8" y2="24" class="grid" />
       ))}
       <rect class={`${span.kind} ${span.isFailed ? 'failed' : ''}`} x={x} y={3} width={width} height={10} />
@@ -173,40 +168,40 @@ function Bar({ span, last }: { readonly span: Span; readonly last: number }) {
   );
 }
 
-function spansOf(response: Response): readonly Span[] {
+function buildSpans(response: Response): readonly Span[] {
   const now = response.elapsed ?? 0;
   const { status, duration, callList, toolRuns, itemList, marks, failure } = response;
   const end = duration ?? now;
   const heartbeats = marks.filter(({ kind }) => kind === 'heartbeat').map(({ at }) => at);
   const rest = [
     ...callList.map((call, at) => ({
-      ...spanOf('model', `model call ${at + 1 + response.firstCall}`, call, now),
+      ...toSpan('model', `model call ${at + 1 + response.firstCall}`, call, now),
       first: call.firstOutput ?? undefined,
       points: call.attempts.slice(1).map((attempt) => attempt.at),
       isFailed: call.error !== null,
       target: `call-${at + response.firstCall}`,
     })),
     ...toolRuns.map((run) => ({
-      ...spanOf('tool', `${run.server} · ${run.name}`, run, now),
+      ...toSpan('tool', `${run.server} · ${run.name}`, run, now),
       isFailed: run.error !== null,
     })),
     ...itemList.map((item) => ({
-      ...spanOf('item', `${item.type} ${item.index}`, item, now),
+      ...toSpan('item', `${item.type} ${item.index}`, item, now),
       points: item.argumentsAt === null ? [] : [item.argumentsAt],
       target: `item-${item.index}`,
     })),
     ...marks
       .filter(({ kind }) => kind !== 'heartbeat')
-      .map((mark) => spanOf('mark', `${mark.kind} ${mark.text}`, { start: mark.at, end: mark.at }, now)),
+      .map((mark) => toSpan('mark', `${mark.kind} ${mark.text}`, { start: mark.at, end: mark.at }, now)),
   ].sort((one, other) => one.start - other.start);
-  const whole = { ...spanOf('whole', 'response', { start: 0, end }, now), points: heartbeats.slice(0, 200) };
+  const whole = { ...toSpan('whole', 'response', { start: 0, end }, now), points: heartbeats.slice(0, 200) };
   return [{ ...whole, isOpen: status === 'running', isFailed: failure !== null }, ...rest].map((span, key) => ({
     ...span,
     key: String(key),
   }));
 }
 
-function spanOf(
+function toSpan(
   kind: Span['kind'],
   label: string,
   { start, end }: { start: number; end: number | null },

@@ -1,7 +1,7 @@
 /** The servers of tools, with what they offer. */
 import type { toolView } from '../server/part-views.ts';
 import { useData } from './parts/data.tsx';
-import { count, ms, pretty, time, visible } from './parts/format.tsx';
+import { formatCount, formatMs, formatTime, pretty, showHidden } from './parts/format.tsx';
 import { Box, Fold, Status, Text, Waiting } from './parts/parts.tsx';
 import { TryTool } from './try-tool.tsx';
 
@@ -36,14 +36,19 @@ export function ToolsPage({ version, canRun }: Props) {
 
 function ServerView({ server, canRun }: { readonly server: Server; readonly canRun: boolean }) {
   const { label, state, protocol, transport, total, tools } = server;
+  const { calls, failures, mean } = total;
+  const callCount = `${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}`;
+  const failed = failures > 0 ? `, ${formatCount(failures)} failed` : '';
   return (
-    <section class="card" aria-label={visible(label)}>
+    <section class="card" aria-label={showHidden(label)}>
       <header>
-        <h2>{visible(label)}</h2> {state && <Status of={state} />}
+        <h2>{showHidden(label)}</h2> {state && <Status of={state} />}
         <span class="faint">
-          {[protocol && `MCP ${visible(protocol)}`, transport && visible(transport)].filter(Boolean).join(' · ')}
+          {[protocol && `MCP ${showHidden(protocol)}`, transport && showHidden(transport)].filter(Boolean).join(' · ')}
         </span>
-        <span class="when">{totalOf(total)}</span>
+        <span class="when">
+          {calls === 0 ? 'not called yet' : `${callCount}${failed}, ${formatMs(mean)} on average`}
+        </span>
       </header>
       {server.error && (
         <p class="problem">
@@ -56,12 +61,6 @@ function ServerView({ server, canRun }: { readonly server: Server; readonly canR
       ))}
     </section>
   );
-}
-
-function totalOf({ calls, failures, mean }: Server['total']): string {
-  if (calls === 0) return 'not called yet';
-  const failed = failures > 0 ? `, ${count(failures)} failed` : '';
-  return `${count(calls)} ${calls === 1 ? 'call' : 'calls'}${failed}, ${ms(mean)} on average`;
 }
 
 interface ToolProps {
@@ -78,7 +77,7 @@ function ToolView({ server, tool, canRun }: ToolProps) {
           <Text of={tool.description} class="body" />
           {tool.lastError && (
             <p class="problem">
-              <span class="when">{time(tool.lastError.at)}</span> <Text of={tool.lastError.message} />
+              <span class="when">{formatTime(tool.lastError.at)}</span> <Text of={tool.lastError.message} />
             </p>
           )}
           <div class="sides">
@@ -100,18 +99,18 @@ function ToolTitle({ tool }: { readonly tool: Tool }) {
   const { calls, failures, mean, longest } = tool;
   const notes = [
     tool.deferred ? 'deferred' : '',
-    tool.requestedBy ? `for ${visible(tool.requestedBy)}` : '',
+    tool.requestedBy ? `for ${showHidden(tool.requestedBy)}` : '',
     tool.isOffered ? '' : 'not offered now',
   ].filter(Boolean);
   return (
     <>
-      <strong class="mono">{visible(tool.name)}</strong>{' '}
+      <strong class="mono">{showHidden(tool.name)}</strong>{' '}
       {notes.length > 0 && <span class="faint">{notes.join(', ')}</span>}
-      <span class="about">{visible(tool.description.slice(0, 160))}</span>
+      <span class="about">{showHidden(tool.description.slice(0, 160))}</span>
       <span class="when">
-        {calls > 0 && `${count(calls)} × ${ms(mean)}`}
-        {calls > 1 && `, longest ${ms(longest)}`}
-        {failures > 0 && <span class="error"> {count(failures)} failed</span>}
+        {calls > 0 && `${formatCount(calls)} × ${formatMs(mean)}`}
+        {calls > 1 && `, longest ${formatMs(longest)}`}
+        {failures > 0 && <span class="error"> {formatCount(failures)} failed</span>}
       </span>
     </>
   );

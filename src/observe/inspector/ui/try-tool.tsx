@@ -1,6 +1,6 @@
 /** Runs a tool with arguments that the reader types. */
 import { useState } from 'preact/hooks';
-import { ms, parsed, pretty } from './parts/format.tsx';
+import { formatMs, parseObject, pretty } from './parts/format.tsx';
 import { Box } from './parts/parts.tsx';
 
 interface Props {
@@ -17,15 +17,16 @@ interface Outcome {
 }
 
 export function TryTool({ server, name, schema }: Props) {
-  const [given, setGiven] = useState(() => JSON.stringify(exampleOf(parsed(schema) ?? {}), null, 2));
+  const [args, setArgs] = useState(() => JSON.stringify(exampleObject(parseObject(schema) ?? {}), null, 2));
   const [outcome, setOutcome] = useState<Outcome>();
   const [isRunning, setRunning] = useState(false);
-  const fields = parsed(given);
+  const fields = parseObject(args);
+  const status = isRunning ? 'Running …' : (outcome?.status ?? 'It runs on the server, as it does for a model.');
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!fields || isRunning) return;
     setRunning(true);
-    setOutcome(await outcomeOf({ server, name, arguments: fields }));
+    setOutcome(await postToolRun({ server, name, arguments: fields }));
     setRunning(false);
   };
   return (
@@ -34,11 +35,11 @@ export function TryTool({ server, name, schema }: Props) {
       <label>
         <span class="hidden">Arguments of {name}</span>
         <textarea
-          rows={Math.min(given.split('\n').length + 1, 14)}
+          rows={Math.min(args.split('\n').length + 1, 14)}
           spellcheck={false}
-          value={given}
+          value={args}
           aria-invalid={!fields}
-          onInput={({ currentTarget }) => setGiven(currentTarget.value)}
+          onInput={({ currentTarget }) => setArgs(currentTarget.value)}
         />
       </label>
       <div class="bar">
@@ -46,7 +47,7 @@ export function TryTool({ server, name, schema }: Props) {
           Run
         </button>
         <span role="status" class={outcome?.isError ? 'error' : 'faint'}>
-          {statusOf(fields !== undefined, isRunning, outcome)}
+          {fields === undefined ? 'This is not JSON.' : status}
         </span>
       </div>
       {outcome && !isRunning && <Box of={pretty(outcome.text)} cut={outcome.cut} label={`Result of ${name}`} />}
@@ -54,18 +55,13 @@ export function TryTool({ server, name, schema }: Props) {
   );
 }
 
-function statusOf(isJson: boolean, isRunning: boolean, outcome: Outcome | undefined): string {
-  if (!isJson) return 'This is not JSON.';
-  return isRunning ? 'Running …' : (outcome?.status ?? 'It runs on the server, as it does for a model.');
-}
-
-async function outcomeOf(call: object): Promise<Outcome> {
+async function postToolRun(call: object): Promise<Outcome> {
   try {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch('api/tools/run', { method: 'POST', headers, body: JSON.stringify(call) });
     const { error, text, isError, durationMs, cut } = await response.json();
     if (error) return { status: 'It was not run.', isError: true, text: String(error), cut: 0 };
-    return { status: `${isError ? 'Failed' : 'Done'} after ${ms(durationMs)}`, isError, text, cut };
+    return { status: `${isError ? 'Failed' : 'Done'} after ${formatMs(durationMs)}`, isError, text, cut };
   } catch {
     return { status: 'The server cannot be reached.', isError: true, text: '', cut: 0 };
   }
@@ -76,14 +72,14 @@ type Schema = Readonly<Record<string, unknown>>;
 const EXAMPLES: Readonly<Record<string, unknown>> = { string: '', integer: 0, number: 0, boolean: false, array: [] };
 
 /** An object with the members that the schema requires. */
-function exampleOf({ properties, required }: Schema): object {
+function exampleObject({ properties, required }: Schema): object {
   const names = Array.isArray(required) ? required.map(String) : [];
   const known = (properties ?? {}) as Readonly<Record<string, Schema>>;
-  return Object.fromEntries(names.map((name) => [name, sampleOf(known[name] ?? {})]));
+  return Object.fromEntries(names.map((name) => [name, exampleValue(known[name] ?? {})]));
 }
 
-function sampleOf(schema: Schema): unknown {
+function exampleValue(schema: Schema): unknown {
   if ('default' in schema) return schema.default;
   if (Array.isArray(schema.enum)) return schema.enum[0];
-  return schema.type === 'object' ? exampleOf(schema) : (EXAMPLES[String(schema.type)] ?? '');
+  return schema.type === 'object' ? exampleObject(schema) : (EXAMPLES[String(schema.type)] ?? '');
 }

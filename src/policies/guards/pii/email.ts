@@ -5,9 +5,9 @@ const AT = 0x40;
 const DOT = 0x2e;
 const DASH = 0x2d;
 /** RFC 5321: the longest part before the `@`. */
-const LONGEST_LOCAL = 64;
+const MAX_LOCAL_LENGTH = 64;
 /** RFC 1035: the longest domain. */
-const LONGEST_DOMAIN = 253;
+const MAX_DOMAIN_LENGTH = 253;
 
 /** Remembers the last run of characters before an `@`: the rule is tried at each character of the run. */
 class LocalRun {
@@ -32,7 +32,7 @@ export function emailRule(): Rule {
   return (text, at, isEnd) => {
     if (!isLocal(text.charCodeAt(at))) return NONE;
     const end = run.endFrom(text, at);
-    if (end - at > LONGEST_LOCAL) return NONE;
+    if (end - at > MAX_LOCAL_LENGTH) return NONE;
     if (end === text.length) return isEnd ? NONE : MORE;
     return text.charCodeAt(end) === AT ? domainEnd(text, end + 1, isEnd) : NONE;
   };
@@ -45,12 +45,12 @@ function isLocal(unit: number): boolean {
 
 /** The longest name with a dot whose last label may be a top-level domain. */
 function domainEnd(text: string, from: number, isEnd: boolean): number {
-  const most = Math.min(text.length, from + LONGEST_DOMAIN);
-  let found = NONE;
+  const maxEnd = Math.min(text.length, from + MAX_DOMAIN_LENGTH);
+  let end = NONE;
   let dots = 0;
   let letters = 0;
   let at = from;
-  for (; at < most; at += 1) {
+  for (; at < maxEnd; at += 1) {
     const unit = text.charCodeAt(at);
     if (isWordLetter(unit)) letters += letters < 0 ? 0 : 1;
     else if (unit === DOT && at > from && text.charCodeAt(at - 1) !== DOT) {
@@ -58,11 +58,8 @@ function domainEnd(text: string, from: number, isEnd: boolean): number {
       letters = 0;
     } else if (isDigit(unit) || (unit === DASH && letters !== 0)) letters = -1;
     else break;
-    if (dots > 0 && letters > 1 && isOver(text, at + 1, most)) found = at + 1;
+    const isLast = at + 1 >= maxEnd || !isAlphanumeric(text.charCodeAt(at + 1));
+    if (dots > 0 && letters > 1 && isLast) end = at + 1;
   }
-  return at === text.length && !isEnd && at - from < LONGEST_DOMAIN ? MORE : found;
-}
-
-function isOver(text: string, at: number, most: number): boolean {
-  return at >= most || !isAlphanumeric(text.charCodeAt(at));
+  return at === text.length && !isEnd && at - from < MAX_DOMAIN_LENGTH ? MORE : end;
 }

@@ -35,7 +35,7 @@ export function ibanAt(text: string, at: number, isEnd: boolean): number {
     compact += text[next];
     if (compact.length === 2) length = IBAN_LENGTHS[compact.toUpperCase()] ?? 0;
   }
-  if (length === 0 || !isChecked(compact)) return NONE;
+  if (length === 0 || !hasIbanCheckDigits(compact)) return NONE;
   if (next === text.length && !isEnd) return MORE;
   return isAlphanumeric(text.charCodeAt(next)) ? NONE : next;
 }
@@ -45,7 +45,7 @@ function isGap(unit: number): boolean {
 }
 
 /** ISO 7064, mod 97-10: the first four characters count last. */
-function isChecked(iban: string): boolean {
+function hasIbanCheckDigits(iban: string): boolean {
   let rest = 0;
   for (let at = 0; at < iban.length; at += 1) {
     const unit = iban.charCodeAt((at + 4) % iban.length);
@@ -55,26 +55,27 @@ function isChecked(iban: string): boolean {
   return rest === 1;
 }
 
-const LONGEST_CARD = 19;
+const MAX_CARD_LENGTH = 19;
 
 /** The number of a payment card of a known issuer; single blanks and dashes may stand between its digits. */
 export function cardAt(text: string, at: number, isEnd: boolean): number {
   const first = text.charCodeAt(at);
   if (first < 0x32 || first > 0x36 || isAlphanumeric(text.charCodeAt(at - 1))) return NONE;
   let digits = '';
-  let found = NONE;
+  let end = NONE;
   for (let next = at; next <= text.length; next += 1) {
     if (next === text.length && !isEnd) return MORE;
     const unit = text.charCodeAt(next);
     if (isDigit(unit)) {
       digits += text[next];
-      if (digits.length > LONGEST_CARD || (digits.length === PREFIX && !isIssued(digits))) return found;
+      const isUnissued = digits.length === ISSUER_DIGITS && !ISSUERS.some((issuer) => isIssuedBy(issuer, digits));
+      if (digits.length > MAX_CARD_LENGTH || isUnissued) return end;
       continue;
     }
-    if (isDigit(text.charCodeAt(next - 1)) && !isLetter(unit) && isCard(digits)) found = next;
-    if (!isGap(unit) || isGap(text.charCodeAt(next - 1))) return found;
+    if (isDigit(text.charCodeAt(next - 1)) && !isLetter(unit) && isCardNumber(digits)) end = next;
+    if (!isGap(unit) || isGap(text.charCodeAt(next - 1))) return end;
   }
-  return found;
+  return end;
 }
 
 /** A range of first digits, and the lengths of the numbers that begin so. */
@@ -96,24 +97,13 @@ const ISSUERS: readonly Issuer[] = [
 ];
 
 /** As many digits identify the issuer. */
-const PREFIX = 4;
-const SHORTEST_CARD = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
+const ISSUER_DIGITS = 4;
+const MIN_CARD_LENGTH = Math.min(...ISSUERS.flatMap(([, , lengths]) => lengths));
 
-function isCard(digits: string): boolean {
-  if (digits.length < SHORTEST_CARD) return false;
-  return ISSUERS.some((issuer) => issuer[2].includes(digits.length) && isFrom(issuer, digits)) && hasLuhnDigit(digits);
-}
-
-function isIssued(digits: string): boolean {
-  return ISSUERS.some((issuer) => isFrom(issuer, digits));
-}
-
-function isFrom([from, to]: Issuer, digits: string): boolean {
-  const prefix = digits.slice(0, from.length);
-  return prefix >= from && prefix <= to;
-}
-
-function hasLuhnDigit(digits: string): boolean {
+/** Whether an issuer has numbers of this length with these first digits, and the last digit is the check digit of Luhn. */
+function isCardNumber(digits: string): boolean {
+  if (digits.length < MIN_CARD_LENGTH) return false;
+  if (!ISSUERS.some((issuer) => issuer[2].includes(digits.length) && isIssuedBy(issuer, digits))) return false;
   let sum = 0;
   for (let at = 0; at < digits.length; at += 1) {
     const digit = digits.charCodeAt(digits.length - 1 - at) - 0x30;
@@ -123,8 +113,13 @@ function hasLuhnDigit(digits: string): boolean {
   return sum % 10 === 0;
 }
 
+function isIssuedBy([from, to]: Issuer, digits: string): boolean {
+  const prefix = digits.slice(0, from.length);
+  return prefix >= from && prefix <= to;
+}
+
 /** A number as it is written: its digits, the sizes of their groups, and where each group ends. */
-interface Written {
+interface WrittenNumber {
   readonly digits: string;
   readonly groups: readonly number[];
   readonly ends: readonly number[];
@@ -133,9 +128,9 @@ interface Written {
 }
 
 /** ITU E.164. */
-const LONGEST_PHONE = 15;
+const MAX_PHONE_LENGTH = 15;
 /** The most marks between two groups, such as `) `. */
-const LONGEST_GAP = 2;
+const MAX_GAP_LENGTH = 2;
 
 /**
  * A telephone number in a form that shows it is one: with a country code after `+` or `00`, of North America, or with a
@@ -145,41 +140,37 @@ export function phoneAt(text: string, at: number, isEnd: boolean): number {
   const first = text.charCodeAt(at);
   if (first !== PLUS && first !== OPEN && !isDigit(first)) return NONE;
   const before = text.charCodeAt(at - 1);
-  if (isAlphanumeric(before) || before === PLUS || isWithinNumber(text, at, first)) return NONE;
-  const written = writtenAt(text, at, isEnd);
-  if (written === MORE) return MORE;
-  const { digits, groups, ends, gaps } = written;
-  const count = groupsOf(first, digits, groups, gaps);
-  const end = ends[count - 1];
-  return count === 0 || end === undefined || isWordGoingOn(text, end) ? NONE : end;
-}
-
-/** Whether the digits continue another number: its groups, or its decimals. */
-function isWithinNumber(text: string, at: number, first: number): boolean {
-  const before = text.charCodeAt(at - 1);
+  if (isAlphanumeric(before) || before === PLUS) return NONE;
+  // The digits may continue another number: its groups, or its decimals.
   const isJoined = before === DOT || (isDigit(first) && (isGap(before) || before === SLASH));
-  return isJoined && isDigit(text.charCodeAt(at - 2));
+  if (isJoined && isDigit(text.charCodeAt(at - 2))) return NONE;
+  const number = readWrittenNumber(text, at, isEnd);
+  if (number === MORE) return MORE;
+  const { digits, groups, ends, gaps } = number;
+  const count = phoneGroupCount(first, digits, groups, gaps);
+  const end = ends[count - 1];
+  return count === 0 || end === undefined || isAlphanumeric(text.charCodeAt(end)) ? NONE : end;
 }
 
 /** How many groups belong to the number; 0 for none. */
-function groupsOf(first: number, digits: string, groups: readonly number[], gaps: readonly string[]): number {
+function phoneGroupCount(first: number, digits: string, groups: readonly number[], gaps: readonly string[]): number {
   if (first === PLUS)
-    return digits[0] === '0' ? 0 : within(groups, digits[0] === '1' ? 11 : 8, digits[0] === '1' ? 11 : 15);
-  if (digits.startsWith('00')) return digits[2] === '0' ? 0 : within(groups, 11, 17);
+    return digits[0] === '0' ? 0 : groupsWithin(groups, digits[0] === '1' ? 11 : 8, digits[0] === '1' ? 11 : 15);
+  if (digits.startsWith('00')) return digits[2] === '0' ? 0 : groupsWithin(groups, 11, 17);
   if (isNorthAmerican(first, digits, groups, gaps)) return digits[0] === '1' ? 4 : 3;
-  return isNational(first, digits, groups, gaps) ? within(groups, 9, 12) : 0;
+  return isNational(first, digits, groups, gaps) ? groupsWithin(groups, 9, 12) : 0;
 }
 
 /** As many groups as have at most so many digits together, if they have enough. */
-function within(groups: readonly number[], least: number, most: number): number {
+function groupsWithin(groups: readonly number[], min: number, max: number): number {
   let sum = 0;
   let count = 0;
   for (const size of groups) {
-    if (sum + size > most) break;
+    if (sum + size > max) break;
     sum += size;
     count += 1;
   }
-  return sum >= least ? count : 0;
+  return sum >= min ? count : 0;
 }
 
 /** Such as `(212) 555-0123` and `1-212-555-0123`: the code and the exchange begin with 2 to 9. */
@@ -196,16 +187,12 @@ function isNorthAmerican(first: number, digits: string, groups: readonly number[
 function isNational(first: number, digits: string, groups: readonly number[], gaps: readonly string[]): boolean {
   if (digits[0] !== '0' || digits[1] === '0' || groups.length < 2 || (groups[0] ?? 0) > 5 || (groups[0] ?? 0) < 2)
     return false;
-  const [one = '', ...others] = gaps.slice(0, Math.max(1, within(groups, 9, 12) - 1));
+  const [one = '', ...others] = gaps.slice(0, Math.max(1, groupsWithin(groups, 9, 12) - 1));
   const opens = first === OPEN ? one.startsWith(')') : one === ' ' || one === '/' || one === '-';
   return opens && others.every((gap) => gap === ' ');
 }
 
-function isWordGoingOn(text: string, end: number): boolean {
-  return isAlphanumeric(text.charCodeAt(end));
-}
-
-function writtenAt(text: string, at: number, isEnd: boolean): Written | typeof MORE {
+function readWrittenNumber(text: string, at: number, isEnd: boolean): WrittenNumber | typeof MORE {
   const groups: number[] = [];
   const ends: number[] = [];
   const gaps: string[] = [];
@@ -225,21 +212,17 @@ function writtenAt(text: string, at: number, isEnd: boolean): Written | typeof M
       ends.push(next);
       size = 0;
     }
-    const isMark = !isDigit(unit) && isPhoneMark(unit, next === at, digits === '');
+    const isBracketOrBlank = unit === OPEN || unit === CLOSE || unit === BLANK;
+    const isSeparator = digits !== '' && (unit === DASH || unit === DOT || unit === SLASH);
+    const isMark = next === at ? unit === PLUS || unit === OPEN : isBracketOrBlank || isSeparator;
     if (isMark && next > at) gap += text[next];
-    if ((!isDigit(unit) && !isMark) || gap.length > LONGEST_GAP || digits.length > LONGEST_PHONE + 2) {
+    if ((!isDigit(unit) && !isMark) || gap.length > MAX_GAP_LENGTH || digits.length > MAX_PHONE_LENGTH + 2) {
       if (size > 0) {
         // Longer than any telephone number: its last group does not belong to one.
-        groups.push(LONGEST_PHONE + LONGEST_PHONE);
+        groups.push(MAX_PHONE_LENGTH + MAX_PHONE_LENGTH);
         ends.push(next);
       }
       return { digits, groups, ends, gaps };
     }
   }
-}
-
-function isPhoneMark(unit: number, isFirst: boolean, isBeforeDigits: boolean): boolean {
-  if (isFirst) return unit === PLUS || unit === OPEN;
-  if (unit === OPEN || unit === CLOSE || unit === BLANK) return true;
-  return !isBeforeDigits && (unit === DASH || unit === DOT || unit === SLASH);
 }

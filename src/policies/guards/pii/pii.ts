@@ -1,5 +1,5 @@
 /** Finds personal data and keys by their form, on this machine. */
-import type { Guard, GuardFinding, GuardScan, GuardVerdict } from '../../../ports/guard.ts';
+import type { Guard, GuardFinding, GuardScan } from '../../../ports/guard.ts';
 import { boolean, checkOptions, type OptionCheck } from '../../../ports/host/options-check.ts';
 import { andThen } from '../../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
@@ -54,52 +54,37 @@ const isKinds: OptionCheck = (value) =>
 export function pii(options: PiiOptions = {}): Guard {
   checkOptions('pii', options, { ...GUARD_CHECKS, kinds: isKinds, restore: boolean });
   const { kinds = KINDS, ...settings } = options;
-  const chosen = KINDS.filter((kind) => kinds.includes(kind));
-  const scan = (text: string, from: number, isEnd: boolean) => scanText(text, from, isEnd, chosen);
+  const chosenKinds = KINDS.filter((kind) => kinds.includes(kind));
+  const scan = (text: string, from: number, isEnd: boolean) => scanText(text, from, isEnd, chosenKinds);
   return {
     name: 'pii',
     ...settings,
     scan,
     inspect({ text, signal }) {
-      return andThen(scanWhole(text, scan, signal), verdictOn);
+      return andThen(scanWhole(text, scan, signal), (findings) =>
+        findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings },
+      );
     },
   };
 }
 
-function verdictOn(findings: readonly GuardFinding[]): GuardVerdict {
-  return findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings };
-}
-
 /** One pass over the text; each rule looks no further than a value can be long. */
 function scanText(text: string, from: number, isEnd: boolean, kinds: readonly PiiKind[]): GuardScan {
-  const rules = kinds.map((kind) => ({ rule: kind.toUpperCase(), endOf: RULES[kind]() }));
+  const rules = kinds.map((kind) => ({ rule: kind.toUpperCase(), findEnd: RULES[kind]() }));
   const findings: GuardFinding[] = [];
   let at = from;
   while (at < text.length) {
-    const unit = text.charCodeAt(at);
-    const found = unit === 0x20 ? undefined : firstAt(rules, text, at, isEnd);
-    if (found === MORE) return { findings, settled: at };
-    if (found) findings.push(found);
-    at = found?.end ?? at + 1;
+    const start = at;
+    at += 1;
+    if (text.charCodeAt(start) === 0x20) continue;
+    for (const { rule, findEnd } of rules) {
+      const end = findEnd(text, start, isEnd);
+      if (end === MORE) return { findings, settled: start };
+      if (end <= start) continue;
+      findings.push({ start, end, rule });
+      at = end;
+      break;
+    }
   }
   return { findings, settled: text.length };
-}
-
-interface NamedRule {
-  readonly rule: string;
-  readonly endOf: Rule;
-}
-
-function firstAt(
-  rules: readonly NamedRule[],
-  text: string,
-  start: number,
-  isEnd: boolean,
-): GuardFinding | typeof MORE | undefined {
-  for (const { rule, endOf } of rules) {
-    const end = endOf(text, start, isEnd);
-    if (end === MORE) return MORE;
-    if (end > start) return { start, end, rule };
-  }
-  return undefined;
 }

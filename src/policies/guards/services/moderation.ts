@@ -1,5 +1,5 @@
 /** Asks a moderation endpoint, or a guard model, whether a text may pass. */
-import type { Guard, GuardSubject, GuardVerdict } from '../../../ports/guard.ts';
+import type { Guard, GuardVerdict } from '../../../ports/guard.ts';
 import { checkOptions, isFunction, positiveInteger } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
@@ -33,7 +33,7 @@ export interface ModerationOptions extends GuardSettingsOptions {
 
 const LOOKAHEAD = 512;
 /** The maximum length of a guard model's answer, in characters. */
-const LONGEST_ANSWER = 4096;
+const MAX_ANSWER_LENGTH = 4096;
 
 /**
  * A guard that blocks what an OpenAI-compatible `/moderations` endpoint flags, or a guard model judges unsafe. Each text,
@@ -65,81 +65,63 @@ export function moderation(options: ModerationOptions): Guard {
     throw new TypeError('moderation: one of url and upstream must be given');
   if (upstream && model === undefined && !upstream.models)
     throw new TypeError('moderation: model is required with an upstream that lists no models');
-  const inspect = upstream ? byModel(upstream, options) : byEndpoint(String(url), options);
+  const inspect = upstream ? modelInspection(upstream, options) : endpointInspection(String(url), options);
   return { name: 'moderation', mode, timeoutMs, onFailure, lookahead, inspect };
 }
 
-function byEndpoint(base: string, { apiKey, model, categories }: ModerationOptions): Guard['inspect'] {
+function endpointInspection(base: string, { apiKey, model, categories }: ModerationOptions): Guard['inspect'] {
   const url = urlBelow(base, 'moderations');
   return async ({ text, signal }) => {
     const body = { input: text, ...(model === undefined ? {} : { model }) };
     const answer = await postJson({ service: 'The moderation endpoint', url, apiKey, body, signal });
-    const flagged = flaggedIn(answer, categories);
-    return flagged.length === 0 ? { action: 'pass' } : blocked(flagged);
+    const [result] = isRecord(answer) && Array.isArray(answer.results) ? answer.results : [];
+    if (!isRecord(result) || typeof result.flagged !== 'boolean')
+      throw new Error('The moderation endpoint answered in another form.');
+    const verdicts = isRecord(result.categories) ? result.categories : {};
+    const names = Object.keys(verdicts).filter((name) => verdicts[name] === true);
+    // The categories that block; `flagged` itself where the endpoint names none.
+    let flagged: readonly string[] = names.length > 0 ? names : ['flagged'];
+    if (categories) flagged = names.filter((name) => categories.includes(name));
+    else if (!result.flagged) flagged = [];
+    return flagged.length === 0 ? { action: 'pass' } : blockVerdict(flagged);
   };
 }
 
-/** The categories that block; `flagged` itself where the endpoint names none. */
-function flaggedIn(answer: unknown, wanted: readonly string[] | undefined): readonly string[] {
-  const [result] = isRecord(answer) && Array.isArray(answer.results) ? answer.results : [];
-  if (!isRecord(result) || typeof result.flagged !== 'boolean')
-    throw new Error('The moderation endpoint answered in another form.');
-  const categories = isRecord(result.categories) ? result.categories : {};
-  const named = Object.keys(categories).filter((name) => categories[name] === true);
-  if (wanted) return named.filter((name) => wanted.includes(name));
-  if (!result.flagged) return [];
-  return named.length > 0 ? named : ['flagged'];
-}
-
 /** The names are the endpoint's own. */
-function blocked(categories: readonly string[]): GuardVerdict {
+function blockVerdict(categories: readonly string[]): GuardVerdict {
   const names = categories.slice(0, 8).map((name) => name.slice(0, 64));
   return { action: 'block', reason: `It was flagged as ${names.join(', ')}.`, rule: names.join(' ') };
 }
 
-function byModel(upstream: Upstream, { model, instructions, read = readVerdict }: ModerationOptions): Guard['inspect'] {
-  const modelOf = model === undefined ? onlyModel(upstream) : () => model;
-  return async (subject) => read(await answerOf(upstream, subject, await modelOf(subject), instructions));
-}
-
-/** Asked once; a failure is asked again. */
-function onlyModel(upstream: Upstream): (subject: GuardSubject) => Promise<string> {
-  let known: string | undefined;
-  return async ({ signal }) => {
-    if (known !== undefined) return known;
-    const models = (await upstream.models?.(callOf(signal))) ?? [];
-    const [id] = models.map((each) => each.id);
-    if (typeof id !== 'string' || models.length !== 1)
-      throw new Error(`The guard model server lists ${models.length} models: name one as the option model.`);
-    known = id;
-    return id;
-  };
-}
-
-function callOf(signal: AbortSignal): UpstreamCall {
-  return { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
-}
-
-async function answerOf(
+function modelInspection(
   upstream: Upstream,
-  { text, signal }: GuardSubject,
-  model: string,
-  instructions: string | undefined,
-): Promise<string> {
-  const content = [{ type: 'input_text', text }];
-  const request = {
-    model,
-    ...(instructions === undefined ? {} : { instructions }),
-    items: [{ type: 'message', role: 'user', content }],
-    tools: [],
-    temperature: 0,
+  { model, instructions, read = readVerdict }: ModerationOptions,
+): Guard['inspect'] {
+  let modelName = model;
+  return async ({ text, signal }) => {
+    const call: UpstreamCall = { signal, headers: new Headers(), limits: DEFAULT_LIMITS, note: () => {} };
+    if (modelName === undefined) {
+      // Asked once; a failure is asked again.
+      const models = (await upstream.models?.(call)) ?? [];
+      const [id] = models.map((each) => each.id);
+      if (typeof id !== 'string' || models.length !== 1)
+        throw new Error(`The guard model server lists ${models.length} models: name one as the option model.`);
+      modelName = id;
+    }
+    const request = {
+      model: modelName,
+      ...(instructions === undefined ? {} : { instructions }),
+      items: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }],
+      tools: [],
+      temperature: 0,
+    };
+    let answer = '';
+    for await (const batch of upstream.stream(request, call)) {
+      for (const event of batch) if (event.type === 'text-delta') answer += event.text;
+      if (answer.length > MAX_ANSWER_LENGTH) throw new Error('The guard model wrote more than a verdict.');
+    }
+    return read(answer);
   };
-  let answer = '';
-  for await (const batch of upstream.stream(request, callOf(signal))) {
-    for (const event of batch) if (event.type === 'text-delta') answer += event.text;
-    if (answer.length > LONGEST_ANSWER) throw new Error('The guard model wrote more than a verdict.');
-  }
-  return answer;
 }
 
 /** Only names such as `S1`: hooks receive them, and a manipulated model could write anything there. */
@@ -150,7 +132,7 @@ function readVerdict(answer: string): GuardVerdict {
   const word = verdict.trim().toLowerCase();
   if (word === 'safe') return { action: 'pass' };
   if (word !== 'unsafe') throw new Error('The guard model wrote no verdict.');
-  const named = categories.split(',').map((name) => name.trim());
-  const known = named.filter((name) => CATEGORY.test(name));
-  return blocked(known.length > 0 ? known : ['unsafe']);
+  const names = categories.split(',').map((name) => name.trim());
+  const validNames = names.filter((name) => CATEGORY.test(name));
+  return blockVerdict(validNames.length > 0 ? validNames : ['unsafe']);
 }

@@ -17,7 +17,7 @@ interface ServiceRequest {
 }
 
 /** The largest answer, in bytes after decompression. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** A text that is not empty. */
 export const isText: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'text';
@@ -41,33 +41,27 @@ export async function postJson({ service, url, apiKey, body, signal }: ServiceRe
   const headers = { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
   try {
     // The text and the key must not follow a redirect.
-    const sent = { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', signal } as const;
-    const response = await undici().fetch(url, sent);
-    const text = response.ok ? await textOf(response.body) : undefined;
-    const value = text === undefined ? undefined : jsonIn(text);
-    if (value !== undefined) return value;
-    await response.body?.cancel().catch(() => {});
-    throw new ServiceFault(response.ok ? 'did not answer with JSON' : `answered with the status ${response.status}`);
+    const request = { method: 'POST', headers, body: JSON.stringify(body), redirect: 'manual', signal } as const;
+    const response = await undici().fetch(url, request);
+    if (!response.ok) {
+      await response.body?.cancel().catch(() => {});
+      throw new ServiceFault(`answered with the status ${response.status}`);
+    }
+    const text = await limitedText(response.body, MAX_BYTES);
+    if (text === undefined) throw new ServiceFault(`answered with more than ${MAX_BYTES} bytes`);
+    const value = jsonIn(text);
+    if (value === undefined) throw new ServiceFault('did not answer with JSON');
+    return value;
   } catch (error) {
     signal.throwIfAborted();
-    throw new Error(`${service} ${faultOf(error)}.`);
+    if (error instanceof ServiceFault) throw new Error(`${service} ${error.message}.`);
+    // Without the error's own message, which may contain the address.
+    const code = causeCodeOf(error);
+    throw new Error(`${service} could not be reached${code === undefined ? '' : ` (${code})`}.`);
   }
 }
 
-/** What is wrong with an answer, in words that follow the service's name. */
+/** What is wrong with an answer; the message follows the service's name. */
 class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
-}
-
-/** Without the error's own message, which may contain the address. */
-function faultOf(error: unknown): string {
-  if (error instanceof ServiceFault) return error.message;
-  const code = causeCodeOf(error);
-  return code === undefined ? 'could not be reached' : `could not be reached (${code})`;
-}
-
-async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const text = await limitedText(body, MOST_BYTES);
-  if (text === undefined) throw new ServiceFault(`answered with more than ${MOST_BYTES} bytes`);
-  return text;
 }

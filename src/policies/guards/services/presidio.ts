@@ -25,7 +25,7 @@ export interface PresidioOptions extends GuardSettingsOptions {
 }
 
 /** The longest text that is sent, in characters; a longer one is a failure of the guard. */
-const LONGEST_TEXT = 1_000_000;
+const MAX_TEXT_LENGTH = 1_000_000;
 
 const isShare: OptionCheck = (value) =>
   (typeof value === 'number' && value >= 0 && value <= 1) || 'a number from 0 to 1';
@@ -66,9 +66,10 @@ export function presidio(options: PresidioOptions): Guard {
     name: 'presidio',
     ...settings,
     async inspect({ text, signal }) {
-      if (text.length > LONGEST_TEXT) throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
-      const found = await postJson({ service: 'Presidio', url, apiKey, body: { text, ...terms }, signal });
-      return { action: 'replace', findings: findingsIn(found, text) };
+      if (text.length > MAX_TEXT_LENGTH)
+        throw new Error(`A text of ${text.length} characters is too long for Presidio.`);
+      const answer = await postJson({ service: 'Presidio', url, apiKey, body: { text, ...terms }, signal });
+      return { action: 'replace', findings: readFindings(answer, text) };
     },
   };
 }
@@ -80,29 +81,29 @@ interface Entity {
 }
 
 /** Presidio counts whole characters, and its findings may overlap: those that do are one. */
-function findingsIn(found: unknown, text: string): readonly GuardFinding[] {
-  if (!Array.isArray(found)) throw new Error('Presidio did not answer with a list.');
-  const entities = found.map(entityIn).toSorted((one, other) => one.start - other.start || other.end - one.end);
+function readFindings(answer: unknown, text: string): readonly GuardFinding[] {
+  if (!Array.isArray(answer)) throw new Error('Presidio did not answer with a list.');
+  const entities = answer
+    .map((entity): Entity => {
+      const { start, end, entity_type: rule } = isRecord(entity) ? entity : {};
+      if (!Number.isInteger(start) || !Number.isInteger(end) || typeof rule !== 'string' || !/^\w+$/.test(rule))
+        throw new Error('Presidio answered with an entity of another form.');
+      // The casts: they are integers.
+      return { start: start as number, end: end as number, rule };
+    })
+    .toSorted((one, other) => one.start - other.start || other.end - one.end);
   const merged: Entity[] = [];
   for (const entity of entities) {
     const last = merged.at(-1);
     if (last && entity.start < last.end) merged[merged.length - 1] = { ...last, end: Math.max(last.end, entity.end) };
     else merged.push(entity);
   }
-  const indexOf = unitIndex(text);
+  const indexOf = utf16Indexer(text);
   return merged.map(({ start, end, rule }) => ({ start: indexOf(start), end: indexOf(end), rule }));
 }
 
-function entityIn(entity: unknown): Entity {
-  const { start, end, entity_type: rule } = isRecord(entity) ? entity : {};
-  if (!Number.isInteger(start) || !Number.isInteger(end) || typeof rule !== 'string' || !/^\w+$/.test(rule))
-    throw new Error('Presidio answered with an entity of another form.');
-  // The casts: they are integers.
-  return { start: start as number, end: end as number, rule };
-}
-
 /** From an index of whole characters to one of UTF-16 units; asked in ascending order. */
-function unitIndex(text: string): (index: number) => number {
+function utf16Indexer(text: string): (index: number) => number {
   let units = 0;
   let characters = 0;
   return (index) => {

@@ -7,24 +7,24 @@ import type { MaybePromise } from '../../../ports/store.ts';
 type Scan = (text: string, from: number, isEnd: boolean) => GuardScan;
 
 /** Scanned without a pause: some milliseconds, and some tens of them where somebody makes it hard. */
-const SLICE = 32 * 1024;
+const SLICE_LENGTH = 32 * 1024;
 /** As much of what is decided is seen again, as in a stream. */
-const CONTEXT = 64;
+const CONTEXT_LENGTH = 64;
 
 /** What the guard finds. Rejects when the signal is aborted. */
 export function scanWhole(text: string, scan: Scan, signal: AbortSignal): MaybePromise<readonly GuardFinding[]> {
-  return text.length <= SLICE ? scan(text, 0, true).findings : scanSlices(text, scan, signal);
+  return text.length <= SLICE_LENGTH ? scan(text, 0, true).findings : scanSlices(text, scan, signal);
 }
 
 async function scanSlices(text: string, scan: Scan, signal: AbortSignal): Promise<readonly GuardFinding[]> {
-  const found: GuardFinding[] = [];
+  const all: GuardFinding[] = [];
   let from = 0;
-  for (let to = SLICE; ; to += SLICE) {
-    const start = Math.max(0, from - CONTEXT);
+  for (let to = SLICE_LENGTH; ; to += SLICE_LENGTH) {
+    const start = Math.max(0, from - CONTEXT_LENGTH);
     const isEnd = to >= text.length;
     const { findings, settled } = scan(text.slice(start, to), from - start, isEnd);
-    for (const each of findings) found.push({ ...each, start: each.start + start, end: each.end + start });
-    if (isEnd) return found;
+    for (const each of findings) all.push({ ...each, start: each.start + start, end: each.end + start });
+    if (isEnd) return all;
     from = start + settled;
     await setImmediate();
     signal.throwIfAborted();

@@ -9,7 +9,7 @@ import {
 } from '../../../ports/host/options-check.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { type BullmqPool, postgresLink } from './postgres-link.ts';
-import { type EngineSettings, QueueEngine } from './queue-engine.ts';
+import { QueueEngine } from './queue-engine.ts';
 import { redisLink } from './redis-link.ts';
 
 export type { BullmqPool } from './postgres-link.ts';
@@ -42,20 +42,20 @@ export interface BullmqEngineOptions {
   readonly prefix?: string | undefined;
 }
 
-const SHORTEST_LOCK_MS = 1000;
+const MIN_LOCK_MS = 1000;
 const QUEUE_NAME = /^[\w.-]{1,100}$/;
 
 const checks: Readonly<Record<keyof BullmqEngineOptions, OptionCheck>> = {
   connection: secretly(
     (value) => isConnection(value) || 'a client of redis or ioredis, or the options of an ioredis client',
   ),
-  pool: secretly((value) => isPool(value) || 'a pool of the package pg'),
+  pool: secretly((value) => isPgPool(value) || 'a pool of the package pg'),
   queueName: (value) =>
     (typeof value === 'string' && QUEUE_NAME.test(value)) || '1 to 100 letters, digits, hyphens, underscores and dots',
   concurrency: positiveInteger,
   lockMs: (value) =>
-    (Number.isInteger(value) && Number(value) >= SHORTEST_LOCK_MS && Number(value) <= LONGEST_MS) ||
-    `a whole number of milliseconds from ${SHORTEST_LOCK_MS} to ${LONGEST_MS}`,
+    (Number.isInteger(value) && Number(value) >= MIN_LOCK_MS && Number(value) <= LONGEST_MS) ||
+    `a whole number of milliseconds from ${MIN_LOCK_MS} to ${LONGEST_MS}`,
   prefix: (value) => (typeof value === 'string' && value !== '') || 'a text that is not empty',
 };
 
@@ -73,32 +73,26 @@ const checks: Readonly<Record<keyof BullmqEngineOptions, OptionCheck>> = {
  * ```
  */
 export function bullmqEngine(options: BullmqEngineOptions): BackgroundEngine {
-  return new QueueEngine(settingsOf(options));
-}
-
-function settingsOf(options: BullmqEngineOptions): EngineSettings {
   checkOptions('bullmqEngine', options, checks);
   const { connection, pool, queueName = 'open-responses', concurrency = 100, lockMs = 10_000 } = options;
   if ((connection === undefined) === (pool === undefined))
     throw new TypeError(`bullmqEngine: give either connection or pool, got ${pool ? 'both' : 'none'}`);
   const { prefix = '{open-responses}' } = options;
   const queue = { queueName, lockMs, prefix };
-  return { concurrency, lockMs, link: pool ? postgresLink(pool, queue) : redisLink(Object(connection), queue) };
+  const link = pool ? postgresLink(pool, queue) : redisLink(Object(connection), queue);
+  return new QueueEngine({ concurrency, lockMs, link });
 }
 
 /** node-redis' cluster is left out, because BullMQ does not speak to it. */
 function isConnection(value: unknown): boolean {
   if (!isRecord(value)) return false;
-  if (typeof value.duplicate !== 'function') return isPlain(value);
-  return typeof value.defineCommand === 'function' || 'isReady' in value;
-}
-
-function isPlain(value: object): boolean {
+  if (typeof value.duplicate === 'function') return typeof value.defineCommand === 'function' || 'isReady' in value;
+  // A plain object, with options.
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function isPool(value: unknown): boolean {
+function isPgPool(value: unknown): boolean {
   const { options, query, connect, end } = Object(value);
   return isRecord(options) && [query, connect, end].every((method) => typeof method === 'function');
 }

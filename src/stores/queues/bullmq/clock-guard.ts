@@ -24,19 +24,16 @@ export class ClockGuard {
   /** Asks the database; resolves with an error that names the difference if that is more than half a lock. */
   async compare(databaseNow: () => Promise<number>): Promise<Error | undefined> {
     const before = this.clocks.now();
-    const theirs = await databaseNow();
+    const databaseTime = await databaseNow();
     const after = this.clocks.now();
     // The database looked at its clock at some time between the two.
-    const aheadMs = before > theirs ? before - theirs : Math.min(0, after - theirs);
+    const aheadMs = before > databaseTime ? before - databaseTime : Math.min(0, after - databaseTime);
     this.isRight = Math.abs(aheadMs) <= this.lockMs / 2;
-    return this.isRight ? undefined : new Error(textOf(aheadMs, this.lockMs));
+    if (this.isRight) return undefined;
+    const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+    return new Error(
+      `bullmqEngine: the clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${direction} the database's, more than ` +
+        `half of lockMs (${this.lockMs}): it claims no responses until the clocks agree.`,
+    );
   }
-}
-
-function textOf(aheadMs: number, lockMs: number): string {
-  const direction = aheadMs > 0 ? 'ahead of' : 'behind';
-  return (
-    `bullmqEngine: the clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${direction} the database's, more than ` +
-    `half of lockMs (${lockMs}): it claims no responses until the clocks agree.`
-  );
 }

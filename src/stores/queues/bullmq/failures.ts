@@ -1,6 +1,6 @@
 /** Reports what goes wrong in the engine, each kind at most every ten seconds. */
 import type { BackgroundWorker } from '../../../ports/background/background-engine.ts';
-import { report } from '../report.ts';
+import { reportToWorker } from '../report.ts';
 
 /** What went wrong. A worker that rejects is always reported. */
 type FailureKind = 'database' | 'clock' | 'job' | 'worker';
@@ -17,6 +17,6 @@ export class Failures {
     const isRecent = now - (this.last.get(kind) ?? Number.NEGATIVE_INFINITY) < EVERY_MS;
     if (!this.worker || (isRecent && kind !== 'worker')) return;
     this.last.set(kind, now);
-    report(this.worker, error);
+    reportToWorker(this.worker, error);
   }
 }

@@ -8,7 +8,7 @@ import { isRecord } from '../../../protocol/record.ts';
 export const JOB_NAME = 'response';
 
 /** The same for the same response, so that one which is submitted twice is one job. */
-export function jobIdOf({ scope, id }: ResponseKey): string {
+export function queueJobId({ scope, id }: ResponseKey): string {
   return hash('sha256', JSON.stringify([scope, id]), 'hex');
 }
 
@@ -16,18 +16,18 @@ export function jobIdOf({ scope, id }: ResponseKey): string {
  * The job's data. The texts are JSON in themselves: PostgreSQL refuses NUL characters and lone surrogates in its own,
  * which JSON text escapes.
  */
-export function dataOf({ scope, id }: ResponseKey): ResponseKey {
+export function toJobData({ scope, id }: ResponseKey): ResponseKey {
   return { scope: JSON.stringify(scope), id: JSON.stringify(id) };
 }
 
 /** Undefined if the data is not such a key: another version wrote it, or something else. */
-export function keyOf(data: unknown): ResponseKey | undefined {
+export function readJobKey(data: unknown): ResponseKey | undefined {
   if (!isRecord(data) || Object.keys(data).length !== 2) return undefined;
-  const [scope, id] = [textIn(data.scope), textIn(data.id)];
+  const [scope, id] = [parseJsonText(data.scope), parseJsonText(data.id)];
   return scope === undefined || id === undefined ? undefined : { scope, id };
 }
 
-function textIn(json: unknown): string | undefined {
+function parseJsonText(json: unknown): string | undefined {
   const value = typeof json === 'string' ? jsonIn(json) : undefined;
   return typeof value === 'string' ? value : undefined;
 }

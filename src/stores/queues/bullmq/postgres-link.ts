@@ -12,7 +12,7 @@ import {
   Worker,
 } from './bullmq.ts';
 import {
-  closeAll,
+  closeQuietly,
   type Link,
   type Opening,
   type QueueSettings,
@@ -53,24 +53,24 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Sessions over pools of the engine's own, with the class and the options of the host's. */
 export function postgresLink(host: BullmqPool, settings: QueueSettings): Link {
-  return { open: (opening) => open(host, settings, opening), explain };
+  return { open: (opening) => openPostgres(host, settings, opening), explain: explainPostgres };
 }
 
-async function open(host: BullmqPool, settings: QueueSettings, opening: Opening): Promise<Session> {
-  const pool = poolLike(host);
+async function openPostgres(host: BullmqPool, settings: QueueSettings, opening: Opening): Promise<Session> {
+  const pool = createOwnPool(host);
   pool.on('error', opening.onError);
   // A connection in use reports its end only here, and an error event without a listener would end the process.
   pool.on('connect', (client) => client.on('error', opening.onError));
   try {
-    await untilAborted(opening.signal, () => migrate(pool));
-    return await openOn(pool, settings, opening);
+    await untilAborted(opening.signal, () => migrateQueue(pool));
+    return await openPostgresSession(pool, settings, opening);
   } catch (error) {
-    await closeAll(() => pool.end());
-    throw explain(error);
+    await closeQuietly(() => pool.end());
+    throw explainPostgres(error);
   }
 }
 
-function poolLike(host: BullmqPool): OwnPool {
+function createOwnPool(host: BullmqPool): OwnPool {
   // The casts: a pool of the package pg, or of one with the same shape; its password is not enumerable.
   const Pool = host.constructor as new (options: object) => OwnPool;
   const { password, options: startup } = host.options as { readonly password?: unknown; readonly options?: unknown };
@@ -86,7 +86,7 @@ function poolLike(host: BullmqPool): OwnPool {
   });
 }
 
-async function openOn(pool: OwnPool, settings: QueueSettings, opening: Opening): Promise<Session> {
+async function openPostgresSession(pool: OwnPool, settings: QueueSettings, opening: Opening): Promise<Session> {
   const { queueName } = settings;
   const { onError, signal } = opening;
   // The cast: a pool of the package pg, or one of the same shape.
@@ -95,49 +95,45 @@ async function openOn(pool: OwnPool, settings: QueueSettings, opening: Opening):
   const worker = new Worker(queueName, null, { ...workerOptions(settings), connection }, createPostgresBackend);
   queue.on('error', onError);
   worker.on('error', onError);
+  async function now(): Promise<number> {
+    const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
+    return Number(rows[0].now);
+  }
+
   async function close(): Promise<void> {
-    await closeAll(
+    await closeQuietly(
       () => worker.close(true),
       () => queue.close(),
     );
-    await closeAll(() => pool.end());
+    await closeQuietly(() => pool.end());
   }
 
   try {
     await untilAborted(signal, () => Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]));
-    return { queue, worker, close, now: () => timeOf(pool) };
+    return { queue, worker, close, now };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function timeOf(pool: OwnPool): Promise<number> {
-  const { rows } = await pool.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
-  return Number(rows[0].now);
-}
-
 /** Creates or upgrades BullMQ's tables, under its own lock. A user without the right to needs it only if they are missing. */
-async function migrate(pool: OwnPool): Promise<void> {
+async function migrateQueue(pool: OwnPool): Promise<void> {
   const client = await pool.connect();
   let isBroken = true;
   try {
-    await checkSearchPath(client);
-    if (!(await isCurrent(client))) await runMigrations(client, SCHEMA).catch(deniedTo(client));
+    const { rows } = await client.query('SHOW search_path');
+    const path = String(rows[0].search_path);
+    if (path !== SCHEMA)
+      throw new Error(
+        `bullmqEngine: the search path of its connections is '${path}' and not '${SCHEMA}'. If the connection string of the ` +
+          'pool has `options`, give them to the pool as its option `options`; a pooler in between must pass them on.',
+      );
+    if (!(await isCurrent(client))) await runMigrations(client, SCHEMA).catch(explainDenied(client));
     isBroken = false;
   } finally {
     client.release(isBroken);
   }
-}
-
-async function checkSearchPath(client: OwnClient): Promise<void> {
-  const { rows } = await client.query('SHOW search_path');
-  const path = String(rows[0].search_path);
-  if (path === SCHEMA) return;
-  throw new Error(
-    `bullmqEngine: the search path of its connections is '${path}' and not '${SCHEMA}'. If the connection string of the ` +
-      'pool has `options`, give them to the pool as its option `options`; a pooler in between must pass them on.',
-  );
 }
 
 async function isCurrent(client: OwnClient): Promise<boolean> {
@@ -149,7 +145,7 @@ async function isCurrent(client: OwnClient): Promise<boolean> {
   }
 }
 
-function deniedTo(client: OwnClient): (error: unknown) => Promise<never> {
+function explainDenied(client: OwnClient): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!isDenied(error)) throw error;
     const { rows } = await client.query(
@@ -164,7 +160,7 @@ function deniedTo(client: OwnClient): (error: unknown) => Promise<never> {
   };
 }
 
-function explain(error: unknown): unknown {
+function explainPostgres(error: unknown): unknown {
   if (!isDenied(error)) return error;
   return new Error(
     `bullmqEngine: the user of the pool may not use BullMQ's tables in PostgreSQL. As their owner, run ${grantsFor('<user>')}`,

@@ -9,12 +9,12 @@ import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
 import { Failures } from './failures.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
-import { dataOf, JOB_NAME, jobIdOf, keyOf } from './job.ts';
-import { type ClaimedJob, type Link, type Session, settledWithin } from './session.ts';
+import { JOB_NAME, queueJobId, readJobKey, toJobData } from './job.ts';
+import { type Link, type Session, settledWithin } from './session.ts';
 import { Slots } from './slots.ts';
 
 /** What the engine is made of. */
-export interface EngineSettings {
+interface EngineSettings {
   readonly link: Link;
   readonly concurrency: number;
   readonly lockMs: number;
@@ -26,8 +26,9 @@ const SUBMITS_WITHIN_MS = 10_000;
 const RETRY_AFTER_MS = 1000;
 /** How long a released engine waits for a database that does not answer. */
 const RELEASES_WITHIN_MS = 3000;
+const TOO_LATE = `bullmqEngine: the database did not answer within ${SUBMITS_WITHIN_MS} ms`;
 /** A worker never rejects; a job with which it did so this often is given up, and so is one that nobody reads. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 /** The job was taken over, or is over. */
 const LOST: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotExist,
@@ -80,7 +81,7 @@ export class QueueEngine implements BackgroundEngine {
       throw new TypeError('bullmqEngine: the engine has a worker already; create one for each router');
     this.failures.worker = worker;
     if (this.isReleased) return;
-    tracked(this.pending, this.claimLoop());
+    trackPromise(this.pending, this.claimLoop());
     this.every(this.settings.lockMs / 3, (session) => this.held.renew(session));
     this.every(this.clocks.compareEveryMs, (session) => this.compareClocks(session));
   }
@@ -89,11 +90,11 @@ export class QueueEngine implements BackgroundEngine {
     if (this.isReleased) throw new Error('bullmqEngine: the engine is released and takes no more responses');
     // With room it is the next job to be claimed, and this process the first to ask for it.
     const mayClaim = this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
-    const session = await inTime(this.add(key, mayClaim), SUBMITS_WITHIN_MS, tooLate).catch((error: unknown) => {
+    const session = await inTime(this.add(key, mayClaim), SUBMITS_WITHIN_MS, () => TOO_LATE).catch((error: unknown) => {
       if (mayClaim) this.slots.giveBack();
       throw this.settings.link.explain(error);
     });
-    if (mayClaim) await settledWithin(SUBMITS_WITHIN_MS, () => tracked(this.pending, this.claim(session, false)));
+    if (mayClaim) await settledWithin(SUBMITS_WITHIN_MS, () => trackPromise(this.pending, this.claim(session, false)));
   }
 
   release(): Promise<void> {
@@ -136,8 +137,8 @@ export class QueueEngine implements BackgroundEngine {
       throw new Error(
         "bullmqEngine: the clock of this process does not agree with the database's: it takes no responses",
       );
-    const options = { jobId: jobIdOf(key), lifo, removeOnComplete: true, removeOnFail: true };
-    await session.queue.add(JOB_NAME, dataOf(key), options);
+    const options = { jobId: queueJobId(key), lifo, removeOnComplete: true, removeOnFail: true };
+    await session.queue.add(JOB_NAME, toJobData(key), options);
     return session;
   }
 
@@ -166,31 +167,35 @@ export class QueueEngine implements BackgroundEngine {
       this.reportLost(error);
       await this.pause(RETRY_AFTER_MS);
     });
-    if (job) tracked(this.pending, this.run(this.held.hold(job, token)));
+    if (job) trackPromise(this.pending, this.run(this.held.hold(job, token)));
     else this.slots.giveBack();
   }
 
   private async run(held: HeldJob): Promise<void> {
-    const outcome = await this.outcomeOf(held);
+    const outcome = await this.runJob(held);
     // Without a reason to hand it over, it does not run again at once.
     if (outcome === 'released' && !held.controller.signal.aborted) await this.pause(RETRY_AFTER_MS);
-    while (!held.isLost && !(await this.isMoved(held, outcome)) && !this.isReleased) await this.pause(RETRY_AFTER_MS);
+    while (!held.isLost && !(await this.settleJob(held, outcome)) && !this.isReleased) await this.pause(RETRY_AFTER_MS);
     this.held.drop(held);
     this.slots.giveBack();
   }
 
-  private async outcomeOf({ job, controller }: HeldJob): Promise<Outcome> {
+  private async runJob({ job, controller }: HeldJob): Promise<Outcome> {
     const { worker } = this.failures;
     // A claim that was on its way when the engine was released, or when the clocks no longer agreed.
     if (!worker || this.isReleased || !this.clock.isRight) return 'released';
-    const key = keyOf(job.data);
-    const left: Outcome = job.attemptsStarted >= MOST_ATTEMPTS ? 'ended' : 'released';
+    const key = readJobKey(job.data);
+    const left: Outcome = job.attemptsStarted >= MAX_ATTEMPTS ? 'ended' : 'released';
     if (!key) {
-      this.failures.report('job', new Error(unknownJob(job)));
+      // A newer version may have submitted it, during an update.
+      const message =
+        `bullmqEngine: job ${job.id} is no response of this version: it is left to other processes, and given up at the ` +
+        `${MAX_ATTEMPTS}th attempt`;
+      this.failures.report('job', new Error(message));
       return left;
     }
     try {
-      return await tracked(this.runs, worker.run({ key, signal: controller.signal }));
+      return await trackPromise(this.runs, worker.run({ key, signal: controller.signal }));
     } catch (error) {
       this.failures.report('worker', error);
       return left;
@@ -198,7 +203,7 @@ export class QueueEngine implements BackgroundEngine {
   }
 
   /** Whether the job is settled: completed, returned to the queue, or lost. */
-  private async isMoved({ job, token }: HeldJob, outcome: Outcome): Promise<boolean> {
+  private async settleJob({ job, token }: HeldJob, outcome: Outcome): Promise<boolean> {
     try {
       await (outcome === 'ended' ? job.moveToCompleted(null, token, false) : job.moveToWait(token));
       return true;
@@ -245,7 +250,9 @@ export class QueueEngine implements BackgroundEngine {
     this.held.abortAll(new Error('The engine is released.'));
     await settledWithin(RELEASES_WITHIN_MS, () => this.stopWaiting());
     while (this.runs.size > 0) await Promise.allSettled(this.runs);
-    await settledWithin(RELEASES_WITHIN_MS, () => allOver(this.pending));
+    await settledWithin(RELEASES_WITHIN_MS, async () => {
+      while (this.pending.size > 0) await Promise.all(this.pending);
+    });
     for (const timer of this.timers) clearInterval(timer);
   }
 
@@ -263,24 +270,8 @@ export class QueueEngine implements BackgroundEngine {
 }
 
 /** The promise, which is in the set until it settles. */
-function tracked<Value>(all: Set<Promise<unknown>>, promise: Promise<Value>): Promise<Value> {
+function trackPromise<Value>(all: Set<Promise<unknown>>, promise: Promise<Value>): Promise<Value> {
   const entry = promise.catch(() => {}).finally(() => all.delete(entry));
   all.add(entry);
   return promise;
-}
-
-async function allOver(pending: ReadonlySet<Promise<unknown>>): Promise<void> {
-  while (pending.size > 0) await Promise.all(pending);
-}
-
-/** A newer version may have submitted it, during an update. */
-function unknownJob({ id }: ClaimedJob): string {
-  return (
-    `bullmqEngine: job ${id} is no response of this version: it is left to other processes, and given up at the ` +
-    `${MOST_ATTEMPTS}th attempt`
-  );
-}
-
-function tooLate(): string {
-  return `bullmqEngine: the database did not answer within ${SUBMITS_WITHIN_MS} ms`;
 }

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'bullmq';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import { createRedisBackend, Queue, Worker } from './bullmq.ts';
 import {
-  closeAll,
+  closeQuietly,
   type Link,
   type Opening,
   type QueueSettings,
@@ -36,12 +36,12 @@ export function redisLink(connection: object, settings: QueueSettings): Link {
   const host = connection as RedisClient;
   return {
     open: (opening) => (host.duplicate ? openDuplicate(host, settings, opening) : openOptions(host, settings, opening)),
-    explain: (error) => explain(error, settings),
+    explain: (error) => explainRedis(error, settings),
   };
 }
 
 /** The first word of a Redis error is its code. */
-function explain(error: unknown, { prefix }: QueueSettings): unknown {
+function explainRedis(error: unknown, { prefix }: QueueSettings): unknown {
   if (!(error instanceof Error) || !error.message.startsWith('NOPERM')) return error;
   return new Error(
     `bullmqEngine: the user of the connection may not use the queue in Redis. Run ACL SETUSER <user> ~${prefix}* ` +
@@ -51,21 +51,26 @@ function explain(error: unknown, { prefix }: QueueSettings): unknown {
 }
 
 async function openDuplicate(host: RedisClient, settings: QueueSettings, opening: Opening) {
-  const own = duplicateOf(host);
+  const own = duplicateClient(host);
   own.on('error', opening.onError);
-  const close = async () => (own.destroy && !own.defineCommand ? destroy(own) : own.disconnect?.());
-  return openOn(own, settings, opening, { client: () => Promise.resolve(own), close });
+  const close = async () => {
+    if (!own.destroy || own.defineCommand) return own.disconnect?.();
+    // A client that is not open throws.
+    if (own.isOpen) own.destroy();
+    return undefined;
+  };
+  return openRedisSession(own, settings, opening, { client: () => Promise.resolve(own), close });
 }
 
 async function openOptions(options: object, settings: QueueSettings, opening: Opening) {
-  return openOn({ ...options, ...OPTIONS }, settings, opening, {
+  return openRedisSession({ ...options, ...OPTIONS }, settings, opening, {
     // The cast: BullMQ makes an ioredis client, and hands its methods on.
     client: async (queue) => (await queue.getBackend().client) as unknown as RedisClient,
     close: async () => {},
   });
 }
 
-function duplicateOf(host: RedisClient): RedisClient {
+function duplicateClient(host: RedisClient): RedisClient {
   if (host.duplicate === undefined) return host;
   if (!host.defineCommand) return host.duplicate();
   // The cast: a cluster keeps the options of its nodes there.
@@ -73,11 +78,6 @@ function duplicateOf(host: RedisClient): RedisClient {
   return host.isCluster
     ? host.duplicate(undefined, { redisOptions: { ...nodes, ...OPTIONS } })
     : host.duplicate(OPTIONS);
-}
-
-/** A client that is not open throws. */
-async function destroy(client: RedisClient): Promise<void> {
-  if (client.isOpen) client.destroy?.();
 }
 
 type RedisQueue = ReturnType<typeof queueOn>;
@@ -93,7 +93,7 @@ function queueOn(connection: object, settings: QueueSettings) {
   return new Queue(settings.queueName, options, createRedisBackend);
 }
 
-async function openOn(
+async function openRedisSession(
   connection: object,
   settings: QueueSettings,
   { onError, signal }: Opening,
@@ -104,7 +104,7 @@ async function openOn(
   const options = { ...workerOptions(settings), connection: connection as ConnectionOptions };
   const worker = new Worker(settings.queueName, null, options, createRedisBackend).on('error', onError);
   const close = async () => {
-    await closeAll(
+    await closeQuietly(
       () => worker.close(true),
       () => queue.close(),
     );
@@ -113,14 +113,14 @@ async function openOn(
   try {
     await untilAborted(signal, () => Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]));
     const client = await own.client(queue);
-    return { queue, worker, close, now: () => timeOf(client) };
+    return { queue, worker, close, now: () => readRedisTime(client) };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function timeOf(client: RedisClient): Promise<number> {
+async function readRedisTime(client: RedisClient): Promise<number> {
   const answer = client.defineCommand ? await client.call?.('TIME') : await client.sendCommand?.(['TIME']);
   // The cast: seconds and microseconds, as numbers or texts.
   const [seconds, microseconds] = answer as readonly (string | number)[];

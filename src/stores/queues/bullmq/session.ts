@@ -60,7 +60,7 @@ export interface QueueSettings {
 }
 
 /** The longest wait for an empty queue, in seconds: after it the worker looks again, whatever it has missed. */
-const LONGEST_WAIT_SECONDS = 5;
+const MAX_WAIT_SECONDS = 5;
 
 /** The options of the worker. */
 export function workerOptions({ lockMs, prefix }: QueueSettings) {
@@ -71,7 +71,7 @@ export function workerOptions({ lockMs, prefix }: QueueSettings) {
     stalledInterval: Math.ceil(lockMs / 2),
     // The router counts failed attempts: the queue gives no job up.
     maxStalledCount: 1_000_000_000,
-    drainDelay: Math.min(LONGEST_WAIT_SECONDS, lockMs / 2000),
+    drainDelay: Math.min(MAX_WAIT_SECONDS, lockMs / 2000),
   };
 }
 
@@ -84,7 +84,7 @@ export function queueOptions({ prefix }: QueueSettings) {
 const CLOSES_WITHIN_MS = 3000;
 
 /** Closes the queue and its worker, or leaves them if the database does not answer. */
-export async function closeAll(...parts: readonly (() => Promise<unknown>)[]): Promise<void> {
+export async function closeQuietly(...parts: readonly (() => Promise<unknown>)[]): Promise<void> {
   await Promise.all(parts.map((part) => settledWithin(CLOSES_WITHIN_MS, part)));
 }
 

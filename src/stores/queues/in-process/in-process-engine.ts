@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../../ports/background/response-key.ts';
-import { report } from '../report.ts';
+import { reportToWorker } from '../report.ts';
 
 /**
  * Runs each response at once in this process, with nothing to install. A response is lost with its process: no other
@@ -43,7 +43,14 @@ class InProcessEngine implements BackgroundEngine {
     if (stopping.signal.aborted) throw new Error('inProcessEngine: the engine is released and takes no more responses');
     const name = JSON.stringify([scope, id]);
     if (this.running.has(name)) return;
-    const run = runSafely(worker, { scope, id }, stopping.signal).finally(() => this.running.delete(name));
+    const run = (async () => {
+      try {
+        await worker.run({ key: { scope, id }, signal: stopping.signal });
+      } catch (error) {
+        // A worker must not reject; otherwise the error would be lost.
+        reportToWorker(worker, error);
+      }
+    })().finally(() => this.running.delete(name));
     this.running.set(name, run);
   }
 
@@ -54,14 +61,5 @@ class InProcessEngine implements BackgroundEngine {
 
   close(): Promise<void> {
     return this.release();
-  }
-}
-
-/** Reports a worker that rejects, which it must not do; otherwise the error would be lost. */
-async function runSafely(worker: BackgroundWorker, key: ResponseKey, signal: AbortSignal): Promise<void> {
-  try {
-    await worker.run({ key, signal });
-  } catch (error) {
-    report(worker, error);
   }
 }

@@ -23,8 +23,8 @@ export class CodeRealm {
   }
 
   #moduleAt(path: string): vm.SourceTextModule {
-    const known = this.#modules.get(path);
-    if (known) return known;
+    const cached = this.#modules.get(path);
+    if (cached) return cached;
     const text = readFileSync(path, 'utf8').replace(DYNAMIC_IMPORT, NO_IMPORT);
     const module = new vm.SourceTextModule(text, {
       context: this.context,

@@ -34,19 +34,30 @@ interface WorkFolder {
   changes(): Changes;
 }
 
+/** Looked up once: a global of a realm costs a thousand times as much as a constant. */
+const { imul } = Math;
+
+/** How many omitted files a note names. */
+const MAX_NAMED = 5;
+
 /** Reads the folder once, so that only later changes count. */
 export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
   const marks = new Map<string, string>();
 
-  function changed(name: string): boolean {
-    const mark = markOf(fs, name, limits.fileBytes);
-    const known = marks.get(name) === mark;
+  /** Marks a file's content; a file that is too large to be returned is marked by its size alone. */
+  function hasChanged(name: string): boolean {
+    const path = `${FOLDER}/${name}`;
+    const { size } = fs.lstat(path);
+    let mark = `${size}`;
+    if (size <= limits.fileBytes) {
+      // FNV-1a.
+      let hash = 0x811c9dc5;
+      for (const byte of fs.readFile(path)) hash = imul(hash ^ byte, 0x01000193);
+      mark = `${size}:${hash}`;
+    }
+    const isSame = marks.get(name) === mark;
     marks.set(name, mark);
-    return !known;
-  }
-
-  function read(name: string): WorkFile {
-    return { name, data: fs.readFile(`${FOLDER}/${name}`) };
+    return !isSame;
   }
 
   return {
@@ -54,45 +65,30 @@ export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
       const path = `${FOLDER}/${name}`;
       fs.mkdirTree(path.slice(0, path.lastIndexOf('/')));
       fs.writeFile(path, data);
-      changed(name);
+      hasChanged(name);
     },
     changes() {
-      const names = [...namesIn(fs, '')].filter(changed).toSorted();
-      const sizes = names.map((name) => fs.lstat(`${FOLDER}/${name}`).size);
-      const kept = names.filter(fitting(sizes, limits));
-      return {
-        files: kept.map(read),
-        note: noteOf(
-          names.filter((name) => !kept.includes(name)),
-          limits,
-        ),
-      };
+      const { fileBytes, files: maxFiles } = limits;
+      const files: WorkFile[] = [];
+      const omitted: string[] = [];
+      let bytesLeft = fileBytes;
+      // In their order, while they fit.
+      for (const name of [...namesIn(fs, '')].filter(hasChanged).toSorted()) {
+        const { size } = fs.lstat(`${FOLDER}/${name}`);
+        if (size > bytesLeft || files.length === maxFiles) {
+          omitted.push(name);
+          continue;
+        }
+        bytesLeft -= size;
+        files.push({ name, data: fs.readFile(`${FOLDER}/${name}`) });
+      }
+      if (omitted.length === 0) return { files, note: '' };
+      const more = omitted.length > MAX_NAMED ? `, and ${omitted.length - MAX_NAMED} more` : '';
+      const names = omitted.slice(0, MAX_NAMED).join(', ') + more;
+      const limit = `a run gives back at most ${maxFiles} files of ${fileBytes} bytes in all`;
+      return { files, note: `\n[not given back: ${names}; ${limit}]\n` };
     },
   };
-}
-
-/** Takes the files in their order while they fit. */
-function fitting(
-  sizes: readonly number[],
-  { fileBytes, files }: ChildLimits,
-): (name: string, index: number) => boolean {
-  let room = fileBytes;
-  let taken = 0;
-  return function fits(_name, index) {
-    const size = sizes[index] ?? 0;
-    if (size > room || taken === files) return false;
-    room -= size;
-    taken += 1;
-    return true;
-  };
-}
-
-const NAMED = 5;
-
-function noteOf(left: readonly string[], { fileBytes, files }: ChildLimits): string {
-  if (left.length === 0) return '';
-  const names = left.slice(0, NAMED).join(', ') + (left.length > NAMED ? `, and ${left.length - NAMED} more` : '');
-  return `\n[not given back: ${names}; a run gives back at most ${files} files of ${fileBytes} bytes in all]\n`;
 }
 
 /** Regular files only: a link could form a loop. */
@@ -103,21 +99,4 @@ function* namesIn(fs: MemoryFs, folder: string): Generator<string> {
     if (fs.isDir(mode)) yield* namesIn(fs, `${folder}${entry}/`);
     if (fs.isFile(mode)) yield folder + entry;
   }
-}
-
-/** Identifies a file's content; a file that is too large to be returned is identified by its size alone. */
-function markOf(fs: MemoryFs, name: string, fileBytes: number): string {
-  const path = `${FOLDER}/${name}`;
-  const { size } = fs.lstat(path);
-  return size > fileBytes ? `${size}` : `${size}:${hashOf(fs.readFile(path))}`;
-}
-
-/** Looked up once: a global of a realm costs a thousand times as much as a constant. */
-const { imul } = Math;
-
-/** FNV-1a. */
-function hashOf(bytes: Uint8Array): number {
-  let hash = 0x811c9dc5;
-  for (const byte of bytes) hash = imul(hash ^ byte, 0x01000193);
-  return hash;
 }

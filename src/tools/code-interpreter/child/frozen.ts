@@ -5,31 +5,25 @@ import vm from 'node:vm';
 export function freezeIntrinsics(): void {
   // If errors were writable, their stack frames would lead into Node.
   Object.defineProperty(Error, 'stackTraceLimit', { value: undefined, writable: false, configurable: false });
+  // A fresh realm has only the language's globals; Node adds its own to the others.
+  const names: readonly string[] = vm.runInNewContext('Object.getOwnPropertyNames(globalThis)');
+  const globals = [...names].filter((name) => name !== 'globalThis' && name !== 'console');
+  const functions = [function* () {}, async () => {}, async function* () {}];
+  const iterators = [[].values(), new Map().values(), new Set().values(), ''[Symbol.iterator](), ''.matchAll(/x/g)];
+  const roots = [...globals.map((name) => Reflect.get(globalThis, name)), ...functions, ...iterators];
   const seen = new Set<object>();
-  const left = roots();
-  for (let value = left.pop(); value; value = left.pop()) {
-    if (seen.has(value)) continue;
+  const queue = roots.filter(isObject);
+  while (queue.length > 0) {
+    const value = queue.pop();
+    if (!value || seen.has(value)) continue;
     seen.add(value);
-    left.push(...partsOf(value));
+    // Its prototype, and the values, getters and setters of its properties.
+    const properties = Object.values(Object.getOwnPropertyDescriptors(value));
+    const symbols = Object.getOwnPropertySymbols(value).map((key) => Reflect.getOwnPropertyDescriptor(value, key));
+    const parts = [...properties, ...symbols].flatMap((property) => [property?.value, property?.get, property?.set]);
+    queue.push(...[Object.getPrototypeOf(value), ...parts].filter(isObject));
     Object.freeze(value);
   }
-}
-
-/** A fresh realm has only the language's globals; Node adds its own to the others. */
-function roots(): object[] {
-  const names: readonly string[] = vm.runInNewContext('Object.getOwnPropertyNames(globalThis)');
-  const shared = [...names].filter((name) => name !== 'globalThis' && name !== 'console');
-  const made = [function* () {}, async () => {}, async function* () {}, [].values(), new Map().values()];
-  const iterators = [new Set().values(), ''[Symbol.iterator](), ''.matchAll(/x/g)];
-  return [...shared.map((name) => Reflect.get(globalThis, name)), ...made, ...iterators].filter(isObject);
-}
-
-/** Its prototype, and the values, getters and setters of its properties. */
-function partsOf(value: object): object[] {
-  const properties = Object.values(Object.getOwnPropertyDescriptors(value));
-  const symbols = Object.getOwnPropertySymbols(value).map((key) => Reflect.getOwnPropertyDescriptor(value, key));
-  const parts = [...properties, ...symbols].flatMap((property) => [property?.value, property?.get, property?.set]);
-  return [Object.getPrototypeOf(value), ...parts].filter(isObject);
 }
 
 function isObject(value: unknown): value is object {

@@ -1,5 +1,5 @@
 /** Collects what the code prints, up to a limit. */
-import { utf8Of } from './text-coding.ts';
+import { encodeUtf8 } from './text-coding.ts';
 
 /** One stream of the code. */
 export interface Output {
@@ -12,30 +12,30 @@ export interface Output {
 /** `limit` is in bytes. */
 export function output(limit: number): Output {
   let parts: Uint8Array[] = [];
-  let kept = 0;
-  let seen = 0;
+  let size = 0;
+  let seenSize = 0;
   return {
     write(bytes) {
-      seen += bytes.length;
+      seenSize += bytes.length;
       // Copied, because the memory under it is Python's.
-      const part = bytes.slice(0, Math.max(0, limit - kept));
+      const part = bytes.slice(0, Math.max(0, limit - size));
       if (part.length > 0) parts.push(part);
-      kept += part.length;
+      size += part.length;
       return bytes.length;
     },
     take() {
-      const note = seen > kept ? `\n[cut after ${kept} of ${seen} bytes]\n` : '';
-      const taken = joined([...parts, utf8Of(note)]);
+      const note = seenSize > size ? `\n[cut after ${size} of ${seenSize} bytes]\n` : '';
+      const output = concatBytes([...parts, encodeUtf8(note)]);
       parts = [];
-      kept = 0;
-      seen = 0;
-      return taken;
+      size = 0;
+      seenSize = 0;
+      return output;
     },
   };
 }
 
 /** Concatenates the parts. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -20,16 +20,15 @@ export async function pythonRealm(folder: string, limits: string): Promise<Pytho
   // The casts: these are the modules' own types.
   const inside = (await realm.evaluate(join(import.meta.dirname, 'realm.js'))) as typeof Realm;
   randomFillSync(inside.seed);
-  inside.prepare(limits);
-  for (const name of LOADED) give(readFileSync(join(folder, name)), name, inside);
+  inside.prepareRealm(limits);
+  for (const name of LOADED) {
+    const file = readFileSync(join(folder, name));
+    // Writes to memory of the realm, before any untrusted code runs there.
+    file.copy(inside.allocateFile(name, file.length));
+  }
   const { loadPyodide } = (await realm.evaluate(join(folder, 'pyodide.mjs'))) as { loadPyodide: Realm.LoadPyodide };
   const { default: createModule } = await realm.evaluate(join(folder, 'pyodide.asm.mjs'));
   const lockFile = readFileSync(join(folder, 'pyodide-lock.json'), 'utf8');
   const { run, put } = inside.startRealm(limits, lockFile, loadPyodide, createModule);
   return { realm, memory: inside.memory, run, put };
-}
-
-/** Writes to memory of the realm, before any untrusted code runs there. */
-function give(file: Buffer, name: string, { roomFor }: typeof Realm): void {
-  file.copy(roomFor(name, file.length));
 }

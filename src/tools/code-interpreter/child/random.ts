@@ -28,7 +28,7 @@ export function randomBytes(seed: Uint8Array): (bytes: Uint8Array) => void {
   return function fill(bytes) {
     for (let index = 0; index < bytes.length; index += 1) {
       if (used === block.length) {
-        block = blockOf(state);
+        block = nextBlock(state);
         used = 0;
       }
       bytes[index] = block[used] ?? 0;
@@ -38,9 +38,16 @@ export function randomBytes(seed: Uint8Array): (bytes: Uint8Array) => void {
 }
 
 /** The next 64 bytes; increments the counter, which takes two words of the state. */
-function blockOf(state: Uint32Array): Uint8Array<ArrayBuffer> {
+function nextBlock(state: Uint32Array): Uint8Array<ArrayBuffer> {
   const mixed = state.slice();
-  for (let round = 0; round < 10; round += 1) for (const quarter of QUARTERS) mix(mixed, quarter);
+  for (let round = 0; round < 10; round += 1) {
+    for (const [a, b, c, d] of QUARTERS) {
+      mixStep(mixed, a, b, d, 16);
+      mixStep(mixed, c, d, b, 12);
+      mixStep(mixed, a, b, d, 8);
+      mixStep(mixed, c, d, b, 7);
+    }
+  }
   const bytes = new DataView(new ArrayBuffer(4 * WORDS));
   for (let word = 0; word < WORDS; word += 1) bytes.setUint32(4 * word, (mixed[word] ?? 0) + (state[word] ?? 0), true);
   state[12] = (state[12] ?? 0) + 1;
@@ -48,14 +55,7 @@ function blockOf(state: Uint32Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes.buffer);
 }
 
-function mix(words: Uint32Array, [a, b, c, d]: (typeof QUARTERS)[number]): void {
-  step(words, a, b, d, 16);
-  step(words, c, d, b, 12);
-  step(words, a, b, d, 8);
-  step(words, c, d, b, 7);
-}
-
-function step(words: Uint32Array, to: number, from: number, turned: number, by: number): void {
+function mixStep(words: Uint32Array, to: number, from: number, turned: number, by: number): void {
   const sum = ((words[to] ?? 0) + (words[from] ?? 0)) >>> 0;
   words[to] = sum;
   const bits = (words[turned] ?? 0) ^ sum;

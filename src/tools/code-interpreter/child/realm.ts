@@ -2,15 +2,15 @@
 
 import type { ChildLimits } from '../shared/child-limits.ts';
 import type { Kind } from '../shared/kinds.ts';
-import { newDoor } from './door.ts';
 import { FOLDER, type MemoryFs, type WorkFile, workFolder } from './files.ts';
 import { defineGlobals, forgetLoading } from './globals.ts';
-import { joined, type Output, output } from './output.ts';
+import { concatBytes, type Output, output } from './output.ts';
 import { SEED_BYTES } from './random.ts';
 import { RUNNER } from './runner.ts';
-import { bytesOf, utf8Of } from './text-coding.ts';
+import { openChannel } from './shared-memory-channel.ts';
+import { encodeUtf8, latin1Bytes } from './text-coding.ts';
 
-export { roomFor } from './globals.ts';
+export { allocateFile } from './globals.ts';
 
 /** The part of Pyodide that we use. */
 interface Pyodide {
@@ -30,23 +30,23 @@ type Runner = (code: string, limit: number) => Promise<{ toJs(): readonly (strin
 
 type Field = readonly [kind: Kind, data: Uint8Array];
 
-/** The functions that the process calls, with strings only; the answers go through the door. */
+/** The functions that the process calls, with strings only; the answers go through the channel. */
 export interface Questions {
   readonly run: (code: string) => void;
   /** The bytes are a string of one character each. */
   readonly put: (name: string, bytes: string) => void;
 }
 
-const door = newDoor();
+const channel = openChannel();
 
 /** The memory from which the process reads the answers. */
-export const memory = door.memory;
+export const memory = channel.memory;
 
 /** The memory into which the process first puts the seed of the random numbers. */
 export const seed = new Uint8Array(SEED_BYTES);
 
 /** Prepares the realm for Pyodide's modules; the limits are JSON, so that no object enters. */
-export function prepare(limits: string): void {
+export function prepareRealm(limits: string): void {
   defineGlobals(JSON.parse(limits), seed);
 }
 
@@ -66,32 +66,41 @@ export function startRealm(
     jsglobals: Object.create(null),
     lockFileContents: { ...JSON.parse(lockFile), packages: {} },
     env: { HOME: FOLDER },
-  }).then((python) => prepared(python, limits));
-  const answer = (work: (python: Prepared) => Promise<readonly Field[]>) => void answered(loading.then(work));
+  }).then((python) => preparePython(python, limits));
+  const answer = (work: (python: PreparedPython) => Promise<readonly Field[]>) => void sendAnswer(loading.then(work));
   answer(async () => []);
 
   return {
     run: (code) => answer(({ run }) => run(code)),
-    put: (name, bytes) => answer(async ({ put }) => put({ name, data: bytesOf(bytes) })),
+    put: (name, bytes) => answer(async ({ put }) => put({ name, data: latin1Bytes(bytes) })),
   };
 }
 
-async function answered(work: Promise<readonly Field[]>): Promise<void> {
-  const fields = await work.catch((error): readonly Field[] => [['refused', utf8Of(String(error))]]);
-  for (const [kind, data] of fields) await door.send(kind, data);
-  await door.send('done', new Uint8Array());
+async function sendAnswer(work: Promise<readonly Field[]>): Promise<void> {
+  const fields = await work.catch((error): readonly Field[] => [['refused', encodeUtf8(String(error))]]);
+  for (const [kind, data] of fields) await channel.send(kind, data);
+  await channel.send('done', new Uint8Array());
 }
 
-type Prepared = ReturnType<typeof prepared>;
+type PreparedPython = ReturnType<typeof preparePython>;
 
-function prepared(python: Pyodide, limits: ChildLimits) {
+function preparePython(python: Pyodide, limits: ChildLimits) {
   forgetLoading();
-  nameErrors(python);
+  // Pyodide does not recognise an error without a stack, and reports `a value that was thrown` to Python; there are no stacks here.
+  const { _module } = python;
+  const handle = _module.handle_js_error;
+  _module.handle_js_error = function withStack(error) {
+    if (error instanceof Error && error.stack === undefined) Reflect.set(error, 'stack', '');
+    return handle(error);
+  };
   const stdout = output(limits.outputBytes);
   const stderr = output(limits.outputBytes);
   python.setStdout(stdout);
   python.setStderr(stderr);
-  const run = runnerOf(python);
+  // The casts: these are the functions that the Python text defines. It keeps the runner's names apart from the code's.
+  const define = python.runPython(DEFINE) as (text: string) => Runner;
+  const run = define(RUNNER);
+  python.globals.delete('_define');
   const folder = workFolder(python.FS, limits);
   return {
     put(file: WorkFile): readonly Field[] {
@@ -99,46 +108,26 @@ function prepared(python: Pyodide, limits: ChildLimits) {
       return [];
     },
     async run(code: string): Promise<readonly Field[]> {
-      const [result, error] = await outcome(run, code, limits.outputBytes);
+      const pair = await run(code, limits.outputBytes);
+      const [result, error] = pair.toJs();
+      pair.destroy();
       const { files, note } = folder.changes();
       return [
         ['stdout', stdout.take()],
-        ['stderr', joined([stderr.take(), utf8Of(note)])],
+        ['stderr', concatBytes([stderr.take(), encodeUtf8(note)])],
         ...textField('result', result),
         ...textField('error', error),
-        ...files.flatMap(fileFields),
+        ...files.flatMap(({ name, data }): readonly Field[] => [
+          ['name', encodeUtf8(name)],
+          ['data', data],
+        ]),
       ];
     },
   };
 }
 
 function textField(kind: Kind, text: string | undefined): readonly Field[] {
-  return text === undefined ? [] : [[kind, utf8Of(text)]];
-}
-
-function fileFields({ name, data }: WorkFile): readonly Field[] {
-  return [
-    ['name', utf8Of(name)],
-    ['data', data],
-  ];
-}
-
-/** Pyodide does not recognise an error without a stack, and reports `a value that was thrown` to Python; there are no stacks here. */
-function nameErrors({ _module }: Pyodide): void {
-  const handle = _module.handle_js_error;
-  _module.handle_js_error = function withStack(error) {
-    if (error instanceof Error && error.stack === undefined) Reflect.set(error, 'stack', '');
-    return handle(error);
-  };
-}
-
-/** Keeps the runner's names apart from the code's. */
-function runnerOf(python: Pyodide): Runner {
-  // The casts: these are the functions that the Python text defines.
-  const define = python.runPython(DEFINE) as (text: string) => Runner;
-  const run = define(RUNNER);
-  python.globals.delete('_define');
-  return run;
+  return text === undefined ? [] : [[kind, encodeUtf8(text)]];
 }
 
 const DEFINE = `
@@ -147,10 +136,3 @@ def _define(text):
     exec(text, names)
     return names["run"]
 _define`;
-
-async function outcome(run: Runner, code: string, limit: number) {
-  const pair = await run(code, limit);
-  const texts = pair.toJs();
-  pair.destroy();
-  return texts;
-}

@@ -22,12 +22,12 @@ async def run(code, limit):
         value = await eval_code_async(code, __main__.__dict__, filename=cell)
         return None if value is None else repr(value)[:limit], None
     except BaseException as error:
-        return None, _told(error, cell)[-limit:]
+        return None, _traceback_text(error, cell)[-limit:]
     finally:
         _flush()
 
 
-def _told(error, cell):
+def _traceback_text(error, cell):
     # Frames above the cell are this runner's own, which the model need not see.
     frames = error.__traceback__
     while frames and frames.tb_frame.f_code.co_filename != cell:

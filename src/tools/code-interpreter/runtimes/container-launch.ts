@@ -8,6 +8,7 @@ import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
 const FOLDER = '/mnt/data';
 /** The end of a run that escaped every other limit, such as code that continues after the host has died. */
 const CPU_SECONDS = 3600;
+const MAX_REMOVE_MS = 60_000;
 const NOBODY_USER = '65534:65534';
 
 /** A container with a name of its own, by which it is removed when the program has ended, for whatever reason. */
@@ -23,7 +24,11 @@ export function containerLaunch(settings: ContainerSettings): Launch {
     // The container survives the program's death, and then detects that its channel is closed.
     diesWithHost: false,
     ownNetwork: true,
-    cleanUp: () => removed(program, name),
+    // Resolves even if there is nothing to remove.
+    cleanUp: () =>
+      new Promise((resolve) => {
+        execFile(program, ['rm', '--force', name], { timeout: MAX_REMOVE_MS }, () => resolve());
+      }),
   };
 }
 
@@ -53,13 +58,4 @@ export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, 
     ['--log-driver', 'none', '--workdir', FOLDER, '--env', `HOME=${FOLDER}`, '--env', 'PYTHONDONTWRITEBYTECODE=1'],
     ['--entrypoint', 'python3', image, '-c', PYTHON_RUNNER, JSON.stringify(inside)],
   ].flat();
-}
-
-const REMOVE_MS = 60_000;
-
-/** Resolves even if there is nothing to remove. */
-function removed(program: string, name: string): Promise<void> {
-  return new Promise((resolve) => {
-    execFile(program, ['rm', '--force', name], { timeout: REMOVE_MS }, () => resolve());
-  });
 }

@@ -7,7 +7,7 @@ import { processPool } from '../sandbox/pool.ts';
 import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 import { containerLaunch } from './container-launch.ts';
 import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
-import { pyodideContainer } from './pyodide-container.ts';
+import { processContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
 
 /**
@@ -23,7 +23,7 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
       `containerRuntime: there is no program '${program}'; install Docker or Podman, or name it in 'program'`,
     );
   const pool = processPool({
-    start: (signal) => started(settings, signal),
+    start: (signal) => startContainer(settings, signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,
     onFailure: (error) => warn(`containerRuntime: no container could be kept ready: ${error}`),
@@ -31,12 +31,12 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
   return {
     name: 'container',
-    create: async (signal) => pyodideContainer(await pool.take(signal), limits),
+    create: async (signal) => processContainer(await pool.take(signal), limits),
     close: () => pool.close(),
   };
 }
 
-async function started(settings: ContainerSettings, signal: AbortSignal): Promise<SandboxProcess> {
+async function startContainer(settings: ContainerSettings, signal: AbortSignal): Promise<SandboxProcess> {
   signal.throwIfAborted();
   // The kernel counts the container's memory; that of the program is separate.
   const limits = { ...processLimits(settings.limits), memoryBytes: Number.POSITIVE_INFINITY };
@@ -46,11 +46,10 @@ async function started(settings: ContainerSettings, signal: AbortSignal): Promis
     return process;
   } catch (error) {
     process.end();
-    throw error instanceof ContainerLostError ? notStarted(settings, error) : error;
+    if (!(error instanceof ContainerLostError)) throw error;
+    const { program, image } = settings;
+    const reason = typeof error.cause === 'string' ? error.cause : error.message;
+    const message = `containerRuntime: ${program} could not start a container of ${image}: ${reason}`;
+    throw new Error(message, { cause: error });
   }
-}
-
-function notStarted({ program, image }: ContainerSettings, lost: ContainerLostError): Error {
-  const words = typeof lost.cause === 'string' ? lost.cause : lost.message;
-  return new Error(`containerRuntime: ${program} could not start a container of ${image}: ${words}`, { cause: lost });
 }

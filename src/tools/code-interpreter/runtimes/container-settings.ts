@@ -63,7 +63,7 @@ const limitChecks: Readonly<Record<keyof ContainerLimits, OptionCheck>> = {
 };
 
 /** A value that starts with a dash would be an option of the program. */
-const word =
+const wordCheck =
   (what: string): OptionCheck =>
   (value) =>
     (typeof value === 'string' && /^[^-\s]\S*$/.test(value)) || what;
@@ -71,9 +71,9 @@ const word =
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function containerSettings(options: ContainerRuntimeOptions): ContainerSettings {
   checkOptions('containerRuntime', options, {
-    image: word('the name of an image'),
-    program: word("'docker', 'podman' or the path of a program"),
-    ociRuntime: word('the name of an OCI runtime'),
+    image: wordCheck('the name of an image'),
+    program: wordCheck("'docker', 'podman' or the path of a program"),
+    ociRuntime: wordCheck('the name of an OCI runtime'),
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
     warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
     maxContainers: positiveInteger,
@@ -82,7 +82,7 @@ export function containerSettings(options: ContainerRuntimeOptions): ContainerSe
   const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, onWarning } = options;
   if (image === undefined) throw new TypeError('containerRuntime: image must be the name of an image, got undefined');
   checkOptions('containerRuntime: limits', limits, limitChecks);
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  const all = { ...LIMITS, ...Object.fromEntries(given) };
+  const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
+  const all = { ...LIMITS, ...Object.fromEntries(entries) };
   return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(onWarning) };
 }

@@ -1,31 +1,43 @@
 /** A container on top of a Pyodide process. */
 
-import type { CodeContainer, CodeFile, CodeRun } from '../../../ports/hosted-tools/code-runtime.ts';
+import type { CodeContainer, CodeRun } from '../../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
 import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
-import type { Answer } from '../shared/answers.ts';
+import { brokenPythonError } from '../shared/container-errors.ts';
 import { isFileName } from '../shared/file-name.ts';
-import { brokenDown } from '../shared/lost.ts';
-import { turns } from '../shared/turns.ts';
+import { serialQueue } from '../shared/serial-queue.ts';
 
 /** The container owns the process. */
-export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {
-  const inTurn = turns();
+export function processContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {
+  const enqueue = serialQueue();
   return {
     run(code, signal) {
-      const ran = async () =>
-        runIn(process, await process.request([['code', Buffer.from(code)]], limits.runMs, signal));
-      return untilAborted(signal, () => inTurn(ran));
+      const runCode = async (): Promise<CodeRun> => {
+        const { texts, files } = await process.request([['code', Buffer.from(code)]], limits.runMs, signal);
+        // A process that refuses to run code has a broken Python.
+        if (texts.refused !== undefined) {
+          process.end();
+          throw brokenPythonError();
+        }
+        const { stdout = '', stderr = '', result, error } = texts;
+        return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)) };
+      };
+      return untilAborted(signal, () => enqueue(runCode));
     },
-    async put(file) {
-      checkFile(file, limits);
+    async put({ name, data }) {
+      const { fileBytes, runMs } = limits;
+      if (!isFileName(name)) throw new TypeError(`A file in a container cannot be named ${JSON.stringify(name)}.`);
+      if (data.byteLength > fileBytes)
+        throw new RangeError(
+          `The file '${name}' has ${data.byteLength} bytes; a container takes at most ${fileBytes}.`,
+        );
       // A signal of its own: listeners of many calls on one signal would cause a warning.
       const never = new AbortController().signal;
-      const fields = [['name', Buffer.from(file.name)] as const, ['data', Buffer.from(file.data)] as const];
-      await inTurn(async () => {
-        const { refused } = (await process.request(fields, limits.runMs, never)).texts;
-        if (refused !== undefined) throw new Error(`The file '${file.name}' could not be put there: ${refused}`);
+      const fields = [['name', Buffer.from(name)] as const, ['data', Buffer.from(data)] as const];
+      await enqueue(async () => {
+        const { refused } = (await process.request(fields, runMs, never)).texts;
+        if (refused !== undefined) throw new Error(`The file '${name}' could not be put there: ${refused}`);
       });
     },
     get alive() {
@@ -36,20 +48,4 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
       await process.gone;
     },
   };
-}
-
-/** The result of the answer; a process that refuses to run code has a broken Python. */
-function runIn(process: SandboxProcess, { texts, files }: Answer): CodeRun {
-  if (texts.refused !== undefined) {
-    process.end();
-    throw brokenDown();
-  }
-  const { stdout = '', stderr = '', result, error } = texts;
-  return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)) };
-}
-
-function checkFile({ name, data }: CodeFile, { fileBytes }: PyodideLimits): void {
-  if (!isFileName(name)) throw new TypeError(`A file in a container cannot be named ${JSON.stringify(name)}.`);
-  if (data.byteLength > fileBytes)
-    throw new RangeError(`The file '${name}' has ${data.byteLength} bytes; a container takes at most ${fileBytes}.`);
 }

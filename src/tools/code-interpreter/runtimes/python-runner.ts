@@ -32,17 +32,17 @@ class Wire:
     def question(self):
         fields = {}
         while True:
-            kind, asked, length = HEADER.unpack(self.exactly(HEADER.size))
+            kind, question_id, length = HEADER.unpack(self.exactly(HEADER.size))
             data = self.exactly(length)
             if KINDS[kind] == "done":
-                return asked, fields
+                return question_id, fields
             fields[KINDS[kind]] = fields.get(KINDS[kind], b"") + data
 
-    def answer(self, asked, fields):
+    def answer(self, question_id, fields):
         for kind, data in [*fields, ("done", b"")]:
             for at in range(0, max(len(data), 1), FRAME_BYTES):
                 part = data[at : at + FRAME_BYTES]
-                self.target.write(HEADER.pack(KINDS.index(kind), asked, len(part)) + part)
+                self.target.write(HEADER.pack(KINDS.index(kind), question_id, len(part)) + part)
         self.target.flush()
 `;
 
@@ -59,7 +59,7 @@ class Capture:
 
     def __init__(self, descriptor, limit):
         self.limit = limit
-        self.kept, self.seen = b"", 0
+        self.data, self.total = b"", 0
         self.lock = threading.Lock()
         # Its own end for writing stays open, so that there is no end of the file when the code closes the descriptor.
         self.end, self.write = os.pipe()
@@ -78,8 +78,8 @@ class Capture:
                 data = os.read(self.end, 65536)
             except BlockingIOError:
                 return
-            self.seen += len(data)
-            self.kept += data[: self.limit - len(self.kept)]
+            self.total += len(data)
+            self.data += data[: self.limit - len(self.data)]
 
     def take(self):
         waiting = array.array("i", [1])
@@ -90,9 +90,9 @@ class Capture:
             if not waiting[0]:
                 break
         with self.lock:
-            kept, seen, self.kept, self.seen = self.kept, self.seen, b"", 0
-        note = f"\\n[cut after {len(kept)} of {seen} bytes]\\n" if seen > len(kept) else ""
-        return kept.decode("utf-8", "replace") + note
+            data, total, self.data, self.total = self.data, self.total, b"", 0
+        note = f"\\n[cut after {len(data)} of {total} bytes]\\n" if total > len(data) else ""
+        return data.decode("utf-8", "replace") + note
 
 
 class Folder:
@@ -132,7 +132,7 @@ class Folder:
         self.changed(name)
 
     def changes(self):
-        kept, left, room = [], [], self.limit
+        files, omitted, bytes_left = [], [], self.limit
         for name in sorted(self.names()):
             try:
                 change = self.changed(name)
@@ -142,17 +142,17 @@ class Folder:
             if change is None:
                 continue
             size, data = change
-            if data is None or size > room or len(kept) == self.count:
-                left.append(name)
+            if data is None or size > bytes_left or len(files) == self.count:
+                omitted.append(name)
                 continue
-            room -= len(data)
-            kept.append((encoded, data))
-        return kept, self.note(left)
+            bytes_left -= len(data)
+            files.append((encoded, data))
+        return files, self.note(omitted)
 
-    def note(self, left):
-        if not left:
+    def note(self, omitted):
+        if not omitted:
             return ""
-        names = ", ".join(left[:5]) + (f", and {len(left) - 5} more" if len(left) > 5 else "")
+        names = ", ".join(omitted[:5]) + (f", and {len(omitted) - 5} more" if len(omitted) > 5 else "")
         return f"\\n[not given back: {names}; a run gives back at most {self.count} files of {self.limit} bytes in all]\\n"
 
 
@@ -183,8 +183,8 @@ class Runner:
         threading.Thread(target=self.listen, daemon=True).start()
         self.wire.answer(0, [])
         while True:
-            asked, fields = self.questions.get()
-            self.wire.answer(asked, self.run(fields["code"]) if "code" in fields else self.put(fields))
+            question_id, fields = self.questions.get()
+            self.wire.answer(question_id, self.run(fields["code"]) if "code" in fields else self.put(fields))
 
     def put(self, fields):
         try:
@@ -194,7 +194,7 @@ class Runner:
             return [("refused", str(error).encode("utf-8", "replace"))]
 
     def run(self, code):
-        result, error = self.evaluated(code.decode("utf-8"))
+        result, error = self.evaluate(code.decode("utf-8"))
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             # The code may have put anything in their place.
             try:
@@ -207,31 +207,31 @@ class Runner:
         fields = [(kind, text.encode("utf-8", "backslashreplace")) for kind, text in texts if text is not None]
         return fields + [field for name, data in files for field in (("name", name), ("data", data))]
 
-    def evaluated(self, code):
+    def evaluate(self, code):
         self.cells += 1
         cell = f"<cell {self.cells}>"
         # So that tracebacks show the lines.
         linecache.cache[cell] = (len(code), None, code.splitlines(True), cell)
         try:
-            value = self.value(code, cell)
+            value = self.run_cell(code, cell)
             return None if value is None else repr(value)[: self.limit], None
         except BaseException as error:
-            return None, self.traceback_of(error, cell)[-self.limit :]
+            return None, self.format_traceback(error, cell)[-self.limit :]
 
-    def value(self, code, cell):
+    def run_cell(self, code, cell):
         tree = ast.parse(code, cell)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
             last = ast.Expression(tree.body.pop().value)
-        self.executed(tree, cell, "exec")
-        return self.executed(last, cell, "eval") if last else None
+        self.execute(tree, cell, "exec")
+        return self.execute(last, cell, "eval") if last else None
 
-    def executed(self, tree, cell, mode):
+    def execute(self, tree, cell, mode):
         compiled = compile(tree, cell, mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         value = eval(compiled, self.module.__dict__)
         return self.loop.run_until_complete(value) if compiled.co_flags & inspect.CO_COROUTINE else value
 
-    def traceback_of(self, error, cell):
+    def format_traceback(self, error, cell):
         # Frames above the cell are this runner's own, which the model need not see.
         frames = error.__traceback__
         while frames and frames.tb_frame.f_code.co_filename != cell:

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { killChild } from '../../../ports/processes/kill-child.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import type { FilteredArch } from './allowed-system-calls.ts';
-import { brokenIsolation } from './isolation.ts';
+import { isolationError } from './isolation.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { startChild } from './start-child.ts';
 
@@ -29,21 +29,34 @@ const ALONE = [
   ['--new-session', '--die-with-parent', '--as-pid-1', '--seccomp', FILTER_FD, '--info-fd', INFO_FD],
 ].flat();
 
+const SHELL = '/bin/sh';
+/** Long, so that a slow machine is not mistaken for one that refuses. */
+const PROBE_MS = 60_000;
+const run = promisify(execFile);
+const libraryNames = lazily((z) => z.array(z.string()));
+
 /** A working sandbox: builds command lines, and has the filter that belongs to them. */
 export interface Bubblewrap {
   /** The arguments before the command; the command starts with `NODE`. */
-  words(binds: readonly Bind[]): readonly string[];
+  prefix(binds: readonly Bind[]): readonly string[];
   readonly filter: Uint8Array;
 }
 
 /** Tests it. Rejects with an error for the host if the system forbids it. */
 export async function bubblewrap(program: string, arch: FilteredArch): Promise<Bubblewrap> {
-  const libraries = await nodeLibraries();
+  // The libraries that Node itself has loaded, including the loader; read from a Node that has loaded nothing else.
+  const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)';
+  const options = { env: {}, cwd: '/', timeout: PROBE_MS };
+  const { stdout } = await run(process.execPath, ['--print', script], options);
+  // The kernel's own has no path.
+  const libraries = libraryNames()
+    .parse(JSON.parse(stdout))
+    .filter((name) => name.startsWith('/') && name !== process.execPath);
   const filter = seccompFilter(arch);
   const node: readonly Bind[] = [[process.execPath, NODE], ...libraries.map((path): Bind => [path, path])];
   const folders = [...new Set(libraries.map((path) => dirname(path)))].join(':');
 
-  function words(binds: readonly Bind[]): readonly string[] {
+  function prefix(binds: readonly Bind[]): readonly string[] {
     const bound = [...node, ...binds].flatMap(([source, place]) => ['--ro-bind', source, place]);
     // Nothing is writable: there is no /tmp, /dev, /proc or /sys either, because Node needs none.
     const root = [...bound, '--remount-ro', '/', '--chdir', '/'];
@@ -51,37 +64,20 @@ export async function bubblewrap(program: string, arch: FilteredArch): Promise<B
     return ['env', '-i', program, ...ALONE, '--setenv', 'LD_LIBRARY_PATH', folders, ...root, '--'];
   }
 
-  await tried(program, [...words([]), NODE, '--version'], filter);
-  return { words, filter };
+  await probeSandbox(program, [...prefix([]), NODE, '--version'], filter);
+  return { prefix, filter };
 }
 
-const SHELL = '/bin/sh';
-/** Long, so that a slow machine is not mistaken for one that refuses. */
-const PROBE_MS = 60_000;
-const run = promisify(execFile);
-const reported = lazily((z) => z.array(z.string()));
-
-/** The libraries that Node itself has loaded, including the loader; read from a Node that has loaded nothing else. */
-async function nodeLibraries(): Promise<readonly string[]> {
-  const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)';
-  const options = { env: {}, cwd: '/', timeout: PROBE_MS };
-  const { stdout } = await run(process.execPath, ['--print', script], options);
-  // The kernel's own has no path.
-  return reported()
-    .parse(JSON.parse(stdout))
-    .filter((name) => name.startsWith('/') && name !== process.execPath);
-}
-
-async function tried(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {
+async function probeSandbox(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {
   const { child } = startChild({ command: SHELL, args: ['-c', 'exec "$@"', 'sh', ...args], filter });
-  let words = '';
+  let stderr = '';
   child.stderr.on('data', (chunk) => {
-    words += chunk;
+    stderr += chunk;
   });
   child.stdin.on('error', () => {});
   child.stdout.resume();
   const timer = setTimeout(() => killChild(child, 'SIGKILL'), PROBE_MS);
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
   clearTimeout(timer);
-  if (code !== 0) throw brokenIsolation(program, words || `exit code ${code}`);
+  if (code !== 0) throw isolationError(program, stderr || `exit code ${code}`);
 }

@@ -7,16 +7,14 @@ const CLOSE_ON_EXEC = 0o2000000;
 export async function inheritedDescriptors(): Promise<readonly number[]> {
   const open = await readdir('/proc/self/fd').catch(() => []);
   const numbers = open.map(Number).filter((descriptor) => descriptor > 2);
-  const inherited = await Promise.all(numbers.map(isInherited));
+  const inherited = await Promise.all(
+    numbers.map(async (descriptor) => {
+      const info = await readFile(`/proc/self/fdinfo/${descriptor}`, 'utf8').catch(() => undefined);
+      // It has been closed in between.
+      if (info === undefined) return false;
+      const [, flags = ''] = /^flags:\s*(\d+)/m.exec(info) ?? [];
+      return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
+    }),
+  );
   return numbers.filter((_, index) => inherited[index]);
-}
-
-async function isInherited(descriptor: number): Promise<boolean> {
-  try {
-    const [, flags = ''] = /^flags:\s*(\d+)/m.exec(await readFile(`/proc/self/fdinfo/${descriptor}`, 'utf8')) ?? [];
-    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
-  } catch {
-    // It has been closed in between.
-    return false;
-  }
 }

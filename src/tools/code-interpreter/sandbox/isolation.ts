@@ -25,7 +25,10 @@ const ALTERNATIVES =
   "use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only'";
 
 /** Throws an `Error` that names what to install or which option to set if this system does not support the isolation. */
-export function isolationOf(name: IsolationName, system: IsolationSystem = thisSystem()): Isolation {
+export function resolveIsolation(
+  name: IsolationName,
+  system: IsolationSystem = { platform: process.platform, arch: process.arch, path: process.env.PATH },
+): Isolation {
   if (name === 'process-only') return { name };
   const { platform, arch, path } = system;
   if (platform !== 'linux')
@@ -42,14 +45,10 @@ export function isolationOf(name: IsolationName, system: IsolationSystem = thisS
   return { name, program, arch };
 }
 
-/** The error of a program that is installed but cannot create a sandbox; `words` is its own message. */
-export function brokenIsolation(program: string, words: string): Error {
+/** The error of a program that is installed but cannot create a sandbox; `stderr` is its own message. */
+export function isolationError(program: string, stderr: string): Error {
   const why = 'It needs user namespaces, which some systems and most containers forbid';
   return new Error(
-    `pyodideRuntime: bubblewrap (${program}) cannot make a sandbox here: ${words.trim()}. ${why}: allow them, ${ALTERNATIVES}`,
+    `pyodideRuntime: bubblewrap (${program}) cannot make a sandbox here: ${stderr.trim()}. ${why}: allow them, ${ALTERNATIVES}`,
   );
-}
-
-function thisSystem(): IsolationSystem {
-  return { platform: process.platform, arch: process.arch, path: process.env.PATH };
 }

@@ -33,39 +33,38 @@ export function pyodideFolder(resolve: (name: string) => string = requirePackage
   }
 }
 
-/** The command line of a container's process. Rejects if the isolation does not work on this system. */
-export async function launchOf(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
-  const launch = isolation.name === 'process-only' ? processOnly(folder, limits) : sandboxed(folder, limits, isolation);
-  return { ...(await launch), inherited: await inheritedDescriptors() };
-}
-
-type Sandbox = Exclude<Isolation, { readonly name: 'process-only' }>;
-
-async function sandboxed(folder: string, limits: PyodideLimits, { program, arch }: Sandbox): Promise<Launch> {
-  const { words, filter } = await tried(program, () => bubblewrap(program, arch));
-  const command = [...words(bindsOf(folder)), NODE, ...nodeArgs(PLACES, limits)];
-  return { ...inShell(command, limits), filter, diesWithHost: true, ownNetwork: true };
-}
-
-async function processOnly(folder: string, limits: PyodideLimits): Promise<Launch> {
-  wrapping ??= strongestWrapper();
-  const { words, ...achieved } = await wrapping;
-  const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, limits);
-  if (process.platform === 'win32') return { ...achieved, command: process.execPath, args };
-  return { ...achieved, ...inShell([...words, process.execPath, ...args], limits) };
-}
-
-let wrapping: Promise<Wrapper> | undefined;
+let wrapper: Promise<Wrapper> | undefined;
 const sandboxes = new Map<string, Promise<Bubblewrap>>();
 
-/** Success is remembered; a refusal is tested again, because it may change. */
-function tried(program: string, tries: () => Promise<Bubblewrap>): Promise<Bubblewrap> {
-  const known = sandboxes.get(program);
-  if (known) return known;
-  const trying = tries();
-  sandboxes.set(program, trying);
-  trying.catch(() => sandboxes.delete(program));
-  return trying;
+/** The command line of a container's process. Rejects if the isolation does not work on this system. */
+export async function pyodideLaunch(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
+  if (isolation.name === 'process-only') {
+    wrapper ??= strongestWrapper();
+    const { prefix, ...achieved } = await wrapper;
+    const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, limits);
+    const command =
+      process.platform === 'win32'
+        ? { command: process.execPath, args }
+        : inShell([...prefix, process.execPath, ...args], limits);
+    return { ...achieved, ...command, inherited: await inheritedDescriptors() };
+  }
+  const { program, arch } = isolation;
+  let sandbox = sandboxes.get(program);
+  if (!sandbox) {
+    // Success is remembered; a refusal is tested again, because it may change.
+    sandbox = bubblewrap(program, arch);
+    sandboxes.set(program, sandbox);
+    sandbox.catch(() => sandboxes.delete(program));
+  }
+  const { prefix, filter } = await sandbox;
+  const binds: readonly Bind[] = [
+    // Declares to Node that the scripts are modules.
+    [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
+    [CHILD_FOLDER, PLACES.child],
+    [folder, PLACES.pyodide],
+  ];
+  const command = inShell([...prefix(binds), NODE, ...nodeArgs(PLACES, limits)], limits);
+  return { ...command, filter, diesWithHost: true, ownNetwork: true, inherited: await inheritedDescriptors() };
 }
 
 const MIB = 1024 * 1024;
@@ -76,11 +75,11 @@ const SLACK_MB = 512;
 /** The end of a run that escaped every other limit. */
 const CPU_SECONDS = 3600;
 
-/** Starts it from a shell that sets limits: no core files, no disk files, few descriptors, and limited data and processor time. */
-function inShell(words: readonly string[], { memoryMb }: PyodideLimits): Command {
+/** Starts a command from a shell that sets limits: no core files, no disk files, few descriptors, and limited data and processor time. */
+function inShell(command: readonly string[], { memoryMb }: PyodideLimits): Command {
   const limits = ['-c 0', '-f 0', '-n 64', `-d ${(memoryMb + SLACK_MB) * 1024}`, `-t ${CPU_SECONDS}`];
   const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null;`), 'exec "$@"'].join(' ');
-  return { command: SHELL, args: ['-c', script, 'sh', ...words] };
+  return { command: SHELL, args: ['-c', script, 'sh', ...command] };
 }
 
 /** The paths that the process needs; folders end in a separator. */
@@ -93,21 +92,13 @@ interface Places {
 /** The paths in the sandbox, which shows no path of the host. */
 const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' };
 
-function bindsOf(folder: string): readonly Bind[] {
-  return [
-    // Declares to Node that the scripts are modules.
-    [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
-    [CHILD_FOLDER, PLACES.child],
-    [folder, PLACES.pyodide],
-  ];
-}
-
 function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly string[] {
   const { outputBytes, fileBytes, files, memoryMb } = limits;
   const inside: ChildLimits = { wasmBytes: (memoryMb - BASE_MB) * MIB, outputBytes, fileBytes, files };
   return [
     '--no-warnings',
-    permissionFlag(process.allowedNodeEnvironmentFlags),
+    // It denies everything without an `--allow-…` flag: network, child processes, workers and others.
+    process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission',
     `--allow-fs-read=${pyodide}`,
     `--allow-fs-read=${child}`,
     '--disallow-code-generation-from-strings',
@@ -118,9 +109,4 @@ function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly s
     pyodide,
     JSON.stringify(inside),
   ];
-}
-
-/** The flag denies everything without an `--allow-…` flag: network, child processes, workers and others. */
-function permissionFlag(known: ReadonlySet<string>): string {
-  return known.has('--permission') ? '--permission' : '--experimental-permission';
 }

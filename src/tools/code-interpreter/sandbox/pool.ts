@@ -1,7 +1,6 @@
 /** Keeps processes ready, and never more than a maximum in total. */
 import { setMaxListeners } from 'node:events';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { bell } from '../shared/bell.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 /** Provides processes. */
@@ -28,20 +27,20 @@ type Opening = Promise<SandboxProcess>;
 export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool {
   const live = new Set<Opening>();
   const idle = new Set<Opening>();
-  const changes = bell();
+  const changes = new Condition();
   const closing = new AbortController();
   // One for each process that is loading.
   setMaxListeners(0, closing.signal);
 
   function open(): Opening {
     const opening = start(closing.signal);
-    const leave = () => {
+    const forget = () => {
       live.delete(opening);
       idle.delete(opening);
-      changes.ring();
+      changes.notify();
     };
     live.add(opening);
-    opening.then(({ gone }) => gone).then(leave, leave);
+    opening.then(({ gone }) => gone).then(forget, forget);
     return opening;
   }
 
@@ -55,16 +54,10 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
     }
   }
 
-  function giveBack(opening: Opening): void {
-    if (!live.has(opening)) return;
-    idle.add(opening);
-    changes.ring();
-  }
-
   refill();
   return {
     async take(signal) {
-      while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.rung(signal);
+      while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.wait(signal);
       closing.signal.throwIfAborted();
       const [opening = open()] = idle;
       idle.delete(opening);
@@ -73,20 +66,46 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
         return await untilAborted(signal, () => opening);
       } catch (error) {
         // It keeps loading for the next caller.
-        if (signal.aborted) giveBack(opening);
+        if (signal.aborted && live.has(opening)) {
+          idle.add(opening);
+          changes.notify();
+        }
         throw error;
       }
     },
     async close() {
       closing.abort(new Error('The runtime is closed.'));
-      changes.ring();
-      await Promise.allSettled([...live].map(ended));
+      changes.notify();
+      await Promise.allSettled(
+        [...live].map(async (opening) => {
+          const process = await opening;
+          process.end();
+          await process.gone;
+        }),
+      );
     },
   };
 }
 
-async function ended(opening: Opening): Promise<void> {
-  const process = await opening;
-  process.end();
-  await process.gone;
+/** Wakes the callers that wait for a change; says nothing about the change: a woken caller checks again. */
+class Condition {
+  private readonly waiting = new Set<() => void>();
+
+  notify(): void {
+    for (const wake of this.waiting) wake();
+  }
+
+  /** Resolves at the next change; rejects with the signal's reason. */
+  async wait(signal: AbortSignal): Promise<void> {
+    let wake = () => {};
+    const change = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    this.waiting.add(wake);
+    try {
+      await untilAborted(signal, () => change);
+    } finally {
+      this.waiting.delete(wake);
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 const EVERY_MS = 50;
 
 /** The limits of a process. */
-interface ProcessUse {
+interface ProcessLimits {
   readonly memoryBytes: number;
   readonly threads: number;
 }
@@ -12,28 +12,26 @@ interface ProcessUse {
 /** Calls back once if the process exceeds a limit; returns a function that stops watching. The process may not be known yet. */
 export function watchProcess(
   pid: () => number | undefined,
-  most: ProcessUse,
-  tooMuch: (what: 'memory' | 'threads') => void,
+  limits: ProcessLimits,
+  onExcess: (what: 'memory' | 'threads') => void,
 ): () => void {
   const timer = setInterval(() => {
-    const { memoryBytes, threads } = useOf(pid());
-    if (memoryBytes <= most.memoryBytes && threads <= most.threads) return;
+    const id = pid();
+    if (id === undefined) return;
+    let status: string;
+    try {
+      status = readFileSync(`/proc/${id}/status`, 'utf8');
+    } catch {
+      // There is no such process, or this is not Linux.
+      return;
+    }
+    // Resident memory.
+    const memoryBytes = 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+    const threads = Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+    if (memoryBytes <= limits.memoryBytes && threads <= limits.threads) return;
     clearInterval(timer);
-    tooMuch(memoryBytes > most.memoryBytes ? 'memory' : 'threads');
+    onExcess(memoryBytes > limits.memoryBytes ? 'memory' : 'threads');
   }, EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-/** Resident memory, or zeros if unknown: no such process, or not Linux. */
-function useOf(pid: number | undefined): ProcessUse {
-  if (pid === undefined) return { memoryBytes: 0, threads: 0 };
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const [, kib = '0'] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
-    const [, threads = '0'] = /^Threads:\s+(\d+)/m.exec(status) ?? [];
-    return { memoryBytes: Number(kib) * 1024, threads: Number(threads) };
-  } catch {
-    return { memoryBytes: 0, threads: 0 };
-  }
 }

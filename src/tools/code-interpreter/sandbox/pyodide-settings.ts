@@ -64,13 +64,13 @@ export const PYODIDE_LIMITS: PyodideLimits = {
 };
 
 /** With less, Python would not load. */
-const LEAST_MEMORY_MB = 256;
+const MIN_MEMORY_MB = 256;
 
-const checks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {
+const limitChecks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {
   runMs: milliseconds,
   memoryMb: (value) =>
-    (Number.isInteger(value) && within(value, LEAST_MEMORY_MB, 4096)) ||
-    `a whole number from ${LEAST_MEMORY_MB} to 4096`,
+    (Number.isInteger(value) && isBetween(value, MIN_MEMORY_MB, 4096)) ||
+    `a whole number from ${MIN_MEMORY_MB} to 4096`,
   outputBytes: positiveInteger,
   fileBytes: positiveInteger,
   files: positiveInteger,
@@ -80,18 +80,18 @@ const checks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {
 export function pyodideSettings(options: PyodideRuntimeOptions): PyodideSettings {
   checkOptions('pyodideRuntime', options, {
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
-    warm: (value) => (Number.isInteger(value) && within(value, 0, 1000)) || 'a whole number from 0 to 1000',
+    warm: (value) => (Number.isInteger(value) && isBetween(value, 0, 1000)) || 'a whole number from 0 to 1000',
     maxContainers: positiveInteger,
     isolation: (value) => ISOLATIONS.some((name) => name === value) || "'bubblewrap' or 'process-only'",
     onWarning: isFunction,
   });
   const { limits = {}, warm = 1, maxContainers = 8, isolation = 'bubblewrap', onWarning } = options;
-  checkOptions('pyodideRuntime: limits', limits, checks);
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  const all = { ...PYODIDE_LIMITS, ...Object.fromEntries(given) };
+  checkOptions('pyodideRuntime: limits', limits, limitChecks);
+  const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
+  const all = { ...PYODIDE_LIMITS, ...Object.fromEntries(entries) };
   return { limits: all, warm, maxContainers, isolation, warn: warner(onWarning) };
 }
 
-function within(value: unknown, least: number, most: number): boolean {
-  return typeof value === 'number' && value >= least && value <= most;
+function isBetween(value: unknown, min: number, max: number): boolean {
+  return typeof value === 'number' && value >= min && value <= max;
 }

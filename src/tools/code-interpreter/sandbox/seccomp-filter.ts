@@ -41,12 +41,16 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
  * denied with EPERM, and newer calls with ENOSYS. Calls of another processor type (32 bits, x32) are denied, too.
  */
 export function seccompFilter(arch: FilteredArch): Uint8Array {
-  return encoded([
+  return encodeProgram([
     [LOAD, 0, 0, ARCH],
     [EQUAL, 1, 0, AUDIT_ARCH[arch]],
     deny,
     [LOAD, 0, 0, CALL],
-    ...rangesOf(allowedCalls(arch)).flatMap(allowRange),
+    ...mergeRanges(allowedCalls(arch)).flatMap(([first, last]): Instruction[] => [
+      [AT_LEAST, 0, 2, first],
+      [GREATER, 1, 0, last],
+      allow,
+    ]),
     [EQUAL, 0, 5, CLONE[arch]],
     [LOAD, 0, 0, argument(0)],
     [ANY_BIT, 0, 2, CLONE_THREAD],
@@ -66,18 +70,14 @@ export function seccompFilter(arch: FilteredArch): Uint8Array {
 
 type Range = readonly [first: number, last: number];
 
-function allowRange([first, last]: Range): readonly Instruction[] {
-  return [[AT_LEAST, 0, 2, first], [GREATER, 1, 0, last], allow];
-}
-
 /** Merges adjacent numbers: the kernel runs the program for each call. */
-function rangesOf(numbers: readonly number[]): readonly Range[] {
+function mergeRanges(numbers: readonly number[]): readonly Range[] {
   const all = new Set(numbers);
   const lasts = numbers.filter((number) => !all.has(number + 1));
   return numbers.filter((number) => !all.has(number - 1)).map((first, index): Range => [first, lasts[index] ?? first]);
 }
 
-function encoded(program: readonly Instruction[]): Uint8Array {
+function encodeProgram(program: readonly Instruction[]): Uint8Array {
   const bytes = new DataView(new ArrayBuffer(program.length * 8));
   for (const [index, [code, ifTrue, ifFalse, operand]] of program.entries()) {
     bytes.setUint16(index * 8, code, true);

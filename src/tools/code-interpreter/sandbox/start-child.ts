@@ -1,5 +1,5 @@
 /** Starts a command with pipes and an empty environment, and finds the process that runs the code. */
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
@@ -27,57 +27,73 @@ export interface StartedChild {
   /** The id of the process that runs the code, if it is known and alive. */
   codePid(): number | undefined;
   /** Resolves when its id is known, or never will be. */
-  readonly known: Promise<void>;
+  readonly pidReported: Promise<void>;
   /** Sends it a signal. Does nothing if it is gone. */
   signal(name: NodeJS.Signals): void;
 }
 
 export function startChild(command: Command): StartedChild {
-  const child = spawned(command);
+  const child = spawnChild(command);
   const { filter, elsewhere } = command;
-  if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
+  if (elsewhere) return { child, codePid: () => undefined, pidReported: Promise.resolve(), signal: () => {} };
   if (!filter)
-    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => killChild(child, name) };
+    return {
+      child,
+      codePid: () => child.pid,
+      pidReported: Promise.resolve(),
+      signal: (name) => killChild(child, name),
+    };
 
   let pid: number | undefined;
-  const known = reportedPid(child, filter).then((reported) => {
+  const pidReported = reportedPid(child, filter).then((reported) => {
     pid = reported;
   });
-  const codePid = () => (pid !== undefined && parentOf(pid) === child.pid ? pid : undefined);
-  return { child, codePid, known, signal: (name) => kill(codePid(), name) };
+  const codePid = () => {
+    if (pid === undefined) return undefined;
+    try {
+      // Process ids are reused: only a child of bubblewrap is the reported one.
+      const parent = Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+      return parent === child.pid ? pid : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const signal = (name: NodeJS.Signals) => {
+    const id = codePid();
+    try {
+      if (id !== undefined) process.kill(id, name);
+    } catch {
+      // It has ended in between.
+    }
+  };
+  return { child, codePid, pidReported, signal };
 }
 
-function spawned({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
+function spawnChild({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
   // In a process group of its own: Ctrl-C in the host's terminal is for the host, which may let runs end first.
   const detached = process.platform !== 'win32';
   const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
-  const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
+  const pipes = filter ? 5 : 3;
+  const length = Math.max(pipes, ...inherited.map((descriptor) => descriptor + 1));
+  const replaced = new Set(inherited);
+  const stdio = Array.from({ length }, (_, index) => {
+    if (index < pipes) return 'pipe';
+    return replaced.has(index) ? nothing : 'ignore';
+  });
   try {
     const child = spawn(command, args, { env, cwd: '/', stdio, detached, windowsHide: true });
-    if (!child.stdio) throw withoutPipes(child);
     // The cast: the first three are pipes.
-    return child as ChildProcessWithoutNullStreams;
+    if (child.stdio) return child as ChildProcessWithoutNullStreams;
+    // Without file descriptors Node makes no pipes, and an `error` event follows, which would end the host's process.
+    child.once('error', () => {});
+    throw new Error('The process could not be started: there are no file descriptors left.');
   } finally {
     if (nothing !== -1) closeSync(nothing);
   }
 }
 
-/** Without file descriptors Node makes no pipes, and an `error` event follows, which would end the host's process. */
-function withoutPipes(child: ChildProcess): Error {
-  child.once('error', () => {});
-  return new Error('The process could not be started: there are no file descriptors left.');
-}
-
-function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number): ('pipe' | 'ignore' | number)[] {
-  const length = Math.max(pipes, ...[...inherited].map((descriptor) => descriptor + 1));
-  return Array.from({ length }, (_, index) => {
-    if (index < pipes) return 'pipe';
-    return inherited.has(index) ? nothing : 'ignore';
-  });
-}
-
 /** It reports a few numbers. */
-const LONGEST_INFO = 10_000;
+const MAX_INFO_LENGTH = 10_000;
 
 async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
   // The casts: the requested pipes exist, and are sockets.
@@ -87,26 +103,9 @@ async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8A
   input.end(filter);
   let text = '';
   info.on('data', (chunk) => {
-    if (text.length < LONGEST_INFO) text += chunk;
+    if (text.length < MAX_INFO_LENGTH) text += chunk;
   });
   await new Promise((resolve) => info.once('close', resolve));
   const reported = jsonIn(text);
   return isRecord(reported) && Number.isInteger(reported['child-pid']) ? Number(reported['child-pid']) : undefined;
-}
-
-/** Process ids are reused: only a child of bubblewrap is the reported one. */
-function parentOf(pid: number): number | undefined {
-  try {
-    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-  } catch {
-    return undefined;
-  }
-}
-
-function kill(pid: number | undefined, name: NodeJS.Signals): void {
-  try {
-    if (pid !== undefined) process.kill(pid, name);
-  } catch {
-    // It has ended in between.
-  }
 }

@@ -25,7 +25,7 @@ export interface AnswerLimits {
 }
 
 /** The reader's side of the answers. */
-export interface Answers {
+interface Answers {
   /** The answer to this question; frames for others are dropped, and count. One caller at a time. */
   next(id: number): Promise<Answer>;
 }
@@ -34,19 +34,19 @@ export interface Answers {
 const FRAME_COST = HEADER_BYTES + 64;
 
 /** Nothing is read after an answer that exceeds a limit, or after an invalid frame. */
-export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () => void): Answers {
-  let current = gathered();
+export function answerReader(stream: Readable, limits: AnswerLimits, onExcess: () => void): Answers {
+  let current = answerBuilder();
   let pending: { readonly id: number; readonly resolve: (answer: Answer) => void } | undefined;
   let used = { bytes: 0, textBytes: 0, files: 0 };
   let ended = false;
 
   function end(): void {
     ended = true;
-    current = gathered();
-    tooMuch();
+    current = answerBuilder();
+    onExcess();
   }
 
-  function frame({ kind, id, data }: Frame): void {
+  function addFrame({ kind, id, data }: Frame): void {
     used.bytes += data.length + FRAME_COST;
     if (kind === 'name') used.files += 1;
     else if (kind !== 'data') used.textBytes += data.length;
@@ -56,23 +56,23 @@ export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () =>
     const { resolve } = pending;
     pending = undefined;
     resolve(current.answer());
-    current = gathered();
+    current = answerBuilder();
   }
 
-  const read = frameReader({ frame: (one) => ended || frame(one), broken: end });
+  const read = frameReader({ frame: (frame) => ended || addFrame(frame), broken: end });
   stream.on('data', (chunk) => ended || read(chunk));
   return {
     next: (id) =>
       new Promise((resolve) => {
         pending = { id, resolve };
-        current = gathered();
+        current = answerBuilder();
         used = { bytes: 0, textBytes: 0, files: 0 };
       }),
   };
 }
 
 /** Assembles the frames of one answer. */
-function gathered() {
+function answerBuilder() {
   const texts = new Map<Kind, Buffer[]>();
   const files: { readonly name: Buffer; readonly data: Buffer[] }[] = [];
   return {

@@ -19,37 +19,33 @@ interface FrameTaker {
 export const HEADER_BYTES = 9;
 
 /** The bytes of a field, in as many frames as needed; a field without bytes is one frame. */
-export function framesOf(kind: Kind, id: number, data: Uint8Array = new Uint8Array()): Buffer {
+export function encodeFrames(kind: Kind, id: number, data: Uint8Array = new Uint8Array()): Buffer {
   const parts: Uint8Array[] = [];
   for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
     const part = data.subarray(at, at + FRAME_BYTES);
-    parts.push(headerOf(kind, id, part.length), part);
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.writeUInt8(KINDS.indexOf(kind), 0);
+    header.writeUInt32BE(id, 1);
+    header.writeUInt32BE(part.length, 5);
+    parts.push(header, part);
   }
   return Buffer.concat(parts);
-}
-
-function headerOf(kind: Kind, id: number, length: number): Buffer {
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt8(KINDS.indexOf(kind), 0);
-  header.writeUInt32BE(id, 1);
-  header.writeUInt32BE(length, 5);
-  return header;
 }
 
 /** Takes the chunks of a stream. Holds no more than one frame. */
 export function frameReader(taker: FrameTaker): (chunk: Buffer) => void {
   let parts: Buffer[] = [];
-  let held = 0;
-  let wanted = HEADER_BYTES;
+  let size = 0;
+  let expectedSize = HEADER_BYTES;
   let header: Omit<Frame, 'data'> | undefined;
   let broken = false;
 
-  /** The wanted bytes; not copied if one chunk contains all of them. */
-  function taken(): Buffer {
-    const whole = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+  /** The expected bytes; not copied if one chunk contains all of them. */
+  function takeParts(): Buffer {
+    const bytes = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
     parts = [];
-    held = 0;
-    return whole;
+    size = 0;
+    return bytes;
   }
 
   function readHeader(bytes: Buffer): void {
@@ -60,25 +56,25 @@ export function frameReader(taker: FrameTaker): (chunk: Buffer) => void {
       return taker.broken();
     }
     header = { kind, id: bytes.readUInt32BE(1) };
-    wanted = length;
+    expectedSize = length;
   }
 
   function advance(): void {
-    if (!header) return readHeader(taken());
-    const frame = { ...header, data: taken() };
+    if (!header) return readHeader(takeParts());
+    const frame = { ...header, data: takeParts() };
     header = undefined;
-    wanted = HEADER_BYTES;
+    expectedSize = HEADER_BYTES;
     taker.frame(frame);
   }
 
   return function read(chunk) {
     let at = 0;
-    while (!broken && (at < chunk.length || held === wanted)) {
-      const part = chunk.subarray(at, at + wanted - held);
+    while (!broken && (at < chunk.length || size === expectedSize)) {
+      const part = chunk.subarray(at, at + expectedSize - size);
       parts.push(part);
-      held += part.length;
+      size += part.length;
       at += part.length;
-      if (held === wanted) advance();
+      if (size === expectedSize) advance();
     }
   };
 }

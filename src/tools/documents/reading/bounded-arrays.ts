@@ -7,13 +7,13 @@ const SMALL = 65_536;
  * From now on the thread's `new Uint8Array` throws once its arrays have so many bytes more than now; the result is whether
  * that happened. Decompressors that allocate outside of it are removed, so that libraries use arrays.
  */
-export function boundArrays(most: number): () => boolean {
+export function boundArrays(maxBytes: number): () => boolean {
   let isExceeded = false;
-  const mostInUse = process.memoryUsage().arrayBuffers + most;
+  const maxBytesInUse = process.memoryUsage().arrayBuffers + maxBytes;
   const bounded: Uint8ArrayConstructor = new Proxy(Uint8Array, {
     construct(target, values, constructed) {
       const [size] = values;
-      if (size > SMALL && process.memoryUsage().arrayBuffers + size > mostInUse) {
+      if (size > SMALL && process.memoryUsage().arrayBuffers + size > maxBytesInUse) {
         isExceeded = true;
         throw new RangeError('The arrays of this thread take too much memory.');
       }

@@ -39,7 +39,7 @@ export class DocumentError extends Error {
 }
 
 /** For a document of another type. */
-export function unsupported(missing?: string): DocumentError {
+export function unsupportedTypeError(missing?: string): DocumentError {
   const types = 'text in UTF-8 or UTF-16, HTML, PDF, .docx, .xlsx or .pptx';
   return new DocumentError(
     'unsupported_file',

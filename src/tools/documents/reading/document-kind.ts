@@ -11,16 +11,16 @@ const HEAD = 1024;
 const HTML_START = /^\ufeff?\s*<(?:!doctype html|html)[\s>]/i;
 const HTML_NAME = /\.x?html?$/i;
 
-interface Named {
+interface DocumentNames {
   readonly filename: string;
   readonly contentType?: string | undefined;
 }
 
 /** Every other document is treated as text; decoding its bytes shows whether it is text. */
-export function kindOf(bytes: Uint8Array, { filename, contentType = '' }: Named): DocumentKind {
+export function documentKind(bytes: Uint8Array, { filename, contentType = '' }: DocumentNames): DocumentKind {
   const head = Buffer.from(bytes.subarray(0, HEAD));
-  const found = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic));
-  if (found) return found[0];
+  const match = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic));
+  if (match) return match[0];
   if (HTML_START.test(head.toString())) return 'html';
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase();
   return HTML_NAME.test(filename) || type === 'text/html' || type === 'application/xhtml+xml' ? 'html' : 'text';

@@ -2,7 +2,7 @@
 import { readMarkup } from './markup.ts';
 import type { TextOutput } from './text-output.ts';
 
-const UNREAD = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'select']);
+const SKIPPED = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'select']);
 const PARAGRAPHS = new Set([
   'p',
   'h1',
@@ -29,36 +29,32 @@ const BLANKS = /\s+/g;
 
 /** A line for each block, without elements that a browser does not show. */
 export function readHtml(html: string, output: TextOutput): void {
-  let unread = 0;
+  let skipped = 0;
   let preformatted = 0;
-  const edge = (name: string) => {
+  const breakFor = (name: string) => {
     if (PARAGRAPHS.has(name)) output.break('\n\n');
     else if (LINES.has(name)) output.break('\n');
     else if (CELLS.has(name)) output.break('\t');
   };
   readMarkup(html, false, {
     open(name) {
-      if (UNREAD.has(name)) unread += 1;
+      if (SKIPPED.has(name)) skipped += 1;
       if (name === 'pre') preformatted += 1;
-      edge(name);
+      breakFor(name);
     },
     text(text) {
-      if (unread > 0) return;
-      if (preformatted > 0) output.add(text);
-      else words(text, output);
+      if (skipped > 0) return;
+      if (preformatted > 0) return output.add(text);
+      const plain = text.replace(BLANKS, ' ');
+      const trimmed = plain.trim();
+      if (plain.startsWith(' ')) output.break(' ');
+      output.add(trimmed);
+      if (trimmed !== '' && plain.endsWith(' ')) output.break(' ');
     },
     close(name) {
-      if (UNREAD.has(name)) unread -= 1;
+      if (SKIPPED.has(name)) skipped -= 1;
       if (name === 'pre') preformatted -= 1;
-      edge(name);
+      breakFor(name);
     },
   });
-}
-
-function words(text: string, output: TextOutput): void {
-  const plain = text.replace(BLANKS, ' ');
-  const trimmed = plain.trim();
-  if (plain.startsWith(' ')) output.break(' ');
-  output.add(trimmed);
-  if (trimmed !== '' && plain.endsWith(' ')) output.break(' ');
 }

@@ -2,29 +2,29 @@
 import { DocumentError } from './document-job.ts';
 
 /** The error for a text with more characters. */
-export function tooLong(most: number): DocumentError {
-  return new DocumentError('file_too_large', `has more than ${most} characters of text`);
+export function tooLongError(maxCharacters: number): DocumentError {
+  return new DocumentError('file_too_large', `has more than ${maxCharacters} characters of text`);
 }
 
 /** A text that grows; blank space is added only where something follows it. */
 export class TextOutput {
-  private readonly most: number;
+  private readonly maxCharacters: number;
   private readonly pieces: string[] = [];
   private length = 0;
   private space = '';
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(maxCharacters: number) {
+    this.maxCharacters = maxCharacters;
   }
 
   /** Throws `file_too_large` past the limit. */
   add(text: string): void {
     if (text === '') return;
-    const whole = this.length === 0 ? text : this.space + text;
+    const piece = this.length === 0 ? text : this.space + text;
     this.space = '';
-    this.length += whole.length;
-    if (this.length > this.most) throw tooLong(this.most);
-    this.pieces.push(whole);
+    this.length += piece.length;
+    if (this.length > this.maxCharacters) throw tooLongError(this.maxCharacters);
+    this.pieces.push(piece);
   }
 
   /** Adds white space; of several in a row, the strongest stays. */

@@ -1,8 +1,9 @@
 /** The text of Excel workbooks: a heading for each sheet, a line for each row, tabs between cells. */
-import { partsIn, readPart } from './package-parts.ts';
+import { listedParts, readPart } from './package-parts.ts';
 import type { TextOutput } from './text-output.ts';
 import type { Zip } from './zip.ts';
 
+const MAX_COLUMNS = 16_384;
 const WORKBOOK = 'xl/workbook.xml';
 
 interface Book {
@@ -14,8 +15,14 @@ interface Book {
 }
 
 export function readXlsx(zip: Zip, output: TextOutput, maxPages: number): void {
-  const sheets = partsIn(zip, WORKBOOK, 'sheet', maxPages);
-  const book = { strings: stringsOf(zip), areDates: dateStyles(zip), epoch: epochOf(zip) };
+  const sheets = listedParts(zip, WORKBOOK, 'sheet', maxPages);
+  let epoch = 25_569;
+  readPart(zip, WORKBOOK, {
+    open(name, { date1904 = '' }) {
+      if (name === 'workbookPr' && (date1904 === '1' || date1904 === 'true')) epoch = 24_107;
+    },
+  });
+  const book = { strings: readSharedStrings(zip), areDates: readDateStyles(zip), epoch };
   for (const { path, attributes } of sheets) {
     output.add(`## ${attributes.name ?? ''}`);
     output.break('\n');
@@ -28,16 +35,19 @@ function readSheet(zip: Zip, path: string, book: Book, output: TextOutput): void
   let cell: Readonly<Record<string, string>> = {};
   let column = 0;
   /** The column of the last cell that is shown. */
-  let last = 0;
+  let lastColumn = 0;
   let value = '';
   let isValue = false;
   readPart(zip, path, {
     open(name, attributes) {
-      if (name === 'row') [column, last] = [0, 0];
+      if (name === 'row') [column, lastColumn] = [0, 0];
       if (name === 'v' || name === 't') isValue = true;
       if (name !== 'c') return;
       cell = attributes;
-      column = columnOf(cell.r) ?? column + 1;
+      // Its number from 1; a cell need not name its position.
+      const letters = /^[A-Z]{1,3}/.exec(cell.r ?? '')?.[0];
+      const number = [...(letters ?? '')].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
+      column = letters ? Math.min(MAX_COLUMNS, number) : column + 1;
       value = '';
     },
     text(text) {
@@ -47,31 +57,19 @@ function readSheet(zip: Zip, path: string, book: Book, output: TextOutput): void
       if (name === 'v' || name === 't') isValue = false;
       if (name === 'row') output.break('\n');
       if (name !== 'c' || value === '') return;
-      if (last > 0 && column > last) output.add('\t'.repeat(column - last));
-      last = column;
-      output.add(shown(value, cell, book));
+      if (lastColumn > 0 && column > lastColumn) output.add('\t'.repeat(column - lastColumn));
+      lastColumn = column;
+      output.add(cellText(value, cell, book));
     },
   });
 }
 
-const WIDEST = 16_384;
-
-/** The column's number from 1; undefined if the cell does not name its position. */
-function columnOf(reference = ''): number | undefined {
-  const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
-  if (!letters) return undefined;
-  return Math.min(
-    WIDEST,
-    [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0),
-  );
-}
-
-function shown(value: string, { t: type, s: style }: Readonly<Record<string, string>>, book: Book): string {
+function cellText(value: string, { t: type, s: style }: Readonly<Record<string, string>>, book: Book): string {
   // A line of the text is a row.
   if (type === 's') return oneLine(book.strings[Number(value)] ?? '');
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE';
   if (type !== undefined && type !== 'n') return oneLine(value);
-  return book.areDates[Number(style)] ? dateOf(value, book.epoch) : value;
+  return book.areDates[Number(style)] ? dateText(value, book.epoch) : value;
 }
 
 function oneLine(text: string): string {
@@ -80,7 +78,7 @@ function oneLine(text: string): string {
 
 const DAY_MS = 86_400_000;
 
-function dateOf(value: string, epoch: number): string {
+function dateText(value: string, epoch: number): string {
   const ms = Math.round((Number(value) - epoch) * DAY_MS);
   if (value.trim() === '' || !(Math.abs(ms) < 8e15)) return value;
   const text = new Date(ms).toISOString().slice(0, 19);
@@ -89,7 +87,7 @@ function dateOf(value: string, epoch: number): string {
   return Number(value) < 1 ? text.slice(11) : text.replace('T', ' ');
 }
 
-function stringsOf(zip: Zip): readonly string[] {
+function readSharedStrings(zip: Zip): readonly string[] {
   const strings: string[] = [];
   let text = '';
   let isText = false;
@@ -113,10 +111,10 @@ function stringsOf(zip: Zip): readonly string[] {
   return strings;
 }
 
-const LONGEST_CODE = 1000;
+const MAX_CODE_LENGTH = 1000;
 
 /** Whether a format shows a date or a time; runs in linear time. */
-function showsDate(code: string): boolean {
+function isDateCode(code: string): boolean {
   const lastEnds: Readonly<Record<string, number>> = { '"': code.lastIndexOf('"'), '[': code.lastIndexOf(']') };
   for (let at = 0; at < code.length; at += 1) {
     const mark = code.charAt(at);
@@ -128,34 +126,24 @@ function showsDate(code: string): boolean {
   return false;
 }
 
-function dateStyles(zip: Zip): readonly boolean[] {
+function readDateStyles(zip: Zip): readonly boolean[] {
   const areDates = new Map<string, boolean>();
   const styles: boolean[] = [];
   let isInCells = false;
   readPart(zip, 'xl/styles.xml', {
     open(name, { numFmtId = '', formatCode = '' }) {
-      if (name === 'numFmt') areDates.set(numFmtId, showsDate(formatCode.slice(0, LONGEST_CODE)));
+      if (name === 'numFmt') areDates.set(numFmtId, isDateCode(formatCode.slice(0, MAX_CODE_LENGTH)));
       if (name === 'cellXfs') isInCells = true;
-      if (name === 'xf' && isInCells) styles.push(areDates.get(numFmtId) ?? isDateFormat(Number(numFmtId)));
+      if (name !== 'xf' || !isInCells) return;
+      const id = Number(numFmtId);
+      // A built-in format needs no code.
+      const isBuiltInDate =
+        (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58);
+      styles.push(areDates.get(numFmtId) ?? isBuiltInDate);
     },
     close(name) {
       if (name === 'cellXfs') isInCells = false;
     },
   });
   return styles;
-}
-
-/** Whether a built-in format, which needs no code, shows a date or a time. */
-function isDateFormat(id: number): boolean {
-  return (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58);
-}
-
-function epochOf(zip: Zip): number {
-  let epoch = 25_569;
-  readPart(zip, WORKBOOK, {
-    open(name, { date1904 = '' }) {
-      if (name === 'workbookPr' && (date1904 === '1' || date1904 === 'true')) epoch = 24_107;
-    },
-  });
-  return epoch;
 }

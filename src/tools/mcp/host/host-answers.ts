@@ -41,15 +41,15 @@ export function questionsFor(
 ): Questions {
   const answer = (name: string, ask: HostAnswers['onSample'] | HostAnswers['onElicit']): Answer | undefined => {
     if (!ask) return undefined;
-    const failed = seldom((why) => warn(`mcpTools: ${name} has no answer for server '${about.server}': ${why}`));
+    const warnOfFailure = seldom((why) => warn(`mcpTools: ${name} has no answer for server '${about.server}': ${why}`));
     return async (params, signal) => {
       try {
-        const given = await untilAborted(signal, async () => ask({ ...about, params, signal }));
-        if (isRecord(given)) return given;
+        const reply = await untilAborted(signal, async () => ask({ ...about, params, signal }));
+        if (isRecord(reply)) return reply;
         throw new TypeError('it must return an object');
       } catch (error) {
         // The host's own words are not the server's business.
-        if (!signal.aborted) failed(thrownText(error));
+        if (!signal.aborted) warnOfFailure(thrownText(error));
         throw new RpcError(RpcCode.internalError, 'There is no answer.');
       }
     };

@@ -4,14 +4,14 @@ import { seldom } from '../../../ports/host/warner.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../../ports/tool-provider.ts';
 import { thrownText } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { McpCallError, noCredentials } from '../shared/call-error.ts';
-import { type McpChallenge, reportingChallenges } from '../shared/challenge.ts';
+import { McpCallError, noCredentialsError } from '../shared/call-error.ts';
+import { type McpChallenge, withChallengeReports } from '../shared/challenge.ts';
 import type { ConnectionPool, PooledConnection } from '../shared/connection-pool.ts';
 import { SentTokens } from '../shared/redact.ts';
 import type { ServerSettings } from '../shared/server-config.ts';
-import { type McpServerStatus, type ServerTools, serverTools } from '../shared/server-tools.ts';
+import { type McpServerStatus, ServerTools } from '../shared/server-tools.ts';
 import type { McpSettings } from '../shared/settings.ts';
-import { askedCredentials, type CredentialFunctions, credentialsKey, settingsWith } from './credentials.ts';
+import { type CredentialFunctions, credentialsKey, readCredentials, withCredentials } from './credentials.ts';
 import { type HostAnswers, questionsFor } from './host-answers.ts';
 
 /** Before a user's connection that failed is opened again. */
@@ -55,14 +55,11 @@ export function hostServer(
   functions: CredentialFunctions | undefined,
   settings: HostSettings,
 ): HostServer {
-  return functions ? new UserServer(server, functions, settings) : sharedServer(server, settings);
-}
-
-function sharedServer(server: ServerSettings, settings: HostSettings): HostServer {
+  if (functions) return new UserServer(server, functions, settings);
   const { label } = server;
   const { mcp, onUnauthorized } = settings;
   const report = (challenge: McpChallenge) => onUnauthorized({ ...challenge, server: label, scope: undefined });
-  const tools = connected(server, undefined, settings, { report, warn: mcp.warn, retries: true });
+  const tools = connectTools(server, undefined, settings, { report, warn: mcp.warn, retries: true });
   return {
     label,
     list: (_request, signal) => untilAborted(signal, () => tools.list()),
@@ -73,18 +70,21 @@ function sharedServer(server: ServerSettings, settings: HostSettings): HostServe
 }
 
 /** The tools over one connection. */
-function connected(
+function connectTools(
   server: ServerSettings,
   scope: string | undefined,
   { mcp, answers }: HostSettings,
-  { report, ...own }: { readonly report: (challenge: McpChallenge) => void } & Pick<McpSettings, 'warn' | 'retries'>,
+  {
+    report,
+    ...overrides
+  }: { readonly report: (challenge: McpChallenge) => void } & Pick<McpSettings, 'warn' | 'retries'>,
 ): ServerTools {
   const tokens = new SentTokens(server.redact);
-  const plain = reportingChallenges(mcp.openPool, report);
-  // Others are known.
-  const openPool = server.transport !== 'stdio' && server.authProvider ? tokens.seenBy(plain) : plain;
+  const reporting = withChallengeReports(mcp.openPool, report);
+  // Tokens from elsewhere are known before they are sent.
+  const openPool = server.transport !== 'stdio' && server.authProvider ? tokens.observe(reporting) : reporting;
   const questions = questionsFor({ server: server.label, scope }, answers, mcp.warn);
-  return serverTools({ ...server, redact: tokens.redact }, { ...mcp, ...own, openPool, questions });
+  return new ServerTools({ ...server, redact: tokens.redact }, { ...mcp, ...overrides, openPool, questions });
 }
 
 class UserServer implements HostServer {
@@ -109,10 +109,14 @@ class UserServer implements HostServer {
   async list(request: ToolsRequest | undefined, signal: AbortSignal): Promise<readonly ProvidedTool[]> {
     if (!request) return [];
     try {
-      return await this.attempt(request, signal, listed);
+      return await this.attempt(request, signal, async (tools) => {
+        const list = await tools.list();
+        if (tools.fault) throw tools.fault;
+        return list;
+      });
     } catch (error) {
       signal.throwIfAborted();
-      this.warn(messageOf(error));
+      this.warn(boundedMessage(error));
       return [];
     }
   }
@@ -139,9 +143,9 @@ class UserServer implements HostServer {
   ): Promise<Result> {
     let challenge: McpChallenge | undefined;
     const once = () =>
-      this.using(request, signal, challenge, (connection) =>
+      this.withConnection(request, signal, challenge, (connection) =>
         work(connection.tools).catch((error: unknown) => {
-          challenge = refusal(error, connection.challenge);
+          challenge = retryChallenge(error, connection.challenge);
           throw error;
         }),
       );
@@ -153,32 +157,32 @@ class UserServer implements HostServer {
     }
   }
 
-  private async using<Result>(
+  private async withConnection<Result>(
     request: ToolsRequest,
     signal: AbortSignal,
     challenge: McpChallenge | undefined,
     work: (connection: UserConnection) => Promise<Result>,
   ): Promise<Result> {
-    const credentials = await this.credentials(request, signal, challenge);
+    const credentials = await this.readCredentials(request, signal, challenge);
     const { scope } = request;
     const key = { scope, id: credentialsKey(this.label, scope, credentials) };
-    const create = () => this.connect(settingsWith(this.server, credentials), scope);
+    const create = () => this.connect(withCredentials(this.server, credentials), scope);
     return this.settings.pool.use(key, create, work);
   }
 
   /** What the host's functions throw is for the host alone. */
-  private async credentials(request: ToolsRequest, signal: AbortSignal, challenge: McpChallenge | undefined) {
+  private async readCredentials(request: ToolsRequest, signal: AbortSignal, challenge: McpChallenge | undefined) {
     const { connectTimeoutMs } = this.settings.mcp;
     const expired = AbortSignal.timeout(connectTimeoutMs);
     try {
       return await untilAborted(AbortSignal.any([signal, expired]), () =>
-        askedCredentials(this.functions, request, challenge),
+        readCredentials(this.functions, request, challenge),
       );
     } catch (error) {
       signal.throwIfAborted();
-      const why = expired.aborted ? `they were not given within ${connectTimeoutMs} ms` : messageOf(error);
+      const why = expired.aborted ? `they were not given within ${connectTimeoutMs} ms` : boundedMessage(error);
       this.warn(`no credentials: ${why}`);
-      throw noCredentials(this.label);
+      throw noCredentialsError(this.label);
     }
   }
 
@@ -189,7 +193,7 @@ class UserServer implements HostServer {
       onUnauthorized({ ...challenge, server: this.label, scope });
     };
     // Credentials of clients are no reason for warnings, or for further attempts while nobody asks.
-    const tools = connected(server, scope, this.settings, { report, warn: () => {}, retries: false });
+    const tools = connectTools(server, scope, this.settings, { report, warn: () => {}, retries: false });
     const connection: UserConnection = {
       tools,
       challenge: undefined,
@@ -209,19 +213,13 @@ class UserServer implements HostServer {
   }
 }
 
-async function listed(tools: ServerTools): Promise<readonly ProvidedTool[]> {
-  const list = await tools.list();
-  if (tools.fault) throw tools.fault;
-  return list;
-}
-
 /** Why other credentials may help: the server's challenge, or its status alone. */
-function refusal(error: unknown, last: McpChallenge | undefined): McpChallenge | undefined {
+function retryChallenge(error: unknown, last: McpChallenge | undefined): McpChallenge | undefined {
   if (!(error instanceof McpCallError) || error.type !== 'http_error') return undefined;
   if (last?.status === error.code) return last;
   return error.code === 401 ? { status: 401 } : undefined;
 }
 
-function messageOf(error: unknown): string {
+function boundedMessage(error: unknown): string {
   return thrownText(error).slice(0, 500);
 }

@@ -1,6 +1,6 @@
 /** Tools of MCP servers that the host has configured, run by this server. */
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
-import { unavailable } from '../shared/call-error.ts';
+import { unavailableError } from '../shared/call-error.ts';
 import type { McpServerStatus } from '../shared/server-tools.ts';
 import { hostServer } from './host-server.ts';
 import { type McpToolsOptions, mcpSettings } from './options.ts';
@@ -47,7 +47,7 @@ export function mcpTools<Req = unknown>(options: McpToolsOptions<Req> = {}): Mcp
     },
     async call(call, signal) {
       const server = byLabel.get(call.server);
-      if (!server) throw unavailable(call.server);
+      if (!server) throw unavailableError(call.server);
       return server.call(call, signal);
     },
     status: () => servers.map((server) => server.status()),

@@ -4,7 +4,7 @@ import { guarded } from '../../../ports/hooks.ts';
 import { boolean, checkOptions, isFunction, milliseconds, positiveInteger } from '../../../ports/host/options-check.ts';
 import { warner } from '../../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
-import { connectionPool } from '../shared/connection-pool.ts';
+import { ConnectionPool } from '../shared/connection-pool.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
@@ -84,7 +84,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
   };
   return {
     mcp,
-    pool: connectionPool({ idleMs, maxServers: maxConnections, maxServersPerScope: maxConnectionsPerScope }),
+    pool: new ConnectionPool({ idleMs, maxServers: maxConnections, maxServersPerScope: maxConnectionsPerScope }),
     answers: options,
     onUnauthorized: (info) => guarded('onUnauthorized', () => onUnauthorized(info)),
   };

@@ -1,9 +1,8 @@
 /** The servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../../protocol/record.ts';
-import type { McpAuthProvider } from '../shared/client/auth-provider.ts';
 import { isDisabled, type McpServerConfig, type ServerSettings, serverSettings } from '../shared/server-config.ts';
-import { authProviderIn, type CredentialFunctions, credentialFunctions } from './credentials.ts';
+import { type CredentialFunctions, credentialFunctions, requireAuthProvider } from './credentials.ts';
 import type { McpToolsOptions } from './options.ts';
 
 /** A configured server, and the functions for the credentials of its users. */
@@ -18,72 +17,60 @@ export function serverList(
   warn: (message: string) => void,
 ): readonly ListedServer[] {
   const entries = [
-    ...Object.entries(recordOf('servers', servers ?? {})),
-    ...(configFile === undefined ? [] : Object.entries(fileServers(configFile, warn))),
+    ...Object.entries(requireServers('servers', servers ?? {})),
+    ...(configFile === undefined ? [] : Object.entries(readServersFile(configFile, warn))),
   ];
-  const list = entries.filter(([, json]) => !isDisabled(json)).map(([key, json]) => listedServer(key, json));
+  const list = entries.filter(([, json]) => !isDisabled(json)).map(([key, json]) => readServer(key, json));
   const labels = list.map(({ server }) => server.label);
   const twice = labels.find((label, place) => labels.indexOf(label) !== place);
   if (twice !== undefined) throw new TypeError(`mcpTools: there is more than one server '${twice}'`);
-  for (const { label, ignored } of list.map(({ server }) => server)) {
+  for (const {
+    server: { label, ignored },
+  } of list) {
     if (ignored.length > 0) warn(`mcpTools: server '${label}': ${ignored.join(', ')} is not known and has no effect`);
   }
   return list;
 }
 
-/** JSON has no functions: they are read apart. */
-function listedServer(key: string, json: unknown): ListedServer {
+/** JSON has no functions and no providers: they are read apart. */
+function readServer(key: string, json: unknown): ListedServer {
   if (!isRecord(json)) return { server: serverSettings(key, json), functions: undefined };
+  const owner = `mcpTools: server '${key}'`;
   const { authProvider, ...plain } = json;
   const server = serverSettings(key, plain);
   // The cast: what its fields are is checked.
-  const functions = credentialFunctions(`mcpTools: server '${key}'`, json as McpServerConfig);
-  return { server: withProvider(`mcpTools: server '${key}'`, server, authProvider), functions };
-}
-
-function withProvider(owner: string, server: ServerSettings, provider: unknown): ServerSettings {
-  if (provider === undefined || typeof provider === 'function') return server;
+  const functions = credentialFunctions(owner, json as McpServerConfig);
+  if (authProvider === undefined || typeof authProvider === 'function') return { server, functions };
   if (server.transport === 'stdio') throw new TypeError(`${owner}: authProvider has no meaning for a server on stdio`);
-  return { ...server, authProvider: checkedProvider(owner, provider) };
-}
-
-function checkedProvider(owner: string, provider: unknown): McpAuthProvider {
   try {
-    return authProviderIn(provider);
+    return { server: { ...server, authProvider: requireAuthProvider(authProvider) }, functions };
   } catch (error) {
     throw new TypeError(`${owner}: ${(error as Error).message}`);
   }
 }
 
-function recordOf(name: string, value: unknown): Readonly<Record<string, unknown>> {
+function requireServers(name: string, value: unknown): Readonly<Record<string, unknown>> {
   // The value is not quoted as for other options, because it may hold secrets.
   if (!isRecord(value)) throw new TypeError(`mcpTools: ${name} must be an object of servers by label`);
   return value;
 }
 
-function fileServers(path: string, warn: (message: string) => void): Readonly<Record<string, unknown>> {
-  const json = parsed(path, textOf(path, warn));
-  if (json === undefined) return {};
-  if (!isRecord(json)) throw new TypeError(`mcpTools: configFile '${path}' must hold an object with mcpServers`);
-  return recordOf(`mcpServers in configFile '${path}'`, json.mcpServers);
-}
-
-function textOf(path: string, warn: (message: string) => void): string | undefined {
+function readServersFile(path: string, warn: (message: string) => void): Readonly<Record<string, unknown>> {
+  let text: string;
   try {
-    return readFileSync(path, 'utf8');
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     warn(`mcpTools: there is no configFile '${path}', so it offers no tools`);
-    return undefined;
+    return {};
   }
-}
-
-function parsed(path: string, text: string | undefined): unknown {
-  if (text === undefined) return undefined;
+  let json: unknown;
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
+    json = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     // Without the parser's own message, which quotes the text around the fault.
     throw new TypeError(`mcpTools: configFile '${path}' is not valid JSON`);
   }
+  if (!isRecord(json)) throw new TypeError(`mcpTools: configFile '${path}' must hold an object with mcpServers`);
+  return requireServers(`mcpServers in configFile '${path}'`, json.mcpServers);
 }

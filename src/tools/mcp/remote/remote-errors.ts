@@ -3,7 +3,7 @@
 import type { RemoteServer } from '../../../ports/remote-servers.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { EgressError, type EgressErrorCode } from '../../egress/egress-error.ts';
-import { McpCallError, refused } from '../shared/call-error.ts';
+import { httpStatusError, McpCallError } from '../shared/call-error.ts';
 import { RpcCode } from '../shared/client/faults.ts';
 
 const MESSAGE_CHARACTERS = 4_096;
@@ -36,23 +36,23 @@ export function isUnreachable(error: unknown): boolean {
 export function openError({ label, param }: Pick<RemoteServer, 'label' | 'param'>, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof McpCallError)
-    return new ApiError('http_error', shortened(refused(label, error.code).message), { param, cause: error });
-  if (error instanceof SilentServer || (error instanceof EgressError && OF_HOST.has(error.code)))
-    return unreachable({ label, param }, error);
+    return new ApiError('http_error', boundMessage(httpStatusError(label, error.code).message), {
+      param,
+      cause: error,
+    });
+  if (error instanceof SilentServer || (error instanceof EgressError && OF_HOST.has(error.code))) {
+    const text = `The MCP server '${label}' cannot be reached: ${UNREACHABLE}`;
+    return new UnreachableError('mcp_server_unavailable', text, { param: `${param}.server_url`, cause: error });
+  }
   const { message } = error instanceof Error ? error : new Error(String(error));
   const field = error instanceof EgressError ? AT_FAULT[error.code] : undefined;
   if (field !== undefined) return new ApiError('invalid_value', message, { param: `${param}.${field}`, cause: error });
-  const text = shortened(`The MCP server '${label}' is not available: ${message}`);
+  const text = boundMessage(`The MCP server '${label}' is not available: ${message}`);
   return new ApiError('mcp_server_unavailable', text, { param, cause: error });
 }
 
-function shortened(text: string): string {
+function boundMessage(text: string): string {
   return text.slice(0, MESSAGE_CHARACTERS);
-}
-
-function unreachable({ label, param }: Pick<RemoteServer, 'label' | 'param'>, cause: Error): ApiError {
-  const message = `The MCP server '${label}' cannot be reached: ${UNREACHABLE}`;
-  return new UnreachableError('mcp_server_unavailable', message, { param: `${param}.server_url`, cause });
 }
 
 /** The same for a call, whose server was reachable before. */

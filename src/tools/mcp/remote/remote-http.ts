@@ -1,28 +1,28 @@
 /** The sockets of a connection to a remote server: they go through the egress guard, and their errors are kept. */
 import { EgressError } from '../../egress/egress-error.ts';
 import type { EgressGuard } from '../../egress/egress-guard.ts';
-import { reasonOf } from '../shared/connection.ts';
+import { errorReason } from '../shared/connection.ts';
 import type { HttpPool } from '../shared/http-pool.ts';
 
 /** Pools that expose their errors, because transports wrap them in errors of their own. */
-export interface RemoteHttp {
+interface RemoteHttp {
   readonly openPool: () => HttpPool;
   /** The error of the first request that the guard refused. */
   readonly refusal: EgressError | undefined;
   /** Whether any request was answered. */
-  readonly answered: boolean;
+  readonly hasAnswer: boolean;
 }
 
 /** Opens no sockets yet. */
 export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
   let refusal: EgressError | undefined;
-  let answered = false;
+  let isAnswered = false;
 
   function failure(error: unknown, signal: AbortSignal | null | undefined): unknown {
     if (signal?.aborted) return error;
     if (error instanceof EgressError) refusal ??= error;
     // Only the message, without the cause: event sources report it in full, and it contains addresses.
-    return new Error(reasonOf(error));
+    return new Error(errorReason(error));
   }
 
   function openPool(): HttpPool {
@@ -34,7 +34,7 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
         if (closed) return new Response(null, { status: 405 });
         try {
           const response = await guard.fetch(url, init);
-          answered = true;
+          isAnswered = true;
           return response;
         } catch (error) {
           throw failure(error, init.signal);
@@ -52,8 +52,8 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
     get refusal() {
       return refusal;
     },
-    get answered() {
-      return answered;
+    get hasAnswer() {
+      return isAnswered;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.
 import type { ToolProvider } from '../../../ports/tool-provider.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { connectionPool, type PoolKey } from '../shared/connection-pool.ts';
+import { ConnectionPool, type PoolKey } from '../shared/connection-pool.ts';
 import { isHeader } from '../shared/server-config.ts';
 import type { ServerTools } from '../shared/server-tools.ts';
 import { type RemoteConnection, remoteConnection } from './remote-connection.ts';
@@ -26,20 +26,20 @@ import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
  */
 export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   const settings = remoteSettings(options);
-  const door = settings.openGuard();
-  const pool = connectionPool<RemoteConnection>(settings);
+  const guard = settings.openGuard();
+  const pool = new ConnectionPool<RemoteConnection>(settings);
 
   /** Runs the work with the server's tools, and connects first if needed. Throws an `ApiError` if it cannot connect. */
-  function using<Result>(
+  function withTools<Result>(
     server: RemoteServer,
     scope: string,
     signal: AbortSignal,
     work: (tools: ServerTools) => Promise<Result>,
   ): Promise<Result> {
     const create = () => remoteConnection(server, settings);
-    return pool.use(keyOf(server, scope), create, async ({ opened }) => {
-      const tools = await unhurried(signal, () =>
-        untilAborted(signal, () => opened).catch((error: unknown) => {
+    return pool.use(connectionKey(server, scope), create, async ({ opening }) => {
+      const tools = await inWholeSteps(signal, () =>
+        untilAborted(signal, () => opening).catch((error: unknown) => {
           signal.throwIfAborted();
           throw openError(server, error);
         }),
@@ -50,7 +50,7 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
 
   function assertAllowed(server: RemoteServer): void {
     try {
-      door.check(server.url);
+      guard.check(server.url);
     } catch (error) {
       throw openError(server, error);
     }
@@ -63,13 +63,13 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
 
   return {
     async open(server, scope, signal) {
-      await unhurried(signal, async () => assertAllowed(server));
-      await using(server, scope, signal, async () => {});
-      return providerOf(server, (wait, work) => using(server, scope, wait, work));
+      await inWholeSteps(signal, async () => assertAllowed(server));
+      await withTools(server, scope, signal, async () => {});
+      return remoteProvider(server, (wait, work) => withTools(server, scope, wait, work));
     },
     async close() {
       await pool.close();
-      await door.close();
+      await guard.close();
     },
   };
 }
@@ -78,7 +78,7 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
 const STEP_MS = 250;
 
 /** Reports an unreachable server in whole steps of time, so that the time reveals little of the reason. */
-async function unhurried<Result>(signal: AbortSignal, open: () => Promise<Result>): Promise<Result> {
+async function inWholeSteps<Result>(signal: AbortSignal, open: () => Promise<Result>): Promise<Result> {
   const began = performance.now();
   try {
     return await open();
@@ -91,19 +91,19 @@ async function unhurried<Result>(signal: AbortSignal, open: () => Promise<Result
   }
 }
 
-type Using = <Result>(signal: AbortSignal, work: (tools: ServerTools) => Promise<Result>) => Promise<Result>;
+type WithTools = <Result>(signal: AbortSignal, work: (tools: ServerTools) => Promise<Result>) => Promise<Result>;
 
 /** Holds no connection: during the hours that a turn may take, an idle one is closed, and the next call reopens it. */
-function providerOf({ label }: RemoteServer, using: Using): ToolProvider {
+function remoteProvider({ label }: RemoteServer, withTools: WithTools): ToolProvider {
   return {
     name: 'remote-mcp',
     async list(signal) {
-      const tools = await using(signal, (server) => server.list());
+      const tools = await withTools(signal, (server) => server.list());
       return tools.map((tool) => ({ ...tool, server: label }));
     },
     async call(call, signal) {
       try {
-        return await using(signal, (server) => server.call(call, signal));
+        return await withTools(signal, (server) => server.call(call, signal));
       } catch (error) {
         throw callError(error);
       }
@@ -112,7 +112,7 @@ function providerOf({ label }: RemoteServer, using: Using): ToolProvider {
 }
 
 /** A digest, so that no secret is kept as a key. */
-function keyOf({ url, headers }: RemoteServer, scope: string): PoolKey {
+function connectionKey({ url, headers }: RemoteServer, scope: string): PoolKey {
   const sorted = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
   const text = JSON.stringify([scope, new URL(url).href, sorted]);
   return { scope, id: createHash('sha256').update(text).digest('base64') };

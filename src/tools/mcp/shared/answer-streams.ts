@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, plainTextOf } from '../../../protocol/record.ts';
 import type { Fetch } from './client/mcp-client.ts';
-import { eventReader, isEventStream, tapped } from './http-pool.ts';
+import { eventReader, isEventStream, tapBody } from './http-pool.ts';
 
 /** For notifications, which the SDK would await for ever. */
-const NOTICE_MS = 10_000;
+const MAX_NOTICE_MS = 10_000;
 /** For ending a session: an unreachable server must not keep its host from closing. */
-const END_MS = 2_000;
+const MAX_END_MS = 2_000;
 /** More than calls that are in flight at a time. */
-const MOST_RESUMABLE = 256;
+const MAX_RESUMABLE = 256;
 
 type RequestId = string | number;
 
@@ -21,7 +21,7 @@ interface Exchange {
   /** Stops listening to the signal of the request. */
   readonly release: () => void;
   /** Answered or abandoned: its streams are no longer needed. */
-  over: boolean;
+  isFinished: boolean;
 }
 
 /**
@@ -48,10 +48,12 @@ class AnswerStreams {
 
   fetch(url: string | URL, init: RequestInit): Promise<Response> {
     if (init.method === 'GET') {
-      const exchange = takeFrom(this.resumable, new Headers(init.headers).get('last-event-id'));
+      const eventId = new Headers(init.headers).get('last-event-id');
+      const exchange = eventId === null ? undefined : this.resumable.get(eventId);
+      if (eventId !== null) this.resumable.delete(eventId);
       return exchange ? this.resume(exchange, url, init) : this.send(url, init);
     }
-    const { request, cancelled, isSubscription } = messageOf(init.body);
+    const { request, cancelled, isSubscription } = readPosted(init.body);
     // Its stream has no answer to wait for.
     if (isSubscription) return this.send(url, init);
     if (request === undefined) return this.notify(url, init, cancelled);
@@ -62,10 +64,10 @@ class AnswerStreams {
 
   /** In the modern era, a request is cancelled by ending it. */
   private exchangeFor(id: RequestId, signal: AbortSignal | null | undefined): Exchange {
-    const cancel = () => this.giveUp(id);
-    signal?.addEventListener('abort', cancel, { once: true });
-    const release = () => signal?.removeEventListener('abort', cancel);
-    return { id, controller: new AbortController(), release, over: false };
+    const onAbort = () => this.cancel(id);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const release = () => signal?.removeEventListener('abort', onAbort);
+    return { id, controller: new AbortController(), release, isFinished: false };
   }
 
   private async post(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
@@ -73,7 +75,7 @@ class AnswerStreams {
     this.open.set(exchange.id, exchange);
     try {
       const response = await this.send(url, { ...init, signal });
-      return this.answered(exchange, response);
+      return this.watchAnswer(exchange, response);
     } catch (error) {
       this.finish(exchange);
       // The caller that cancelled it has gone; to the SDK it is an accepted notification.
@@ -82,10 +84,10 @@ class AnswerStreams {
     }
   }
 
-  private answered(exchange: Exchange, response: Response): Response {
-    if (response.ok && isEventStream(response)) return this.streamed(exchange, response);
+  private watchAnswer(exchange: Exchange, response: Response): Response {
+    if (response.ok && isEventStream(response)) return this.watchStream(exchange, response);
     if (!response.ok || !response.body) this.finish(exchange);
-    return tapped(response, {
+    return tapBody(response, {
       chunk: () => {},
       end: () => {
         this.finish(exchange);
@@ -95,55 +97,55 @@ class AnswerStreams {
   }
 
   private async resume(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
-    if (exchange.over) return new Response(null, { status: 405 });
+    if (exchange.isFinished) return new Response(null, { status: 405 });
     const { signal } = exchange.controller;
     const response = await this.send(url, { ...init, signal }).catch(() => undefined);
-    if (response?.ok && isEventStream(response)) return this.streamed(exchange, response);
+    if (response?.ok && isEventStream(response)) return this.watchStream(exchange, response);
     await response?.body?.cancel();
-    return new Response(this.broken(exchange), { headers: { 'content-type': 'text/event-stream' } });
+    return new Response(this.brokenAnswer(exchange), { headers: { 'content-type': 'text/event-stream' } });
   }
 
-  private streamed(exchange: Exchange, response: Response): Response {
+  private watchStream(exchange: Exchange, response: Response): Response {
     let lastEventId: string | undefined;
     let answer: 'result' | 'error' | undefined;
     const chunk = eventReader(({ id, data }) => {
       lastEventId = id ?? lastEventId;
-      answer ??= answerTo(exchange.id, data);
+      answer ??= answerKind(exchange.id, data);
       if (answer) this.finish(exchange);
     });
     const end = () => {
-      if (lastEventId === undefined) return exchange.over ? undefined : this.broken(exchange);
+      if (lastEventId === undefined) return exchange.isFinished ? undefined : this.brokenAnswer(exchange);
       // Only a result keeps the SDK from resuming.
-      if (answer !== 'result') this.keep(lastEventId, exchange);
+      if (answer !== 'result') this.rememberResumable(lastEventId, exchange);
       return undefined;
     };
-    return tapped(response, { chunk, end });
+    return tapBody(response, { chunk, end });
   }
 
   /** An answer in place of the server's, after any half-written event; resuming after its event id reaches an ended stream. */
-  private broken(exchange: Exchange): string {
-    if (!exchange.over) this.onBroken();
+  private brokenAnswer(exchange: Exchange): string {
+    if (!exchange.isFinished) this.onBroken();
     this.finish(exchange);
     const eventId = randomUUID();
-    this.keep(eventId, exchange);
+    this.rememberResumable(eventId, exchange);
     const error = { code: -32000, message: 'The connection broke before the answer came.' };
     return `\n\nid: ${eventId}\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: exchange.id, error })}\n\n`;
   }
 
   /** The SDK may never resume some of them. */
-  private keep(eventId: string, exchange: Exchange): void {
+  private rememberResumable(eventId: string, exchange: Exchange): void {
     const [oldest] = this.resumable.keys();
-    if (this.resumable.size === MOST_RESUMABLE && oldest !== undefined) this.resumable.delete(oldest);
+    if (this.resumable.size === MAX_RESUMABLE && oldest !== undefined) this.resumable.delete(oldest);
     this.resumable.set(eventId, exchange);
   }
 
   private finish(exchange: Exchange): void {
-    exchange.over = true;
+    exchange.isFinished = true;
     exchange.release();
     this.open.delete(exchange.id);
   }
 
-  private giveUp(id: RequestId): void {
+  private cancel(id: RequestId): void {
     const exchange = this.open.get(id);
     if (!exchange) return;
     this.finish(exchange);
@@ -151,18 +153,11 @@ class AnswerStreams {
   }
 
   private notify(url: string | URL, init: RequestInit, cancelled: RequestId | undefined): Promise<Response> {
-    const timeoutMs = init.method === 'DELETE' ? END_MS : NOTICE_MS;
-    const sent = this.send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-    if (cancelled !== undefined) this.giveUp(cancelled);
-    return sent;
+    const timeoutMs = init.method === 'DELETE' ? MAX_END_MS : MAX_NOTICE_MS;
+    const sending = this.send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    if (cancelled !== undefined) this.cancel(cancelled);
+    return sending;
   }
-}
-
-function takeFrom(resumable: Map<string, Exchange>, eventId: string | null): Exchange | undefined {
-  if (eventId === null) return undefined;
-  const exchange = resumable.get(eventId);
-  resumable.delete(eventId);
-  return exchange;
 }
 
 /** What is posted: a request, or a notification that may cancel one. */
@@ -173,7 +168,7 @@ interface Posted {
   readonly cancelled?: RequestId;
 }
 
-function messageOf(body: unknown): Posted {
+function readPosted(body: unknown): Posted {
   // Another body may be a form for an authorization server.
   const message = typeof body === 'string' ? objectIn(body) : undefined;
   if (!message) return {};
@@ -184,7 +179,7 @@ function messageOf(body: unknown): Posted {
 }
 
 /** The kind of an event's data for this request; undefined, too, for a malformed answer, which the SDK would leave out. */
-function answerTo(id: RequestId, data: string): 'result' | 'error' | undefined {
+function answerKind(id: RequestId, data: string): 'result' | 'error' | undefined {
   const message = objectIn(data);
   // The SDK takes the number as text for the number.
   if (!message || plainTextOf(message.id) !== String(id) || message.method !== undefined) return undefined;

@@ -22,10 +22,10 @@ export class McpCallError extends Error {
 }
 
 /** Number of characters of a server's own error message that are passed on. */
-const MESSAGE_CHARACTERS = 4_096;
+const MAX_MESSAGE_CHARACTERS = 4_096;
 
 /** The server cannot be reached, is in backoff, or was closed. */
-export function unavailable(label: string): McpCallError {
+export function unavailableError(label: string): McpCallError {
   return new McpCallError(
     'mcp_protocol_error',
     RpcCode.connectionClosed,
@@ -34,13 +34,13 @@ export function unavailable(label: string): McpCallError {
 }
 
 /** The host has no credentials of this user. */
-export function noCredentials(label: string): McpCallError {
+export function noCredentialsError(label: string): McpCallError {
   const message = `There are no credentials for the MCP server '${label}'.`;
   return new McpCallError('mcp_protocol_error', RpcCode.internalError, message);
 }
 
 /** The server has no such tool, or the tool is not allowed. */
-export function unknownTool(label: string, tool: string): McpCallError {
+export function unknownToolError(label: string, tool: string): McpCallError {
   return new McpCallError(
     'mcp_protocol_error',
     RpcCode.invalidParams,
@@ -52,20 +52,24 @@ export function unknownTool(label: string, tool: string): McpCallError {
 export function toCallError({ label, redact }: ServerSettings, error: unknown): McpCallError {
   if (error instanceof McpCallError) return error;
   if (error instanceof RpcError)
-    return new McpCallError('mcp_protocol_error', error.code, redact.error(error.message).slice(0, MESSAGE_CHARACTERS));
-  return notOpened(label, error);
+    return new McpCallError(
+      'mcp_protocol_error',
+      error.code,
+      redact.error(error.message).slice(0, MAX_MESSAGE_CHARACTERS),
+    );
+  return openingError(label, error);
 }
 
 /** Why a connection could not be opened: the server's status, if it answered. */
-export function notOpened(label: string, error: unknown): McpCallError {
-  return error instanceof HttpStatusError ? refused(label, error.status) : unavailable(label);
+export function openingError(label: string, error: unknown): McpCallError {
+  return error instanceof HttpStatusError ? httpStatusError(label, error.status) : unavailableError(label);
 }
 
 /** The server answered a request with this HTTP status. */
-export function refused(label: string, status: number): McpCallError {
+export function httpStatusError(label: string, status: number): McpCallError {
   const reason = STATUS_CODES[status];
-  const shown = reason === undefined ? status : `${status} (${reason})`;
-  return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${shown}.`);
+  const description = reason === undefined ? status : `${status} (${reason})`;
+  return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${description}.`);
 }
 
 /** Whether the server no longer knows the session; it has then done nothing, so the call may be repeated. */

@@ -11,11 +11,11 @@ export interface McpChallenge {
   readonly resourceMetadataUrl?: string;
 }
 
-const HEADER_CHARACTERS = 2_048;
+const MAX_HEADER_CHARACTERS = 2_048;
 const METADATA = /\bresource_metadata="?([^"\s,]+)/i;
 
 /** The same pools; challenges are reported as they come. */
-export function reportingChallenges(
+export function withChallengeReports(
   openPool: () => HttpPool,
   onChallenge: (challenge: McpChallenge) => void,
 ): () => HttpPool {
@@ -24,19 +24,18 @@ export function reportingChallenges(
     return {
       async fetch(url, init) {
         const response = await pool.fetch(url, init);
-        const challenge = challengeIn(response);
-        if (challenge) onChallenge(challenge);
+        const { status, headers } = response;
+        const wwwAuthenticate = headers.get('www-authenticate')?.slice(0, MAX_HEADER_CHARACTERS);
+        if (status !== 401 && !(status === 403 && wwwAuthenticate !== undefined)) return response;
+        const resourceMetadataUrl = METADATA.exec(wwwAuthenticate ?? '')?.[1];
+        onChallenge({
+          status,
+          ...(wwwAuthenticate === undefined ? {} : { wwwAuthenticate }),
+          ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+        });
         return response;
       },
       close: () => pool.close(),
     };
   };
-}
-
-function challengeIn({ status, headers }: Response): McpChallenge | undefined {
-  const header = headers.get('www-authenticate')?.slice(0, HEADER_CHARACTERS);
-  if (status !== 401 && !(status === 403 && header !== undefined)) return undefined;
-  if (header === undefined) return { status };
-  const url = METADATA.exec(header)?.[1];
-  return { status, wwwAuthenticate: header, ...(url === undefined ? {} : { resourceMetadataUrl: url }) };
 }

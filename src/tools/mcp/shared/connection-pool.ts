@@ -25,33 +25,14 @@ export interface PoolKey {
   readonly scope: string;
 }
 
-/** Provides connections; one that failed is replaced at its next use. */
-export interface ConnectionPool<Connection extends PooledConnection> {
-  /**
-   * Runs the work with a connection, which stays open at least until the work ends. Throws `too_many_mcp_servers` if all are
-   * in use, and `server_draining` after `close`.
-   */
-  use<Result>(
-    key: PoolKey,
-    create: () => Connection,
-    work: (connection: Connection) => Promise<Result>,
-  ): Promise<Result>;
-  /** Ends every connection. May be called twice. */
-  close(): Promise<void>;
-}
-
 interface Entry<Connection> extends PoolKey {
   readonly connection: Connection;
   users: number;
   idleTimer?: NodeJS.Timeout;
 }
 
-/** Creates an empty pool. */
-export function connectionPool<Connection extends PooledConnection>(limits: PoolLimits): ConnectionPool<Connection> {
-  return new KeyedPool(limits);
-}
-
-class KeyedPool<Connection extends PooledConnection> implements ConnectionPool<Connection> {
+/** Provides connections; one that failed is replaced at its next use. */
+export class ConnectionPool<Connection extends PooledConnection> {
   private readonly limits: PoolLimits;
   /** The least recently used connection comes first. */
   private readonly entries = new Map<string, Entry<Connection>>();
@@ -62,13 +43,20 @@ class KeyedPool<Connection extends PooledConnection> implements ConnectionPool<C
     this.limits = limits;
   }
 
+  /**
+   * Runs the work with a connection, which stays open at least until the work ends. Throws `too_many_mcp_servers` if all are
+   * in use, and `server_draining` after `close`.
+   */
   async use<Result>(
     key: PoolKey,
     create: () => Connection,
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result> {
     const entry = this.entryFor(key, create);
-    this.take(entry);
+    clearTimeout(entry.idleTimer);
+    entry.users += 1;
+    this.entries.delete(entry.id);
+    this.entries.set(entry.id, entry);
     try {
       return await work(entry.connection);
     } finally {
@@ -76,6 +64,7 @@ class KeyedPool<Connection extends PooledConnection> implements ConnectionPool<C
     }
   }
 
+  /** Ends every connection. May be called twice. */
   async close(): Promise<void> {
     this.closed = true;
     for (const entry of this.entries.values()) this.drop(entry);
@@ -84,19 +73,19 @@ class KeyedPool<Connection extends PooledConnection> implements ConnectionPool<C
 
   private entryFor(key: PoolKey, create: () => Connection): Entry<Connection> {
     if (this.closed) throw new ApiError('server_draining', 'The server is shutting down.');
-    const known = this.entries.get(key.id);
-    if (known && !known.connection.failed) return known;
-    if (known) this.drop(known);
-    this.makeRoom(key.scope);
+    const current = this.entries.get(key.id);
+    if (current && !current.connection.failed) return current;
+    if (current) this.drop(current);
+    this.evictForScope(key.scope);
     return { ...key, connection: create(), users: 0 };
   }
 
-  private makeRoom(scope: string): void {
+  private evictForScope(scope: string): void {
     const { maxServers, maxServersPerScope } = this.limits;
     const all = [...this.entries.values()];
     const share = shareOf(scope);
-    const own = all.filter((entry) => shareOf(entry.scope) === share);
-    if (own.length >= maxServersPerScope) return this.dropUnused(own);
+    const inScope = all.filter((entry) => shareOf(entry.scope) === share);
+    if (inScope.length >= maxServersPerScope) return this.dropUnused(inScope);
     if (all.length >= maxServers) this.dropUnused(all);
   }
 
@@ -111,13 +100,6 @@ class KeyedPool<Connection extends PooledConnection> implements ConnectionPool<C
     if (this.entries.get(entry.id) === entry) this.entries.delete(entry.id);
     const ending = entry.connection.close().finally(() => this.endings.delete(ending));
     this.endings.add(ending);
-  }
-
-  private take(entry: Entry<Connection>): void {
-    clearTimeout(entry.idleTimer);
-    entry.users += 1;
-    this.entries.delete(entry.id);
-    this.entries.set(entry.id, entry);
   }
 
   private release(entry: Entry<Connection>): void {

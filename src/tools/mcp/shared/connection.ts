@@ -1,11 +1,17 @@
 /** The pooled connection to one MCP server: opened when needed, reopened with backoff, closed when idle. */
 import { isRecord } from '../../../protocol/record.ts';
-import { type McpCallError, notOpened, unavailable } from './call-error.ts';
+import { type McpCallError, openingError, unavailableError } from './call-error.ts';
 import type { McpProtocol } from './client/mcp-client.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
-import { createSession, type Session } from './session.ts';
+import { Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
-import { firstWay, otherWay, provenWay, type Way, wayNow } from './way.ts';
+import {
+  alternativeTransport,
+  confirmedTransport,
+  currentTransport,
+  initialTransport,
+  type TransportChoice,
+} from './transport-choice.ts';
 
 /** The state of a connection. `idle`: not connected, connects when next needed. `failed`: retried later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';
@@ -20,25 +26,6 @@ export interface ConnectionStatus {
   readonly error?: string;
 }
 
-/** The connection to one server; at most one session is current, older ones may still finish their requests. */
-export interface Connection {
-  /** The current session, opened if there is none; rejects at once while the server is in backoff. */
-  session(): Promise<Session>;
-  /** Sends no new requests to this session; the next request opens another. */
-  retire(session: Session, error: unknown): void;
-  readonly status: ConnectionStatus;
-  /** How the server is reached: as configured, or over the other transport once the server has turned out to use it. */
-  readonly transport: McpTransport;
-  /** The protocol that the last session agreed on; undefined before the first one. */
-  readonly protocol: McpProtocol | undefined;
-  /** Why the last attempt to open it failed; undefined if it succeeded. */
-  readonly fault: McpCallError | undefined;
-  /** Whether the server is assumed to be reachable: not tried yet, or its last attempt did not fail. */
-  readonly available: boolean;
-  /** Ends every session, process and socket. May be called twice. */
-  close(): Promise<void>;
-}
-
 /** The callbacks of a connection's owner. */
 interface ConnectionEvents {
   /** Part of connecting: a server that fails this has failed. */
@@ -47,12 +34,7 @@ interface ConnectionEvents {
 }
 
 const FIRST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 60_000;
-
-/** Creates a connection that is not open yet. */
-export function createConnection(server: ServerSettings, settings: McpSettings, events: ConnectionEvents): Connection {
-  return new ServerConnection(server, settings, events);
-}
+const MAX_BACKOFF_MS = 60_000;
 
 /** A session that is being opened. */
 interface Opening {
@@ -60,15 +42,18 @@ interface Opening {
   readonly controller: AbortController;
 }
 
-class ServerConnection implements Connection {
+/** The connection to one server, not open at first; at most one session is current, older ones may still finish their requests. */
+export class Connection {
   status: ConnectionStatus = { state: 'idle', since: Date.now() };
+  /** Why the last attempt to open it failed; undefined if it succeeded. */
   fault: McpCallError | undefined = undefined;
+  /** The protocol that the last session agreed on; undefined before the first one. */
   protocol: McpProtocol | undefined = undefined;
   private readonly server: ServerSettings;
   private readonly settings: McpSettings;
   private readonly events: ConnectionEvents;
   private readonly sessions = new Set<Session>();
-  private way: Way;
+  private choice: TransportChoice;
   private current: Session | undefined = undefined;
   private opening: Opening | undefined = undefined;
   private failures = 0;
@@ -79,43 +64,48 @@ class ServerConnection implements Connection {
     this.server = server;
     this.settings = settings;
     this.events = events;
-    this.way = firstWay(server);
+    this.choice = initialTransport(server);
   }
 
+  /** How the server is reached: as configured, or over the other transport once the server has turned out to use it. */
   get transport(): McpTransport {
-    return this.way.server.transport;
+    return this.choice.server.transport;
   }
 
+  /** Whether the server is assumed to be reachable: not tried yet, or its last attempt did not fail. */
   get available(): boolean {
     return this.status.state !== 'closed' && this.failures === 0;
   }
 
+  /** The current session, opened if there is none; rejects at once while the server is in backoff. */
   async session(): Promise<Session> {
     const { state } = this.status;
-    if (state === 'closed') throw unavailable(this.server.label);
-    if (state === 'failed') throw this.fault ?? unavailable(this.server.label);
+    if (state === 'closed') throw unavailableError(this.server.label);
+    if (state === 'failed') throw this.fault ?? unavailableError(this.server.label);
     this.postponeIdleEnd();
     return this.open();
   }
 
+  /** Sends no new requests to this session; the next request opens another. */
   retire(session: Session, error?: unknown): void {
     if (session === this.current) {
       this.current = undefined;
-      this.become('idle', error === undefined ? undefined : this.wording(error));
+      this.setState('idle', error === undefined ? undefined : this.errorText(error));
     }
     session.retire();
   }
 
+  /** Ends every session, process and socket. May be called twice. */
   async close(): Promise<void> {
     clearTimeout(this.retryTimer);
     clearTimeout(this.idleTimer);
     this.current = undefined;
-    if (this.status.state !== 'closed') this.become('closed');
+    if (this.status.state !== 'closed') this.setState('closed');
     this.opening?.controller.abort(new Error('The connection was closed.'));
     await Promise.all([...this.sessions].map((session) => session.close()));
   }
 
-  private become(state: McpServerState, error?: string): void {
+  private setState(state: McpServerState, error?: string): void {
     this.status = { state, since: Date.now(), ...(error === undefined ? {} : { error }) };
   }
 
@@ -140,43 +130,43 @@ class ServerConnection implements Connection {
   }
 
   private async openSession(signal: AbortSignal): Promise<Session> {
-    this.become('connecting', this.status.error);
-    const session = await this.reach(signal);
+    this.setState('connecting', this.status.error);
+    const session = await this.openOverTransport(signal);
     try {
       await this.events.onOpen(session, signal);
       signal.throwIfAborted();
     } catch (error) {
-      throw this.givenUp(session, error, signal);
+      throw this.failOpening(session, error, signal);
     }
     this.current = session;
     this.failures = 0;
     this.fault = undefined;
-    this.become('ready');
+    this.setState('ready');
     this.postponeIdleEnd();
     return session;
   }
 
   /** Uses the transport and the protocol that the server supports. */
-  private async reach(signal: AbortSignal): Promise<Session> {
-    this.way = wayNow(this.way);
+  private async openOverTransport(signal: AbortSignal): Promise<Session> {
+    this.choice = currentTransport(this.choice);
     const session = this.newSession();
     try {
-      this.protocol = await session.open(this.way.beginning, signal);
-      this.way = provenWay(this.way, this.protocol);
+      this.protocol = await session.open(this.choice.beginning, signal);
+      this.choice = confirmedTransport(this.choice, this.protocol);
       return session;
     } catch (error) {
-      const other = signal.aborted ? undefined : otherWay(this.way, error);
-      if (!other) throw this.givenUp(session, error, signal);
+      const other = signal.aborted ? undefined : alternativeTransport(this.choice, error);
+      if (!other) throw this.failOpening(session, error, signal);
       void session.close();
-      this.way = other;
-      return this.reach(signal);
+      this.choice = other;
+      return this.openOverTransport(signal);
     }
   }
 
   private newSession(): Session {
-    const session: Session = createSession(this.way.server, this.settings, {
+    const session: Session = new Session(this.choice.server, this.settings, {
       onListChanged: () => this.events.onListChanged(),
-      onLost: () => this.lose(session),
+      onLost: () => this.onSessionLost(session),
       onClosed: () => this.sessions.delete(session),
     });
     this.sessions.add(session);
@@ -184,27 +174,27 @@ class ServerConnection implements Connection {
   }
 
   /** Forgets what the server has turned out to support, unless time ran out: the next attempt begins where this one ended. */
-  private givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
+  private failOpening(session: Session, error: unknown, signal: AbortSignal): McpCallError {
     void session.close();
-    if (!signal.aborted) this.way = firstWay(this.server);
+    if (!signal.aborted) this.choice = initialTransport(this.server);
     const reason = signal.aborted ? signal.reason : error;
-    this.fault = notOpened(this.server.label, reason);
+    this.fault = openingError(this.server.label, reason);
     this.fail(reason, session.log());
     return this.fault;
   }
 
   private fail(error: unknown, log: string): void {
     if (this.status.state === 'closed') return;
-    const message = this.wording(error);
-    this.become('failed', message);
-    const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.failures);
+    const message = this.errorText(error);
+    this.setState('failed', message);
+    const pause = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.failures);
     this.failures += 1;
     if (!this.settings.retries) return;
     this.retryTimer = setTimeout(() => void this.open().catch(() => {}), pause).unref();
     if (this.failures === 1) this.warn(`is unavailable and is tried again: ${message}`, log);
   }
 
-  private lose(session: Session): void {
+  private onSessionLost(session: Session): void {
     if (session !== this.current) return;
     this.warn('lost its connection, which is reopened when it is needed.', session.log());
     this.retire(session, new Error('The connection was lost.'));
@@ -212,12 +202,12 @@ class ServerConnection implements Connection {
 
   private warn(what: string, log: string): void {
     const { label, redact } = this.server;
-    const itsLog = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
-    this.settings.warn(`${this.settings.owner}: server '${label}' ${what}${itsLog}`);
+    const logEnd = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
+    this.settings.warn(`${this.settings.owner}: server '${label}' ${what}${logEnd}`);
   }
 
-  private wording(error: unknown): string {
-    return this.server.redact.error(reasonOf(error)).slice(0, 500);
+  private errorText(error: unknown): string {
+    return this.server.redact.error(errorReason(error)).slice(0, 500);
   }
 
   /** Called when the connection is used. */
@@ -233,7 +223,7 @@ class ServerConnection implements Connection {
 }
 
 /** The text of an error; fetch hides the reason in its cause. */
-export function reasonOf(error: unknown): string {
+export function errorReason(error: unknown): string {
   if (!isRecord(error)) return String(error);
   const { message, cause } = error;
   return isRecord(cause) && cause.code !== undefined ? `${message} (${cause.code})` : String(message);

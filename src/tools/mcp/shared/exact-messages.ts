@@ -3,7 +3,7 @@ import { objectIn } from '../../../protocol/json/json-text.ts';
 import { hasLongNumber, markedIn, unmarked } from '../../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { Fetch, Transport } from './client/mcp-client.ts';
-import { isEventStream, tapped } from './http-pool.ts';
+import { isEventStream, tapBody } from './http-pool.ts';
 
 /**
  * The same fetch: marks in what is posted become numbers, and long numbers in the structured content of results become
@@ -13,9 +13,21 @@ export function withExactNumbers(fetch: Fetch): Fetch {
   return async (url, init = {}) => {
     const { body } = init;
     const response = await fetch(url, typeof body === 'string' ? { ...init, body: unmarked(body) } : init);
-    if (isEventStream(response)) return tapped(response, { chunk: () => {}, rewrite: markedLines(DATA_LINE) });
+    if (isEventStream(response)) return tapBody(response, { chunk: () => {}, rewrite: lineMarker(DATA_LINE) });
     const type = response.headers.get('content-type') ?? '';
-    return response.ok && /[/+]json\b/i.test(type) ? markedWhole(response) : response;
+    if (!response.ok || !response.body || !/[/+]json\b/i.test(type)) return response;
+    const reader = response.body.getReader();
+    const markedBody = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const pieces: Uint8Array[] = [];
+        for (let next = await reader.read(); !next.done; next = await reader.read()) pieces.push(next.value);
+        if (pieces.length > 0) controller.enqueue(markBytes(Buffer.concat(pieces), markMessage));
+        controller.close();
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+    const { status, headers } = response;
+    return new Response(markedBody, { status, headers: [...headers] });
   };
 }
 
@@ -32,7 +44,7 @@ export function exactPipes(transport: Transport, maxBytes: number): void {
   const buffer = parts._readBuffer;
   if (buffer) {
     const append = buffer.append.bind(buffer);
-    const mark = markedLines(LINE, maxBytes);
+    const mark = lineMarker(LINE, maxBytes);
     buffer.append = (chunk) => {
       const lines = mark(chunk);
       if (lines.length > 0) append(lines);
@@ -55,7 +67,7 @@ const LINE = /^(?<head>)(?<json>\{.*)$/gm;
 const DATA_LINE = /^(?<head>data: ?)(?<json>\{.*)$/gm;
 
 /** Rewrites whole lines; the beginning of a line waits for its end, up to a number of bytes. */
-function markedLines(line: RegExp, maxBytes = Number.POSITIVE_INFINITY): (bytes: Uint8Array) => Uint8Array {
+function lineMarker(line: RegExp, maxBytes = Number.POSITIVE_INFINITY): (bytes: Uint8Array) => Uint8Array {
   let waiting: Uint8Array[] = [];
   let size = 0;
   return (bytes) => {
@@ -67,11 +79,11 @@ function markedLines(line: RegExp, maxBytes = Number.POSITIVE_INFINITY): (bytes:
     }
     // A line that is too long is handed on, to be refused.
     const at = end === 0 ? bytes.length : end;
-    const whole = waiting.length === 0 ? bytes.subarray(0, at) : Buffer.concat([...waiting, bytes.subarray(0, at)]);
+    const lines = waiting.length === 0 ? bytes.subarray(0, at) : Buffer.concat([...waiting, bytes.subarray(0, at)]);
     waiting = at < bytes.length ? [bytes.subarray(at)] : [];
     size = bytes.length - at;
-    return markedBytes(whole, (text) =>
-      text.replace(line, (all, head: string, json: string) => (isStructured(json) ? head + markedMessage(json) : all)),
+    return markBytes(lines, (text) =>
+      text.replace(line, (all, head: string, json: string) => (needsMarks(json) ? head + markMessage(json) : all)),
     );
   };
 }
@@ -81,34 +93,18 @@ const NOTHING = new Uint8Array();
 const NAME = Buffer.from('"structuredContent"');
 
 /** Most bytes hold no structured content, and are not decoded. */
-function markedBytes(bytes: Uint8Array, mark: (text: string) => string): Uint8Array {
+function markBytes(bytes: Uint8Array, mark: (text: string) => string): Uint8Array {
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(NAME)) return bytes;
   return Buffer.from(mark(Buffer.from(bytes).toString('utf8')));
 }
 
-function isStructured(json: string): boolean {
+function needsMarks(json: string): boolean {
   return json.includes('"structuredContent"') && hasLongNumber(json);
 }
 
-function markedWhole(response: Response): Response {
-  if (!response.body) return response;
-  const reader = response.body.getReader();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const pieces: Uint8Array[] = [];
-      for (let next = await reader.read(); !next.done; next = await reader.read()) pieces.push(next.value);
-      if (pieces.length > 0) controller.enqueue(markedBytes(Buffer.concat(pieces), markedMessage));
-      controller.close();
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  const { status, headers } = response;
-  return new Response(body, { status, headers: [...headers] });
-}
-
 /** Only in the structured content of a result: everything else is read by the SDK. */
-function markedMessage(json: string): string {
-  const message = isStructured(json) ? objectIn(json) : undefined;
+function markMessage(json: string): string {
+  const message = needsMarks(json) ? objectIn(json) : undefined;
   const marked = message && markedIn(json);
   if (!message || !isRecord(message.result) || !isRecord(marked) || !isRecord(marked.result)) return json;
   const { structuredContent } = marked.result;

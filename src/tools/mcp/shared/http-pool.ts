@@ -16,16 +16,16 @@ export interface HttpPool {
 }
 
 /** Each call in flight holds a socket; further calls wait for one. */
-const SOCKETS = 128;
+const MAX_SOCKETS = 128;
 /** The largest message of a server, in bytes; the SDK's own limit for stdio. */
-export const MESSAGE_BYTES = 10 * 1024 * 1024;
+export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 
 /** Creates the pool; sockets are opened on demand. */
 export function httpPool(connectTimeoutMs: number): HttpPool {
   // No response timeouts: calls have deadlines of their own, and a server's event stream may be idle for hours.
   const connect = { timeout: connectTimeoutMs };
   const { Agent, fetch: poolFetch } = undici();
-  const dispatcher = new Agent({ connections: SOCKETS, headersTimeout: 0, bodyTimeout: 0, connect });
+  const dispatcher = new Agent({ connections: MAX_SOCKETS, headersTimeout: 0, bodyTimeout: 0, connect });
   let closed = false;
 
   return {
@@ -35,7 +35,7 @@ export function httpPool(connectTimeoutMs: number): HttpPool {
       // `manual`, because headers with secrets must not follow a redirect to another origin. The casts: the pool's types
       // and Node's own describe the same classes.
       const options = { redirect: 'manual', ...init, dispatcher } as PoolInit;
-      return limited((await poolFetch(url as RequestInfo, options)) as unknown as Response);
+      return withMessageLimit((await poolFetch(url as RequestInfo, options)) as unknown as Response);
     },
     close() {
       closed = true;
@@ -60,12 +60,20 @@ interface BodyTap {
 }
 
 /** The same response, with its body observed by the tap. */
-export function tapped(response: Response, tap: BodyTap): Response {
+export function tapBody(response: Response, tap: BodyTap): Response {
   if (!response.body) return response;
   const reader = response.body.getReader();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const chunk = await nextChunk(reader, tap);
+      let chunk: Uint8Array | undefined;
+      try {
+        ({ value: chunk } = await reader.read());
+        if (chunk) tap.chunk(chunk);
+      } catch (error) {
+        await reader.cancel().catch(() => {});
+        if (!tap.end) throw error;
+        chunk = undefined;
+      }
       if (chunk) return controller.enqueue(tap.rewrite?.(chunk) ?? chunk);
       const last = tap.end?.();
       if (last !== undefined) controller.enqueue(Buffer.from(last));
@@ -77,27 +85,13 @@ export function tapped(response: Response, tap: BodyTap): Response {
   return new Response(body, { status, headers: [...headers] });
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
-
-async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | undefined> {
-  try {
-    const { value } = await reader.read();
-    if (value) tap.chunk(value);
-    return value;
-  } catch (error) {
-    await reader.cancel().catch(() => {});
-    if (!tap.end) throw error;
-    return undefined;
-  }
-}
-
 /** Limits the size of one message, in a stream of events or as a whole body. */
-function limited(response: Response): Response {
+function withMessageLimit(response: Response): Response {
   const measure = isEventStream(response) ? eventMeter() : bodyMeter();
-  return tapped(response, {
+  return tapBody(response, {
     chunk(chunk) {
-      if (measure(chunk).largest > MESSAGE_BYTES)
-        throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
+      if (measure(chunk).largest > MAX_MESSAGE_BYTES)
+        throw new Error(`The server sent a message of more than ${MAX_MESSAGE_BYTES} bytes.`);
     },
   });
 }
@@ -106,15 +100,14 @@ function limited(response: Response): Response {
 export function withEventLines(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
-    return isEventStream(response) ? tapped(response, { chunk: () => {}, rewrite: respelt() }) : response;
+    if (!isEventStream(response)) return response;
+    const decoder = new TextDecoder();
+    const normalizeLines = eventLines();
+    const boundRetries = boundedRetries();
+    const rewrite = (bytes: Uint8Array) =>
+      Buffer.from(boundRetries(normalizeLines(decoder.decode(bytes, { stream: true }))));
+    return tapBody(response, { chunk: () => {}, rewrite });
   };
-}
-
-function respelt(): (bytes: Uint8Array) => Uint8Array {
-  const decoder = new TextDecoder();
-  const spelt = eventLines();
-  const retries = boundedRetries();
-  return (bytes) => Buffer.from(retries(spelt(decoder.decode(bytes, { stream: true }))));
 }
 
 /** Parses events from bytes as they pass. */

@@ -4,7 +4,7 @@ import { answerStreams } from './answer-streams.ts';
 import { HttpStatusError } from './client/faults.ts';
 import type { Fetch, McpSdk, Transport } from './client/mcp-client.ts';
 import { exactPipes, withExactNumbers } from './exact-messages.ts';
-import { type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
+import { type HttpPool, MAX_MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
@@ -25,57 +25,46 @@ interface LinkOptions {
 }
 
 /** How long a process may take to end, in milliseconds; the SDK asks it to end, and kills it after four seconds. */
-const EXIT_MS = 6_000;
+const MAX_EXIT_MS = 6_000;
 /** How long the end of a session over HTTP may take, in milliseconds. */
-const SESSION_END_MS = 2_500;
+const MAX_SESSION_END_MS = 2_500;
 /** The statuses of a server that wants other credentials. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
 /** How much of a process's log is kept, to explain a failed start. */
-const LOG_CHARACTERS = 2_048;
+const MAX_LOG_CHARACTERS = 2_048;
 
 /** Maximum number of answers being sent to requests of the server. */
-const MOST_ANSWERS = 32;
+const MAX_ANSWERS = 32;
 
 /** Creates the transport that the server's config selects. */
 export function openLink(server: ServerSettings, options: LinkOptions): Link {
-  const link = linkTo(server, options);
-  boundAnswers(link.transport);
-  return link;
-}
-
-/** Drops answers if a server sends requests faster than it takes the answers, which would pile up here. */
-function boundAnswers(transport: Transport): void {
+  let link: Link;
+  if (server.transport === 'stdio') link = stdioLink(server, options);
+  else if (server.transport === 'sse') link = sseLink(server, options);
+  else link = streamableLink(server, options);
+  const { transport } = link;
   const send = transport.send.bind(transport);
   let answers = 0;
-  transport.send = async (message, options) => {
-    if ('method' in message) return send(message, options);
-    if (answers === MOST_ANSWERS) return;
+  // Drops answers if a server sends requests faster than it takes the answers, which would pile up here.
+  transport.send = async (message, sendOptions) => {
+    if ('method' in message) return send(message, sendOptions);
+    if (answers === MAX_ANSWERS) return;
     answers += 1;
-    await send(message, options).finally(() => {
+    await send(message, sendOptions).finally(() => {
       answers -= 1;
     });
   };
-}
-
-function linkTo(server: ServerSettings, options: LinkOptions): Link {
-  switch (server.transport) {
-    case 'stdio':
-      return stdioLink(server, options);
-    case 'streamable-http':
-      return streamableLink(server, options);
-    case 'sse':
-      return sseLink(server, options);
-  }
+  return link;
 }
 
 function stdioLink(server: StdioServer, { sdk }: LinkOptions): Link {
-  const transport = sdk.processTransport({ ...server, maxBufferSize: MESSAGE_BYTES });
+  const transport = sdk.processTransport({ ...server, maxBufferSize: MAX_MESSAGE_BYTES });
   const exit = new Promise<void>((resolve) => {
     transport.onclose = resolve;
   });
-  exactPipes(transport, MESSAGE_BYTES);
+  exactPipes(transport, MAX_MESSAGE_BYTES);
   sendInTurn(transport);
-  const log = lastLines();
+  const log = lastLogLines();
   transport.stderr?.on('data', log.add);
   return {
     transport,
@@ -83,7 +72,7 @@ function stdioLink(server: StdioServer, { sdk }: LinkOptions): Link {
     async close() {
       await transport.close();
       // The SDK does not wait for the end of a process it killed; a grandchild may keep its pipes open for ever.
-      await Promise.race([exit, sleep(EXIT_MS, undefined, { ref: false })]);
+      await Promise.race([exit, sleep(MAX_EXIT_MS, undefined, { ref: false })]);
     },
   };
 }
@@ -93,23 +82,23 @@ function sendInTurn(transport: Transport): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
   transport.send = (message) => {
-    const sent = last.then(() => send(message));
-    last = sent.catch(() => {});
-    return sent;
+    const sending = last.then(() => send(message));
+    last = sending.catch(() => {});
+    return sending;
   };
 }
 
 /** The end of a log, from the start of a line: half a line might hold half a secret, which no redactor recognises. */
-function lastLines(): { add(chunk: Buffer): void; read(): string } {
+function lastLogLines(): { add(chunk: Buffer): void; read(): string } {
   let log = '';
   let cut = false;
   return {
     add(chunk) {
       log += chunk.toString('utf8');
-      cut ||= log.length > LOG_CHARACTERS;
-      log = log.slice(-LOG_CHARACTERS);
+      cut ||= log.length > MAX_LOG_CHARACTERS;
+      log = log.slice(-MAX_LOG_CHARACTERS);
     },
-    read: () => (cut ? log.slice(log.indexOf('\n') + 1 || LOG_CHARACTERS) : log).trim(),
+    read: () => (cut ? log.slice(log.indexOf('\n') + 1 || MAX_LOG_CHARACTERS) : log).trim(),
   };
 }
 
@@ -123,7 +112,7 @@ function streamableLink({ url, headers, authProvider }: HttpServer, { sdk, openP
     async close() {
       // It asks the host's OAuth provider, too, which may never answer.
       const ended = transport.terminateSession().catch(() => {});
-      await Promise.race([ended, sleep(SESSION_END_MS, undefined, { ref: false })]);
+      await Promise.race([ended, sleep(MAX_SESSION_END_MS, undefined, { ref: false })]);
       await transport.close();
       await pool.close();
     },
@@ -132,9 +121,16 @@ function streamableLink({ url, headers, authProvider }: HttpServer, { sdk, openP
 
 function sseLink({ url, headers, authProvider }: HttpServer, { sdk, openPool }: LinkOptions): Link {
   const pool = openPool();
-  const plain = withExactNumbers(withEventLines(withHeaders(pool.fetch, url, headers)));
-  // With OAuth, the SDK deals with refusals.
-  const fetch = statusFetch(plain, authProvider ? REFUSALS : new Set());
+  const exactFetch = withExactNumbers(withEventLines(withHeaders(pool.fetch, url, headers)));
+  // Fails a request with its status, which the SDK would only put into the text of its error.
+  const fetch: Fetch = async (target, init) => {
+    const response = await exactFetch(target, init);
+    if (init?.method !== 'POST' || response.ok) return response;
+    // With OAuth, the SDK deals with refusals.
+    if (authProvider && REFUSALS.has(response.status)) return response;
+    await response.body?.cancel();
+    throw new HttpStatusError(response.status);
+  };
   const transport = sdk.sseTransport(url, { authProvider, fetch });
   return {
     transport,
@@ -150,20 +146,10 @@ function sseLink({ url, headers, authProvider }: HttpServer, { sdk, openPool }: 
 function withHeaders(fetch: Fetch, { origin }: URL, headers: HttpServer['headers']): Fetch {
   return (url, init = {}) => {
     if (new URL(url).origin !== origin) return fetch(url, init);
-    const all = new Headers(headers);
+    const allHeaders = new Headers(headers);
     new Headers(init.headers).forEach((value, name) => {
-      all.set(name, value);
+      allHeaders.set(name, value);
     });
-    return fetch(url, { ...init, headers: all });
-  };
-}
-
-/** Fails a request with its status, which the SDK would only put into the text of its error. */
-function statusFetch(fetch: Fetch, allowed: ReadonlySet<number>): Fetch {
-  return async (url, init) => {
-    const response = await fetch(url, init);
-    if (init?.method !== 'POST' || response.ok || allowed.has(response.status)) return response;
-    await response.body?.cancel();
-    throw new HttpStatusError(response.status);
+    return fetch(url, { ...init, headers: allHeaders });
   };
 }

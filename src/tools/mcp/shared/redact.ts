@@ -21,17 +21,17 @@ interface Confidential {
 }
 
 /** Shorter values are words such as `1` or `on`: not secret, and masking them would garble every message. */
-const SHORTEST_IN_ERRORS = 4;
-const SHORTEST_IN_CONTENT = 8;
+const MIN_LENGTH_IN_ERRORS = 4;
+const MIN_LENGTH_IN_CONTENT = 8;
 
 /** The same masks, and those of credentials, each of which is a secret. */
-export function alsoMasking(
+export function maskingCredentials(
   { error, content }: Redactor,
   { headers, env }: Pick<Confidential, 'headers' | 'env'>,
 ): Redactor {
   const secrets = [...Object.values(headers).flatMap(secretsOfHeader), ...Object.values(env)];
-  const inErrors = masker(secrets, SHORTEST_IN_ERRORS);
-  const inContent = masker(secrets, SHORTEST_IN_CONTENT);
+  const inErrors = masker(secrets, MIN_LENGTH_IN_ERRORS);
+  const inContent = masker(secrets, MIN_LENGTH_IN_CONTENT);
   return { error: (text) => error(inErrors(text)), content: (text) => content(inContent(text)) };
 }
 
@@ -44,27 +44,27 @@ export function redactor({ headers, env, url, inserted }: Confidential): Redacto
     ...[...settings.map(([, value]) => value), ...(url === undefined ? [] : [url])].flatMap(secretsOfURL),
   ];
   return {
-    error: masker([...certain, ...Object.values(env), ...inserted], SHORTEST_IN_ERRORS),
-    content: masker(certain, SHORTEST_IN_CONTENT),
+    error: masker([...certain, ...Object.values(env), ...inserted], MIN_LENGTH_IN_ERRORS),
+    content: masker(certain, MIN_LENGTH_IN_CONTENT),
   };
 }
 
-const MOST_TOKENS = 4;
-const SHORTEST = 8;
+const MAX_TOKENS = 4;
+const MIN_TOKEN_LENGTH = 8;
 
 /** The last tokens of one server's connection. */
 export class SentTokens {
   /** Masks them beside the secrets that are known. */
   readonly redact: Redactor;
-  private readonly sent = new Set<string>();
+  private readonly headers = new Set<string>();
   private mask: (text: string) => string = (text) => text;
 
   constructor({ error, content }: Redactor) {
     this.redact = { error: (text) => this.mask(error(text)), content: (text) => this.mask(content(text)) };
   }
 
-  /** The same pools, whose requests are looked at. */
-  seenBy(openPool: () => HttpPool): () => HttpPool {
+  /** The same pools; the tokens of their requests are masked from then on. */
+  observe(openPool: () => HttpPool): () => HttpPool {
     return () => {
       const pool = openPool();
       return {
@@ -78,10 +78,10 @@ export class SentTokens {
   }
 
   private remember(header: string | null): void {
-    if (header === null || this.sent.has(header)) return;
-    this.sent.add(header);
-    const [oldest] = this.sent;
-    if (this.sent.size > MOST_TOKENS && oldest !== undefined) this.sent.delete(oldest);
-    this.mask = masker([...this.sent].flatMap(secretsOfHeader), SHORTEST);
+    if (header === null || this.headers.has(header)) return;
+    this.headers.add(header);
+    const [oldest] = this.headers;
+    if (this.headers.size > MAX_TOKENS && oldest !== undefined) this.headers.delete(oldest);
+    this.mask = masker([...this.headers].flatMap(secretsOfHeader), MIN_TOKEN_LENGTH);
   }
 }

@@ -7,7 +7,7 @@ import type { ToolsRequest } from '../../../ports/tool-provider.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { type NameTest, nameTest } from '../../../protocol/name-patterns.ts';
 import type { McpChallenge } from './challenge.ts';
-import type { McpAuthProvider } from './client/auth-provider.ts';
+import type { McpAuthProvider } from './client/mcp-client.ts';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 
@@ -116,7 +116,7 @@ export type ServerSettings = (StdioServer | HttpServer) & {
   readonly ignored: readonly string[];
 };
 
-const KINDS: Readonly<Record<string, McpTransport>> = {
+const TRANSPORTS: Readonly<Record<string, McpTransport>> = {
   stdio: 'stdio',
   'streamable-http': 'streamable-http',
   streamableHttp: 'streamable-http',
@@ -154,17 +154,22 @@ type Config = z.infer<ReturnType<typeof configSchema>>;
 export function serverSettings(key: string, json: unknown): ServerSettings {
   const owner = `mcpTools: server '${key}'`;
   const { config: expanded, inserted } = expandVariables(owner, json ?? null);
-  const config = checked(owner, expanded);
+  const config = parseConfig(owner, expanded);
   // The keys in files of other clients have spaces, dots and slashes, which names of tools may not have.
   const label = config.label ?? key.replaceAll(NOT_IN_LABELS, '_');
   if (label === '') throw new TypeError(`${owner}: its label must match ${LABEL}, got '${label}'`);
-  const reached = reach(owner, config);
-  const headers = 'headers' in reached ? reached.headers : {};
-  const { url, env = {}, defer = false, maxTools } = config;
+  const { command, url, env = {}, defer = false, maxTools } = config;
+  if (command !== undefined && url !== undefined) throw new TypeError(`${owner} must not have both command and url`);
+  const transport = configuredTransport(owner, config);
+  const address = transport === 'stdio' ? stdioAddress(owner, config) : httpAddress(owner, transport, config);
+  const headers = 'headers' in address ? address.headers : {};
+  const exact = config.allowedTools && new Set(config.allowedTools);
+  const included = config.include && nameTest(`${owner}: include`, config.include);
+  const excluded = nameTest(`${owner}: exclude`, config.exclude ?? []);
   return {
-    ...reached,
+    ...address,
     label,
-    allows: allowedIn(owner, config),
+    allows: (tool) => (exact?.has(tool) ?? true) && (included?.(tool) ?? true) && !excluded(tool),
     defers: typeof defer === 'boolean' ? () => defer : nameTest(`${owner}: defer`, defer),
     maxTools,
     redact: redactor({ headers: { ...headers, ...config.headers }, env, url, inserted }),
@@ -172,19 +177,12 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
   };
 }
 
-function allowedIn(owner: string, { allowedTools, include, exclude = [] }: Config): NameTest {
-  const exact = allowedTools && new Set(allowedTools);
-  const included = include && nameTest(`${owner}: include`, include);
-  const excluded = nameTest(`${owner}: exclude`, exclude);
-  return (tool) => (exact?.has(tool) ?? true) && (included?.(tool) ?? true) && !excluded(tool);
-}
-
 /** Whether the entry is disabled, and so need not be complete. */
 export function isDisabled(json: unknown): boolean {
   return typeof json === 'object' && json !== null && 'disabled' in json && json.disabled === true;
 }
 
-function checked(owner: string, json: unknown): Config {
+function parseConfig(owner: string, json: unknown): Config {
   const { data, error } = configSchema().safeParse(json);
   if (data) return data;
   // Zod's messages name types and never values.
@@ -192,81 +190,65 @@ function checked(owner: string, json: unknown): Config {
   throw new TypeError(`${owner}: ${faults.join('; ')}`);
 }
 
-function reach(owner: string, config: Config): StdioServer | HttpServer {
-  const { command, url } = config;
-  if (command !== undefined && url !== undefined) throw new TypeError(`${owner} must not have both command and url`);
-  const transport = kind(owner, config);
-  if (transport === 'stdio') return stdioServer(owner, config);
-  if (url === undefined) throw new TypeError(`${owner} is of type ${transport} and needs a url`);
-  const isNamed = config.type !== undefined || config.transport !== undefined;
-  return { ...httpServer(owner, transport, url, config), ...(isNamed ? {} : { fallback: 'sse' }) };
-}
-
-function kind(owner: string, { type, transport, command, url }: Config): McpTransport {
-  if (type !== undefined && transport !== undefined && KINDS[type] !== KINDS[transport])
+function configuredTransport(owner: string, { type, transport, command, url }: Config): McpTransport {
+  if (type !== undefined && transport !== undefined && TRANSPORTS[type] !== TRANSPORTS[transport])
     throw new TypeError(`${owner} has a type and a transport that differ`);
-  const named = type ?? transport;
-  if (named !== undefined) return knownKind(owner, named);
+  const name = type ?? transport;
+  if (name !== undefined) {
+    const match = Object.hasOwn(TRANSPORTS, name) ? TRANSPORTS[name] : undefined;
+    if (match) return match;
+    throw new TypeError(`${owner}: type must be one of ${Object.keys(TRANSPORTS).join(', ')}, got '${name}'`);
+  }
   if (command === undefined && url === undefined) throw new TypeError(`${owner} needs a command or a url`);
   return command === undefined ? 'streamable-http' : 'stdio';
 }
 
-function knownKind(owner: string, named: string): McpTransport {
-  const found = Object.hasOwn(KINDS, named) ? KINDS[named] : undefined;
-  if (found) return found;
-  throw new TypeError(`${owner}: type must be one of ${Object.keys(KINDS).join(', ')}, got '${named}'`);
-}
-
-function stdioServer(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
+function stdioAddress(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
   if (command === undefined) throw new TypeError(`${owner} is of type stdio and needs a command`);
   if (headers || auth) throw new TypeError(`${owner} is of type stdio and has no headers; use env`);
-  refuseCommandLine(owner, command, cwd);
+  // No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret.
+  const [program = ''] = command.trim().split(/\s/, 1);
+  const folders = /[\\/]/.test(command) ? [] : (process.env.PATH ?? '').split(delimiter);
+  const paths = [resolve(cwd ?? '.', command), ...folders.map((folder) => join(folder, command))];
+  if (program !== command && !paths.some((path) => existsSync(path)))
+    throw new TypeError(
+      `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
+    );
   return { transport: 'stdio', command, args, env, cwd };
 }
 
-/** No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret. */
-function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
-  const [program = ''] = command.trim().split(/\s/, 1);
-  if (program === command || existsSync(resolve(cwd, command)) || isOnPath(command)) return;
-  throw new TypeError(
-    `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
-  );
-}
-
-function isOnPath(command: string): boolean {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return !/[\\/]/.test(command) && folders.some((folder) => existsSync(join(folder, command)));
-}
-
-function httpServer(owner: string, transport: HttpServer['transport'], address: string, config: Config): HttpServer {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+function httpAddress(owner: string, transport: HttpServer['transport'], config: Config): HttpServer {
+  if (config.url === undefined) throw new TypeError(`${owner} is of type ${transport} and needs a url`);
+  const url = URL.canParse(config.url) ? new URL(config.url) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) throw new TypeError(`${owner}: url must be an http or https URL`);
-  const given = lowerCased(owner, config.headers ?? {});
-  if (config.auth !== undefined && given.authorization !== undefined)
-    throw new TypeError(`${owner} must not have both auth and an authorization header`);
-  const bearer = config.auth === undefined ? {} : { authorization: `Bearer ${config.auth}` };
-  const headers = { ...basicOf(owner, url), ...bearer, ...given };
-  url.username = '';
-  url.password = '';
-  return { transport, url, headers };
-}
-
-function basicOf(owner: string, { username, password }: URL): Readonly<Record<string, string>> {
-  if (!username && !password) return {};
-  try {
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
-  } catch {
-    throw new TypeError(`${owner}: the user and password of url are not properly encoded`);
-  }
-}
-
-function lowerCased(owner: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  for (const [name, value] of Object.entries(headers)) {
+  const fields = Object.entries(config.headers ?? {});
+  for (const [name, value] of fields) {
     // Checked here, because the runtime's own error would quote the value.
     if (!isHeader(name, value)) throw new TypeError(`${owner}: header '${name}' is not one that HTTP can carry`);
   }
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const headers = Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
+  const { auth } = config;
+  if (auth !== undefined && headers.authorization !== undefined)
+    throw new TypeError(`${owner} must not have both auth and an authorization header`);
+  let basic: string | undefined;
+  if (url.username || url.password) {
+    try {
+      const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+      basic = `Basic ${Buffer.from(pair).toString('base64')}`;
+    } catch {
+      throw new TypeError(`${owner}: the user and password of url are not properly encoded`);
+    }
+  }
+  const authorization = auth === undefined ? basic : `Bearer ${auth}`;
+  url.username = '';
+  url.password = '';
+  const isNamed = config.type !== undefined || config.transport !== undefined;
+  return {
+    transport,
+    url,
+    headers: { ...(authorization === undefined ? {} : { authorization }), ...headers },
+    ...(isNamed ? {} : { fallback: 'sse' }),
+  };
 }
 
 /** Whether HTTP can carry it. */

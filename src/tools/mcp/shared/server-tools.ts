@@ -5,10 +5,10 @@ import { plainlyWrongIn, wrongIn } from '../../../protocol/json/check-value.ts';
 import { hasDigits, markedValue } from '../../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
-import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
+import { isForgottenSession, type McpCallError, toCallError, unknownToolError } from './call-error.ts';
 import { RpcError } from './client/faults.ts';
 import type { McpProtocol, McpRequest } from './client/mcp-client.ts';
-import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
+import { Connection, type ConnectionStatus } from './connection.ts';
 import { resourceRequest, resourceResult, resourceTools } from './results/resource-tools.ts';
 import { toToolResult } from './results/tool-result.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
@@ -40,29 +40,13 @@ interface CalledTool {
   readonly isResource: boolean;
 }
 
-/** The tools of one server. */
-export interface ServerTools {
-  readonly label: string;
-  /** Waits for the first connection, never longer than its timeout; later uses the cache. Never rejects. */
-  list(): Promise<readonly ProvidedTool[]>;
-  call(call: ServerCall, signal: AbortSignal): Promise<ToolResult>;
-  status(): McpServerStatus;
-  /** Why the last attempt to reach the server failed, without secrets; undefined if it succeeded. */
-  readonly fault: McpCallError | undefined;
-  close(): Promise<void>;
-}
-
 /** Delays the refresh that a change notification causes: some servers announce a change on every listing. */
 const SETTLE_MS = 250;
 
 const CHECKS = { trusted: wrongIn, untrusted: plainlyWrongIn } as const;
 
-/** Nothing is connected before `list` or `call`. */
-export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
-  return new CachedTools(server, settings);
-}
-
-class CachedTools implements ServerTools {
+/** The tools of one server. Nothing is connected before `list` or `call`. */
+export class ServerTools {
   private readonly server: ServerSettings;
   private readonly settings: McpSettings;
   private readonly connection: Connection;
@@ -77,7 +61,7 @@ class CachedTools implements ServerTools {
   constructor(server: ServerSettings, settings: McpSettings) {
     this.server = server;
     this.settings = settings;
-    this.connection = createConnection(server, settings, {
+    this.connection = new Connection(server, settings, {
       onOpen: (session, signal) => this.load(session, signal),
       onListChanged: () => this.refreshSoon(),
     });
@@ -87,10 +71,12 @@ class CachedTools implements ServerTools {
     return this.server.label;
   }
 
+  /** Why the last attempt to reach the server failed, without secrets; undefined if it succeeded. */
   get fault(): McpCallError | undefined {
     return this.connection.fault;
   }
 
+  /** Waits for the first connection, never longer than its timeout; later uses the cache. Never rejects. */
   async list(): Promise<readonly ProvidedTool[]> {
     const { connection, listedAt } = this;
     if (!connection.available) return [];
@@ -101,11 +87,21 @@ class CachedTools implements ServerTools {
   }
 
   async call(call: ServerCall, signal: AbortSignal): Promise<ToolResult> {
-    const { answer, called } = await this.answerOf(call, signal);
-    const result = called.isResource ? resourceResult(answer) : answer;
+    let called: CalledTool;
+    let answer: JsonObject;
+    try {
+      called = await this.findCalledTool(call.name, signal);
+      answer = await this.request(call, called, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toCallError(this.server, error);
+    }
     const { outputSchema: schema } = called.tool;
-    const output = schema && { schema, check: CHECKS[this.settings.schemas] };
-    return toToolResult(result, { redact: this.server.redact.content, maxBytes: call.outputBytes, output });
+    return toToolResult(called.isResource ? resourceResult(answer) : answer, {
+      redact: this.server.redact.content,
+      maxBytes: call.outputBytes,
+      output: schema && { schema, check: CHECKS[this.settings.schemas] },
+    });
   }
 
   status(): McpServerStatus {
@@ -128,29 +124,24 @@ class CachedTools implements ServerTools {
       warn(
         `${owner}: server '${this.label}': left out tools that need tasks, are invalid or exceed a limit: ${unusable}`,
       );
-    const own = this.settings.resources && session.hasResources ? this.resourceTools(tools) : [];
+    // A tool of the server that has such a name wins.
+    const names = new Set(tools.map(({ name }) => name));
+    const ofResources = this.settings.resources && session.hasResources ? resourceTools(this.label) : [];
+    const readers = ofResources.filter(({ name }) => !names.has(name) && this.server.allows(name));
     const { protocol } = this.connection;
-    this.tools = [...tools, ...own].map((tool) => ({ ...tool, protocol }));
-    this.resourceNames = new Set(own.map(({ name }) => name));
+    this.tools = [...tools, ...readers].map((tool) => ({ ...tool, protocol }));
+    this.resourceNames = new Set(readers.map(({ name }) => name));
     this.unusable = unusable;
     this.listedAt = Date.now();
   }
 
-  /** A tool of the server that has such a name wins. */
-  private resourceTools(tools: readonly ProvidedTool[]): readonly ProvidedTool[] {
-    const taken = new Set(tools.map(({ name }) => name));
-    return resourceTools(this.label).filter(({ name }) => !taken.has(name) && this.server.allows(name));
-  }
-
   private refreshSoon(): void {
     const pause = Math.max(0, (this.listedAt ?? 0) + SETTLE_MS - Date.now());
-    this.changeTimer ??= setTimeout(() => this.refreshAgain(), pause).unref();
-  }
-
-  private refreshAgain(): void {
-    this.changeTimer = undefined;
-    // A running refresh may have been answered before the change.
-    void (this.refreshing ?? Promise.resolve()).then(() => this.refresh());
+    this.changeTimer ??= setTimeout(() => {
+      this.changeTimer = undefined;
+      // A running refresh may have been answered before the change.
+      void (this.refreshing ?? Promise.resolve()).then(() => this.refresh());
+    }, pause).unref();
   }
 
   private refresh(): Promise<void> {
@@ -169,53 +160,50 @@ class CachedTools implements ServerTools {
     try {
       await this.load(session, AbortSignal.timeout(this.settings.connectTimeoutMs));
     } catch (error) {
-      await this.doubt(session, error);
+      await this.handleListFailure(session, error);
     }
   }
 
   /** The server may answer with an error, or be too busy with calls to answer: then the old list stays in use. */
-  private async doubt(session: Session, error: unknown): Promise<void> {
+  private async handleListFailure(session: Session, error: unknown): Promise<void> {
     this.listedAt = Date.now();
     if (error instanceof RpcError || session.busy) return;
     this.connection.retire(session, error);
     await this.connection.session().catch(() => {});
   }
 
-  private async answerOf(call: ServerCall, signal: AbortSignal) {
-    try {
-      const called = await this.find(call.name, signal);
-      return { called, answer: await this.request(call, called, signal) };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toCallError(this.server, error);
-    }
-  }
-
-  private async find(name: string, signal: AbortSignal): Promise<CalledTool> {
+  private async findCalledTool(name: string, signal: AbortSignal): Promise<CalledTool> {
     await untilAborted(signal, () => this.connection.session());
-    if (!this.toolOf(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
-    const tool = this.toolOf(name);
-    if (!tool) throw unknownTool(this.label, name);
+    if (!this.findTool(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
+    const tool = this.findTool(name);
+    if (!tool) throw unknownToolError(this.label, name);
     return { tool, isResource: this.resourceNames.has(name) };
   }
 
   /** Without the secrets of the server's config. */
-  private readable(onProgress: NonNullable<ServerCall['onProgress']>): NonNullable<ServerCall['onProgress']> {
+  private redactedProgress(onProgress: NonNullable<ServerCall['onProgress']>): NonNullable<ServerCall['onProgress']> {
     const { content } = this.server.redact;
     return ({ message, ...progress }) =>
       onProgress(message === undefined ? progress : { ...progress, message: content(message) });
   }
 
-  private toolOf(name: string): ProvidedTool | undefined {
+  private findTool(name: string): ProvidedTool | undefined {
     return this.tools.find((tool) => tool.name === name);
   }
 
   private async request({ arguments: args, onProgress }: ServerCall, called: CalledTool, signal: AbortSignal) {
-    const request = requestFor(called, args);
+    const { name, parameters: inputSchema } = called.tool;
+    let request: McpRequest;
+    if (called.isResource) request = resourceRequest(name, args);
+    else {
+      // A mark must not become a header.
+      const mayMark = hasDigits(args) && !JSON.stringify(inputSchema ?? {}).includes('x-mcp-header');
+      request = { method: 'tools/call', params: { name, arguments: mayMark ? markedValue(args) : args }, inputSchema };
+    }
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());
       try {
-        return await session.request(request, signal, onProgress && this.readable(onProgress));
+        return await session.request(request, signal, onProgress && this.redactedProgress(onProgress));
       } catch (error) {
         if (signal.aborted || error instanceof RpcError) throw error;
         this.connection.retire(session, error);
@@ -223,12 +211,4 @@ class CachedTools implements ServerTools {
       }
     }
   }
-}
-
-function requestFor({ tool: { name, parameters: inputSchema }, isResource }: CalledTool, args: JsonObject): McpRequest {
-  if (isResource) return resourceRequest(name, args);
-  // A mark must not become a header.
-  const sent =
-    hasDigits(args) && !JSON.stringify(inputSchema ?? {}).includes('x-mcp-header') ? markedValue(args) : args;
-  return { method: 'tools/call', params: { name, arguments: sent }, inputSchema };
 }

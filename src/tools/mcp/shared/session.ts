@@ -8,28 +8,6 @@ import { type Link, openLink } from './link.ts';
 import type { ServerSettings } from './server-config.ts';
 import type { McpSettings } from './settings.ts';
 
-/** A session that is opened once and closed once. */
-export interface Session {
-  /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
-  open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol>;
-  /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
-  request(
-    request: McpRequest,
-    signal: AbortSignal,
-    onProgress?: McpRequestOptions['onProgress'],
-  ): Promise<Readonly<Record<string, unknown>>>;
-  /** Whether the server has resources; known once it is open. */
-  readonly hasResources: boolean;
-  /** Whether requests are in flight. */
-  readonly busy: boolean;
-  /** The last log output of the server's process. */
-  log(): string;
-  /** Closes as soon as nothing is in flight. */
-  retire(): void;
-  /** Fails what is in flight; resolves when session, sockets and process are gone. May be called twice. */
-  close(): Promise<void>;
-}
-
 /** The callbacks of a session's owner. */
 interface SessionEvents {
   onListChanged(): void;
@@ -47,12 +25,8 @@ const GIVEN_UP = 'The client gave the request up.';
 /** What a session needs of its connection. */
 type SessionSettings = Pick<McpSettings, 'sdk' | 'openPool' | 'connectTimeoutMs' | 'questions'>;
 
-/** Creates a session that is not open yet. */
-export function createSession(server: ServerSettings, settings: SessionSettings, events: SessionEvents): Session {
-  return new OpenSession(server, settings, events);
-}
-
-class OpenSession implements Session {
+/** A session that is opened once and closed once. */
+export class Session {
   private readonly link: Link;
   private readonly client: McpClient;
   private readonly questions: OpenQuestions;
@@ -77,18 +51,22 @@ class OpenSession implements Session {
     this.probeMs = PROBE_SHARE * connectTimeoutMs;
   }
 
+  /** Whether the server has resources; known once it is open. */
   get hasResources(): boolean {
     return this.client.hasResources;
   }
 
+  /** Whether requests are in flight. */
   get busy(): boolean {
     return this.inFlight.size > 0;
   }
 
+  /** The last log output of the server's process. */
   log(): string {
     return this.link.log();
   }
 
+  /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
   async open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol> {
     const options = { beginning, signal, timeoutMs: LONGEST_MS, probeMs: this.probeMs };
     // The signal alone is not enough: it reaches only the first request, not the start of the transport.
@@ -97,7 +75,12 @@ class OpenSession implements Session {
     return protocol;
   }
 
-  async request(request: McpRequest, signal: AbortSignal, onProgress?: McpRequestOptions['onProgress']) {
+  /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
+  async request(
+    request: McpRequest,
+    signal: AbortSignal,
+    onProgress?: McpRequestOptions['onProgress'],
+  ): Promise<Readonly<Record<string, unknown>>> {
     signal.throwIfAborted();
     // The SDK never stops listening to a signal it receives, and would cancel requests long after their answer.
     const controller = new AbortController();
@@ -113,30 +96,32 @@ class OpenSession implements Session {
     } finally {
       signal.removeEventListener('abort', giveUp);
       this.inFlight.delete(giveUp);
-      this.rest();
+      this.closeIfUnused();
     }
   }
 
+  /** Closes as soon as nothing is in flight. */
   retire(): void {
     this.retired = true;
-    this.rest();
+    this.closeIfUnused();
   }
 
+  /** Fails what is in flight; resolves when session, sockets and process are gone. May be called twice. */
   close(): Promise<void> {
-    this.closing ??= this.end();
+    this.closing ??= this.closeAll();
     return this.closing;
   }
 
   /** Once nothing is in flight, nobody waits for what the server asks, or for a session that is retired. */
-  private rest(): void {
+  private closeIfUnused(): void {
     if (this.busy) return;
-    this.questions.giveUp();
+    this.questions.abortAll();
     if (this.retired) void this.close();
   }
 
-  private async end(): Promise<void> {
+  private async closeAll(): Promise<void> {
     for (const giveUp of this.inFlight) giveUp();
-    this.questions.giveUp();
+    this.questions.abortAll();
     await this.link.close().catch(() => {});
     this.events.onClosed();
   }

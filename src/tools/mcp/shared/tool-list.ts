@@ -2,7 +2,7 @@
 
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { printedId } from '../../../protocol/ids.ts';
-import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
 import type { ServerSettings } from './server-config.ts';
@@ -17,12 +17,12 @@ interface ToolList {
   readonly unusable: string | undefined;
 }
 
-const PAGES = 256;
-const TOOLS = 10_000;
-const NAME_CHARACTERS = 256;
-const DESCRIPTION_CHARACTERS = 4_096;
+const MAX_PAGES = 256;
+const MAX_LISTED = 10_000;
+const MAX_NAME_CHARACTERS = 256;
+const MAX_DESCRIPTION_CHARACTERS = 4_096;
 /** Characters of a tool's schemas, as JSON. */
-const SCHEMA_CHARACTERS = 128 * 1024;
+const MAX_SCHEMA_CHARACTERS = 128 * 1024;
 
 /** The limits of a list: the characters of JSON in total, and the number of tools that are offered at once. */
 export interface ListLimits {
@@ -40,53 +40,44 @@ export async function readToolList(
   { characters, maxTools }: ListLimits,
 ): Promise<ToolList> {
   const byName = new Map<string, ProvidedTool>();
-  let room = characters;
+  let charactersLeft = characters;
   let unusable = 0;
-  let first: unknown;
-  for await (const json of rawTools(listPage)) {
+  let firstName: unknown;
+  for await (const json of listedTools(listPage)) {
     if (isRecord(json) && !server.allows(plainTextOf(json.name))) continue;
-    const tool = providedTool(server, json);
-    if (tool) room -= JSON.stringify(tool).length;
-    if (tool && !byName.has(tool.name) && byName.size < TOOLS && room >= 0) byName.set(tool.name, tool);
+    const tool = toProvidedTool(server, json);
+    if (tool) charactersLeft -= JSON.stringify(tool).length;
+    if (tool && !byName.has(tool.name) && byName.size < MAX_LISTED && charactersLeft >= 0) byName.set(tool.name, tool);
     else {
       unusable += 1;
-      first ??= Object(json).name;
+      firstName ??= Object(json).name;
     }
   }
-  return {
-    tools: withDeferred([...byName.values()], server, server.maxTools ?? maxTools),
-    unusable: inWords(unusable, first),
-  };
-}
-
-/** Quoted as JSON, since a name may be anything. */
-function inWords(unusable: number, first: unknown): string | undefined {
-  if (unusable === 0) return undefined;
-  return JSON.stringify(printedId(first)) + (unusable === 1 ? '' : ` and ${unusable - 1} more`);
-}
-
-/** The first ones in the server's own order are offered at once. */
-function withDeferred(
-  tools: readonly ProvidedTool[],
-  { defers }: ServerSettings,
-  maxTools: number,
-): readonly ProvidedTool[] {
+  // The first ones in the server's own order are offered at once.
+  const maxDirect = server.maxTools ?? maxTools;
   let direct = 0;
-  return tools.map((tool) => {
-    if (defers(tool.name) || direct === maxTools) return { ...tool, deferred: true };
+  const tools = [...byName.values()].map((tool) => {
+    if (server.defers(tool.name) || direct === maxDirect) return { ...tool, deferred: true };
     direct += 1;
     return tool;
   });
+  if (unusable === 0) return { tools, unusable: undefined };
+  // Quoted as JSON, since a name may be anything.
+  const others = unusable === 1 ? '' : ` and ${unusable - 1} more`;
+  return { tools, unusable: JSON.stringify(printedId(firstName)) + others };
 }
 
 /** One after the other, so that a page, which may hold megabytes, is freed before the next one arrives. */
-async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
-  let found = 0;
+async function* listedTools(listPage: ListPage): AsyncGenerator<unknown> {
+  let count = 0;
   let cursor: unknown;
-  for (let page = 0; page < PAGES && found <= TOOLS; page += 1) {
-    const result = await listPage(cursor === undefined ? {} : { cursor }).catch(noToolsAtAll);
-    const tools: readonly unknown[] = Array.isArray(result.tools) ? result.tools.slice(0, TOOLS + 1) : [];
-    found += tools.length;
+  for (let page = 0; page < MAX_PAGES && count <= MAX_LISTED; page += 1) {
+    const result = await listPage(cursor === undefined ? {} : { cursor }).catch((error: unknown): JsonObject => {
+      if (error instanceof RpcError && error.code === RpcCode.methodNotFound) return {};
+      throw error;
+    });
+    const tools: readonly unknown[] = Array.isArray(result.tools) ? result.tools.slice(0, MAX_LISTED + 1) : [];
+    count += tools.length;
     yield* tools;
     const { nextCursor } = result;
     // Some servers ignore cursors, and would answer with the same page until the time for connecting runs out.
@@ -95,22 +86,21 @@ async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
   }
 }
 
-function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
-  if (error instanceof RpcError && error.code === RpcCode.methodNotFound) return {};
-  throw error;
-}
-
-function providedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {
-  if (!isRecord(json) || needsTask(json)) return undefined;
-  const { name, description } = json;
-  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) return undefined;
-  const shape = shapeOf(json, redact);
-  if (!shape) return undefined;
-  const { schema, outputSchema, annotations } = shape;
+function toProvidedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {
+  if (!isRecord(json)) return undefined;
+  const { name, description, execution } = json;
+  // Tools that only run as tasks answer a plain call with an error.
+  if (isRecord(execution) && execution.taskSupport === 'required') return undefined;
+  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_CHARACTERS) return undefined;
+  const schemas = redactedSchemas(json, redact);
+  if (!schemas) return undefined;
+  const { schema, outputSchema, annotations } = schemas;
+  const text = typeof description === 'string' ? redact.content(description) : undefined;
+  const isLong = text !== undefined && text.length > MAX_DESCRIPTION_CHARACTERS;
   return {
     name,
     server: label,
-    ...(typeof description === 'string' ? { description: cut(redact.content(description)) } : {}),
+    ...(text === undefined ? {} : { description: isLong ? `${text.slice(0, MAX_DESCRIPTION_CHARACTERS)}…` : text }),
     ...(isRecord(schema) ? { parameters: schema } : {}),
     ...(isRecord(outputSchema) ? { outputSchema } : {}),
     ...(isRecord(annotations) ? { annotations } : {}),
@@ -118,26 +108,15 @@ function providedTool({ label, redact }: ServerSettings, json: unknown): Provide
 }
 
 /** Schemas and hints, their secrets masked; undefined if they are too large, or nested deeper than the stack. */
-function shapeOf(
+function redactedSchemas(
   { inputSchema, outputSchema, annotations }: Readonly<Record<string, unknown>>,
   redact: Redactor,
 ): Readonly<Record<string, unknown>> | undefined {
   try {
     const text = JSON.stringify({ schema: inputSchema, outputSchema, annotations });
-    if (text.length > SCHEMA_CHARACTERS) return undefined;
+    if (text.length > MAX_SCHEMA_CHARACTERS) return undefined;
     return JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? redact.content(value) : value));
   } catch {
     return undefined;
   }
-}
-
-/** Tools that only run as tasks answer a plain call with an error. */
-function needsTask({ execution }: Readonly<Record<string, unknown>>): boolean {
-  return isRecord(execution) && execution.taskSupport === 'required';
-}
-
-function cut(description: string): string {
-  return description.length <= DESCRIPTION_CHARACTERS
-    ? description
-    : `${description.slice(0, DESCRIPTION_CHARACTERS)}…`;
 }

@@ -24,13 +24,13 @@ export function expandVariables(owner: string, json: unknown, env: NodeJS.Proces
   }
 
   const config: unknown = JSON.parse(JSON.stringify(json) ?? 'null', (_key, value: unknown) =>
-    typeof value === 'string' ? expanded(value, replacement) : value,
+    typeof value === 'string' ? expandText(value, replacement) : value,
   );
   return { config, inserted };
 }
 
 /** In one pass: a pattern that searches for the end of each default would reread a text without any repeatedly. */
-function expanded(text: string, replacement: (name: string, fallback: string | undefined) => string): string {
+function expandText(text: string, replacement: (name: string, fallback: string | undefined) => string): string {
   const pieces: string[] = [];
   let from = 0;
   for (const { index, 0: opening, 1: name = '', 2: mark } of text.matchAll(OPENING)) {

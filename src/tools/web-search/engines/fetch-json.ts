@@ -18,48 +18,38 @@ interface EngineRequest {
 }
 
 /** The largest answer of an engine, in bytes after decompression. */
-export const MOST_BYTES = 4 * 1024 * 1024;
+export const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The answer, a JSON object. Rejects with an `Error` for the model, or with the signal's reason. */
 export async function fetchJson({ engine, url, init, signal, timeoutMs }: EngineRequest): Promise<JsonObject> {
   const timeout = AbortSignal.timeout(timeoutMs);
-  const both = AbortSignal.any([signal, timeout]);
+  const eitherSignal = AbortSignal.any([signal, timeout]);
   try {
     // Headers with keys must not follow a redirect.
-    const response = await undici().fetch(url, { ...init, redirect: 'manual', signal: both });
-    const text = response.ok ? await textOf(response.body) : undefined;
-    if (text !== undefined) return answerIn(text);
-    await response.body?.cancel();
-    throw new EngineFault(`answered with the status ${response.status}`);
+    const response = await undici().fetch(url, { ...init, redirect: 'manual', signal: eitherSignal });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new EngineFault(`answered with the status ${response.status}`);
+    }
+    const text = await limitedText(response.body, MAX_BYTES);
+    if (text === undefined) throw new EngineFault(`answered with more than ${MAX_BYTES} bytes`);
+    const answer = objectIn(text);
+    if (!answer) throw new EngineFault('did not answer with a JSON object');
+    return answer;
   } catch (error) {
     signal.throwIfAborted();
-    throw new Error(`The search engine ${engine} ${faultOf(error, timeout, timeoutMs)}.`);
+    // Not the error's own message: it may have the address.
+    const code = causeCodeOf(error);
+    let fault = code === undefined ? 'could not be reached' : `could not be reached (${code})`;
+    if (timeout.aborted) fault = `did not answer within ${timeoutMs} ms`;
+    if (error instanceof EngineFault) fault = error.message;
+    throw new Error(`The search engine ${engine} ${fault}.`);
   }
 }
 
-/** What is wrong with an answer, in words. */
+/** What is wrong with an answer, as the end of a sentence. */
 class EngineFault extends Error {
   override readonly name = 'EngineFault';
-}
-
-/** Not the error's own message: it may have the address. */
-function faultOf(error: unknown, timeout: AbortSignal, timeoutMs: number): string {
-  if (error instanceof EngineFault) return error.message;
-  if (timeout.aborted) return `did not answer within ${timeoutMs} ms`;
-  const code = causeCodeOf(error);
-  return code === undefined ? 'could not be reached' : `could not be reached (${code})`;
-}
-
-async function textOf(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const text = await limitedText(body, MOST_BYTES);
-  if (text === undefined) throw new EngineFault(`answered with more than ${MOST_BYTES} bytes`);
-  return text;
-}
-
-function answerIn(text: string): JsonObject {
-  const value = objectIn(text);
-  if (value) return value;
-  throw new EngineFault('did not answer with a JSON object');
 }
 
 /** The objects of a list; empty for any other value. */

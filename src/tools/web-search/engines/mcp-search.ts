@@ -1,11 +1,11 @@
 /** Any tool of a provider as a search engine, such as one of an MCP server. */
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
-import type { ProvidedTool, ToolProvider, ToolResult, ToolsRequest } from '../../../ports/tool-provider.ts';
+import type { ProvidedTool, ToolProvider } from '../../../ports/tool-provider.ts';
 import type { WebResult } from '../../../protocol/items.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../../protocol/record.ts';
 import { toolOutputText } from '../../../protocol/tool-calls/results/output-text.ts';
-import { MOST_BYTES } from './fetch-json.ts';
+import { MAX_BYTES } from './fetch-json.ts';
 
 /** How the tool is called; `undefined` means omitted. */
 export interface McpSearchOptions {
@@ -16,6 +16,8 @@ export interface McpSearchOptions {
   /** The server of the tool, where several have one of that name. Default: the first. */
   readonly server?: string | undefined;
 }
+
+const MAX_ERROR_LENGTH = 1000;
 
 /**
  * An engine that calls a tool of this provider, such as `mcpTools({ servers })`, which need not be in the option `tools`. JSON with
@@ -30,64 +32,47 @@ export function mcpSearch(provider: ToolProvider, toolName: string, options: Mcp
   return {
     name: provider.name,
     async search({ query, maxResults, signal, about }) {
-      const { server, name } = await toolOf(provider, toolName, options, about, signal);
+      const tools = await provider.list(signal, about);
+      const isWanted = ({ server }: ProvidedTool) => options.server === undefined || server === options.server;
+      const tool = tools.find((each) => each.name === toolName && isWanted(each));
+      if (!tool) throw new Error(`The search engine ${provider.name} has no tool '${toolName}' now.`);
+      const { server, name } = tool;
       const args = { ...options.arguments, [options.argument ?? 'query']: query };
-      const call = { ...about, server, name, arguments: args, outputBytes: MOST_BYTES };
-      return resultsIn(await provider.call(call, signal), maxResults);
+      const call = { ...about, server, name, arguments: args, outputBytes: MAX_BYTES };
+      const { content, isError } = await provider.call(call, signal);
+      const text = toolOutputText(content);
+      if (isError) throw new Error(text.slice(0, MAX_ERROR_LENGTH));
+      const list = resultsFromJson(text);
+      if (list) return list;
+      return text.trim() === '' ? [] : [{ text }, ...addressesInText(text, maxResults)];
     },
     close: provider.close && (() => provider.close?.() ?? Promise.resolve()),
   };
 }
 
-async function toolOf(
-  provider: ToolProvider,
-  name: string,
-  { server }: McpSearchOptions,
-  about: ToolsRequest,
-  signal: AbortSignal,
-): Promise<ProvidedTool> {
-  const tools = await provider.list(signal, about);
-  const tool = tools.find((each) => each.name === name && (server === undefined || each.server === server));
-  if (!tool) throw new Error(`The search engine ${provider.name} has no tool '${name}' now.`);
-  return tool;
-}
-
-function resultsIn({ content, isError }: ToolResult, maxResults: number): readonly WebResult[] {
-  const text = toolOutputText(content);
-  if (isError) throw new Error(text.slice(0, LONGEST_ERROR));
-  const listed = listIn(text);
-  if (listed) return listed.map(resultOf);
-  return text.trim() === '' ? [] : [{ text }, ...addressesIn(text, maxResults)];
-}
-
-const LONGEST_ERROR = 1000;
-
-/** The list of objects with addresses in JSON; undefined for other texts. */
-function listIn(text: string): readonly JsonObject[] | undefined {
-  const value = jsonIn(text);
-  const lists = isRecord(value) ? Object.values(value) : [value];
-  const list = lists.find((each) => Array.isArray(each) && each.some((one) => isRecord(one) && addressOf(one) !== ''));
-  return Array.isArray(list) ? list.filter(isRecord) : undefined;
-}
-
-function addressOf({ url, link, href }: JsonObject): string {
-  return plainTextOf(url ?? link ?? href);
-}
-
-function resultOf(each: JsonObject): WebResult {
-  const { title, name, text, content, snippet, description } = each;
-  return {
-    url: addressOf(each),
-    title: plainTextOf(title ?? name),
-    text: plainTextOf(text ?? content ?? snippet ?? description),
-  };
-}
-
-function addressesIn(text: string, most: number): readonly WebResult[] {
-  const found = new Set<string>();
-  for (const [address] of text.matchAll(/https?:\/\/[^\s<>"'`\])}]{1,2000}/g)) {
-    if (found.size >= most) break;
-    found.add(address.replace(/[.,;:!?]$/, ''));
+/** The results of a list of objects with addresses in JSON; undefined for other texts. */
+function resultsFromJson(text: string): readonly WebResult[] | undefined {
+  const json = jsonIn(text);
+  for (const list of isRecord(json) ? Object.values(json) : [json]) {
+    if (!Array.isArray(list)) continue;
+    const results = list.filter(isRecord).map((each) => {
+      const { url, link, href, title, name, text: body, content, snippet, description } = each;
+      return {
+        url: plainTextOf(url ?? link ?? href),
+        title: plainTextOf(title ?? name),
+        text: plainTextOf(body ?? content ?? snippet ?? description),
+      };
+    });
+    if (results.some(({ url }) => url !== '')) return results;
   }
-  return [...found].map((url) => ({ url, text: '' }));
+  return undefined;
+}
+
+function addressesInText(text: string, max: number): readonly WebResult[] {
+  const addresses = new Set<string>();
+  for (const [address] of text.matchAll(/https?:\/\/[^\s<>"'`\])}]{1,2000}/g)) {
+    if (addresses.size >= max) break;
+    addresses.add(address.replace(/[.,;:!?]$/, ''));
+  }
+  return [...addresses].map((url) => ({ url, text: '' }));
 }

@@ -2,7 +2,7 @@
 import { type OptionCheck, secretly } from '../../../ports/host/options-check.ts';
 
 /** How long an engine may take for one search, in milliseconds, unless its options set another limit. */
-export const TIMEOUT_MS = 15_000;
+export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** An absolute `http` or `https` URL; it may contain a password. */
 export const isBaseURL: OptionCheck = secretly(
@@ -17,6 +17,6 @@ export const isApiKey: OptionCheck = secretly(
 );
 
 /** Throws a `TypeError` if a required option is missing. */
-export function needOption(owner: string, name: string, value: unknown): void {
+export function requireOption(owner: string, name: string, value: unknown): void {
   if (value === undefined) throw new TypeError(`${owner}: ${name} is required, got undefined`);
 }

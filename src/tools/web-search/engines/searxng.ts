@@ -1,10 +1,10 @@
 /** SearXNG, a search engine for one's own machines: its JSON API. */
 import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
-import type { SearchEngine, SearchQuery } from '../../../ports/hosted-tools/search-engine.ts';
+import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+import { DEFAULT_TIMEOUT_MS, isBaseURL, requireOption } from './options.ts';
 
 /** Where SearXNG runs, and how it searches; `undefined` means omitted. */
 export interface SearxngOptions {
@@ -37,14 +37,21 @@ export function searxng(options: SearxngOptions): SearchEngine {
       (Array.isArray(value) && value.every((each) => typeof each === 'string')) || 'a list of texts',
     timeoutMs: milliseconds,
   });
-  needOption('searxng', 'baseURL', options.baseURL);
-  const { baseURL, timeoutMs = TIMEOUT_MS } = options;
+  requireOption('searxng', 'baseURL', options.baseURL);
+  const { baseURL, language, categories, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   return {
     name: 'searxng',
-    async search(query) {
+    async search({ query, allowedDomains, signal }) {
       const url = urlBelow(baseURL, 'search');
-      url.search = String(parameters(query, options));
-      const { results } = await fetchJson({ engine: 'SearXNG', url, signal: query.signal, timeoutMs });
+      const sites = allowedDomains.map((domain) => `site:${domain}`).join(' OR ');
+      const parameters = new URLSearchParams({
+        q: sites === '' ? query : `${query} ${sites}`,
+        format: 'json',
+        ...(language === undefined ? {} : { language }),
+        ...(categories === undefined ? {} : { categories: categories.join(',') }),
+      });
+      url.search = String(parameters);
+      const { results } = await fetchJson({ engine: 'SearXNG', url, signal, timeoutMs });
       return recordsIn(results).map(({ url: address, title, content }) => ({
         url: plainTextOf(address),
         title: plainTextOf(title),
@@ -52,14 +59,4 @@ export function searxng(options: SearxngOptions): SearchEngine {
       }));
     },
   };
-}
-
-function parameters({ query, allowedDomains }: SearchQuery, { language, categories }: SearxngOptions): URLSearchParams {
-  const sites = allowedDomains.map((domain) => `site:${domain}`).join(' OR ');
-  return new URLSearchParams({
-    q: sites === '' ? query : `${query} ${sites}`,
-    format: 'json',
-    ...(language === undefined ? {} : { language }),
-    ...(categories === undefined ? {} : { categories: categories.join(',') }),
-  });
 }

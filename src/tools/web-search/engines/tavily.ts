@@ -4,7 +4,7 @@ import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+import { DEFAULT_TIMEOUT_MS, isApiKey, isBaseURL, requireOption } from './options.ts';
 
 /** The account at Tavily; `undefined` means omitted. */
 export interface TavilyOptions {
@@ -19,7 +19,7 @@ export interface TavilyOptions {
 }
 
 /** What the API accepts. */
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 
 /** An engine that asks Tavily, which filters domains itself. It cannot use the user's location. Throws a `TypeError` for a bad option. */
 export function tavily(options: TavilyOptions): SearchEngine {
@@ -29,20 +29,20 @@ export function tavily(options: TavilyOptions): SearchEngine {
     depth: (value) => value === 'basic' || value === 'advanced' || "'basic' or 'advanced'",
     timeoutMs: milliseconds,
   });
-  needOption('tavily', 'apiKey', options.apiKey);
-  const { apiKey, baseURL = 'https://api.tavily.com', depth = 'basic', timeoutMs = TIMEOUT_MS } = options;
+  requireOption('tavily', 'apiKey', options.apiKey);
+  const { apiKey, baseURL = 'https://api.tavily.com', depth = 'basic', timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   return {
     name: 'tavily',
     async search({ query, maxResults, allowedDomains, blockedDomains, signal }) {
-      const asked = {
+      const searchRequest = {
         query,
         search_depth: depth,
-        max_results: Math.min(maxResults, MOST_RESULTS),
+        max_results: Math.min(maxResults, MAX_RESULTS),
         ...(allowedDomains.length > 0 ? { include_domains: allowedDomains } : {}),
         ...(blockedDomains.length > 0 ? { exclude_domains: blockedDomains } : {}),
       };
       const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-      const init = { method: 'POST', headers, body: JSON.stringify(asked) };
+      const init = { method: 'POST', headers, body: JSON.stringify(searchRequest) };
       const { results } = await fetchJson({
         engine: 'Tavily',
         url: urlBelow(baseURL, 'search'),

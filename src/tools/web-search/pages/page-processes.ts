@@ -10,7 +10,7 @@ export interface ReadPage {
 }
 
 /** How long one page may take, in milliseconds. */
-const MOST_MS = 10_000;
+const MAX_MS = 10_000;
 /** A tenant has at most three of the processes, and half of the places in the queue. */
 const LIMITS = { processes: 4, waiting: 128, megabytes: 256 };
 const WORKER = join(BUILD_FOLDER, 'cjs/tools/web-search/pages/page-worker.js');
@@ -19,7 +19,7 @@ const WORKER = join(BUILD_FOLDER, 'cjs/tools/web-search/pages/page-worker.js');
 export class PageProcesses {
   private readonly processes: JobProcesses;
 
-  constructor(ms = MOST_MS) {
+  constructor(ms = MAX_MS) {
     this.processes = new JobProcesses(WORKER, { ...LIMITS, ms });
   }
 

@@ -24,7 +24,7 @@ interface ReadingTerms {
 }
 
 /** Reads pages. */
-export interface PageReader {
+interface PageReader {
   /** Rejects with an `Error` for the model. */
   read(url: string, terms: ReadingTerms): Promise<Page>;
   close(): Promise<void>;
@@ -32,8 +32,10 @@ export interface PageReader {
 
 const PACKAGES = ['@mozilla/readability', 'linkedom'] as const;
 const POLICY: EgressPolicy = { schemes: ['https', 'http'], maxBytes: 5 * 1024 * 1024, timeoutMs: 20_000 };
-const MOST_REDIRECTS = 5;
-const LONGEST_URL = 2048;
+const MAX_REDIRECTS = 5;
+const MAX_URL_LENGTH = 2048;
+const PLAIN_TYPES: ReadonlySet<string> = new Set(['text/plain', 'application/json']);
+const TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', ...PLAIN_TYPES]);
 const HEADERS = {
   accept: 'text/html,application/xhtml+xml,text/plain,application/json;q=0.9',
   'user-agent': 'Mozilla/5.0 (compatible; express-open-responses)',
@@ -41,10 +43,10 @@ const HEADERS = {
 
 /** Whether the packages that read pages are installed. */
 export function arePagesReadable(): boolean {
-  return PACKAGES.every((name) => !isMissing(name));
+  return PACKAGES.every((name) => !isPackageMissing(name));
 }
 
-function isMissing(name: string): boolean {
+function isPackageMissing(name: string): boolean {
   try {
     requirePackage.resolve(name);
     return false;
@@ -55,20 +57,36 @@ function isMissing(name: string): boolean {
 
 /** Creates a reader with this policy over the default one. Throws a `TypeError` for a bad policy or a missing package. */
 export function pageReader(policy: EgressPolicy = {}): PageReader {
-  const missing = PACKAGES.filter(isMissing);
+  const missing = PACKAGES.filter(isPackageMissing);
   if (missing.length > 0)
     throw new TypeError(
       `webSearch: pages needs packages that are not installed. Install them: npm install ${missing.join(' ')}`,
     );
-  const guard = egressGuard({ ...POLICY, ...withoutUndefined(policy) });
+  const settings = Object.entries(policy).filter(([, value]) => value !== undefined);
+  const guard = egressGuard({ ...POLICY, ...Object.fromEntries(settings) });
   const processes = new PageProcesses();
   return {
     async read(url, { allows, tenant, signal }) {
-      const { address, response } = await opened(guard, url, allows, signal);
-      const { type, charset } = typeOf(response);
-      const bytes = await inWords(() => response.arrayBuffer(), signal);
-      const text = decoded(bytes, charset);
-      return { url: address, ...(await contentOf(text, type, processes, { tenant, signal })) };
+      const { address, response } = await fetchPage(guard, url, allows, signal);
+      const contentType = (response.headers.get('content-type') ?? '').slice(0, MAX_URL_LENGTH);
+      const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+      if (!TYPES.has(type)) {
+        response.body?.cancel().catch(() => {});
+        throw new Error(`The page is not text: its type is ${type === '' ? 'unknown' : type.slice(0, 100)}.`);
+      }
+      const bytes = await withPlainErrors(() => response.arrayBuffer(), signal);
+      // A page may declare its own encoding, in its first bytes.
+      const head = Buffer.from(bytes, 0, Math.min(bytes.byteLength, 1024)).toString('latin1');
+      const charset =
+        /charset\s*=\s*"?([\w-]{1,40})/i.exec(contentType)?.[1] ?? /charset=["']?([\w-]{1,40})/i.exec(head)?.[1];
+      let text: string;
+      try {
+        text = new TextDecoder(charset).decode(bytes);
+      } catch {
+        text = new TextDecoder().decode(bytes);
+      }
+      if (PLAIN_TYPES.has(type)) return { url: address, title: '', text: text.trim() };
+      return { url: address, ...(await processes.read(text, { tenant, signal })) };
     },
     async close() {
       await Promise.all([guard.close(), processes.close()]);
@@ -76,35 +94,26 @@ export function pageReader(policy: EgressPolicy = {}): PageReader {
   };
 }
 
-function withoutUndefined(policy: EgressPolicy): EgressPolicy {
-  return Object.fromEntries(Object.entries(policy).filter(([, value]) => value !== undefined));
-}
-
-async function opened(guard: EgressGuard, given: string, allows: (url: string) => boolean, signal: AbortSignal) {
-  let address = URL.canParse(given) ? new URL(given).href : '';
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
-    if (address.length > LONGEST_URL || !URL.canParse(address)) throw new Error('The address is not a URL.');
+async function fetchPage(guard: EgressGuard, startURL: string, allows: (url: string) => boolean, signal: AbortSignal) {
+  let address = URL.canParse(startURL) ? new URL(startURL).href : '';
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    if (address.length > MAX_URL_LENGTH || !URL.canParse(address)) throw new Error('The address is not a URL.');
     if (!allows(address)) throw new Error('The request does not allow pages of this domain.');
-    const response = await inWords(
+    const response = await withPlainErrors(
       () => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal }),
       signal,
     );
     const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
-    if (location === null) return { address, response: await answered(response) };
+    if (location === null && response.ok) return { address, response };
     await response.body?.cancel();
+    if (location === null) throw new Error(`The page answered with the status ${response.status}.`);
     address = URL.canParse(location, address) ? new URL(location, address).href : '';
   }
-  throw new Error(`The page redirects more than ${MOST_REDIRECTS} times.`);
-}
-
-async function answered(response: Response): Promise<Response> {
-  if (response.ok) return response;
-  await response.body?.cancel();
-  throw new Error(`The page answered with the status ${response.status}.`);
+  throw new Error(`The page redirects more than ${MAX_REDIRECTS} times.`);
 }
 
 /** Refusals that would reveal which names and addresses this machine's network has. */
-const SAME: ReadonlySet<EgressErrorCode> = new Set([
+const NOT_OPEN: ReadonlySet<EgressErrorCode> = new Set([
   'url_refused',
   'host_refused',
   'address_refused',
@@ -112,8 +121,8 @@ const SAME: ReadonlySet<EgressErrorCode> = new Set([
   'redirect_refused',
 ]);
 
-/** The guard's errors in words for the model, without addresses. */
-async function inWords<Value>(act: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
+/** Does the work; the guard's errors become errors for the model, without addresses. */
+async function withPlainErrors<Value>(act: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
   try {
     return await act();
   } catch (error) {
@@ -122,42 +131,7 @@ async function inWords<Value>(act: () => Promise<Value>, signal: AbortSignal): P
     if (code === 'answer_too_large') throw new Error('The page is too large.');
     if (code === 'answer_too_slow') throw new Error('The page did not answer in time.');
     throw new Error(
-      code && SAME.has(code) ? 'This page may not be opened from here.' : 'The page could not be reached.',
+      code && NOT_OPEN.has(code) ? 'This page may not be opened from here.' : 'The page could not be reached.',
     );
   }
-}
-
-const TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', 'text/plain', 'application/json']);
-
-function typeOf({ headers, body }: Response) {
-  const given = (headers.get('content-type') ?? '').slice(0, LONGEST_URL);
-  const type = (given.split(';', 1)[0] ?? '').trim().toLowerCase();
-  const charset = /charset\s*=\s*"?([\w-]{1,40})/i.exec(given)?.[1];
-  if (TYPES.has(type)) return { type, charset };
-  body?.cancel().catch(() => {});
-  throw new Error(`The page is not text: its type is ${type === '' ? 'unknown' : type.slice(0, 100)}.`);
-}
-
-function decoded(bytes: ArrayBuffer, charset = charsetIn(bytes)): string {
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes);
-  }
-}
-
-/** Where a page declares its own encoding, in its first bytes. */
-function charsetIn(bytes: ArrayBuffer): string {
-  const head = Buffer.from(bytes, 0, Math.min(bytes.byteLength, 1024)).toString('latin1');
-  return /charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';
-}
-
-async function contentOf(
-  text: string,
-  type: string,
-  processes: PageProcesses,
-  terms: Pick<ReadingTerms, 'tenant' | 'signal'>,
-) {
-  if (type === 'text/plain' || type === 'application/json') return { title: '', text: text.trim() };
-  return processes.read(text, terms);
 }

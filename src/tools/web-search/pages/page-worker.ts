@@ -7,35 +7,32 @@ import type { ReadPage } from './page-processes.ts';
 const { parseHTML } = requirePackage('linkedom') as typeof import('linkedom');
 const { Readability } = requirePackage('@mozilla/readability') as typeof import('@mozilla/readability');
 
-const LONGEST_TITLE = 300;
+const MAX_TITLE_LENGTH = 300;
 const BLOCK_END =
   /<\/(?:p|div|li|h[1-6]|tr|td|th|section|article|blockquote|pre|ul|ol|dl|dt|dd|table|header|footer|main)>|<br\b/gi;
 
-function readPage(html: string): ReadPage {
-  const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : inDocument(html));
-  const title = (document.title ?? '').replace(/\s+/g, ' ').trim().slice(0, LONGEST_TITLE);
-  // Readability changes the document, and finds nothing in a page that is no article.
-  const whole = textOf(document.body?.innerHTML ?? '');
-  const article = new Readability(document).parse();
-  const text = textOf(article?.content ?? '');
-  return { title, text: text === '' ? whole : text };
-}
-
 /** The parser takes the first element for the document. */
-function inDocument(html: string): string {
+function wrapInDocument(html: string): string {
   return `<html><head></head><body>${html}</body></html>`;
 }
 
 /** The text of HTML, a line for each block. */
-function textOf(html: string): string {
-  const { document } = parseHTML(inDocument(html.replace(BLOCK_END, '\n$&')));
-  for (const unread of document.querySelectorAll('script,style,noscript,template,svg')) unread.remove();
-  const written: string = document.body.textContent ?? '';
-  const lines = written.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
+function blockText(html: string): string {
+  const { document } = parseHTML(wrapInDocument(html.replace(BLOCK_END, '\n$&')));
+  for (const element of document.querySelectorAll('script,style,noscript,template,svg')) element.remove();
+  const text: string = document.body.textContent ?? '';
+  const lines = text.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
   return lines
     .filter((line, at) => line !== '' || lines[at - 1] !== '')
     .join('\n')
     .trim();
 }
 
-parentPort?.postMessage(readPage(String(workerData)));
+const html = String(workerData);
+const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : wrapInDocument(html));
+const title = (document.title ?? '').replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE_LENGTH);
+// Readability changes the document, and finds nothing in a page that is no article.
+const wholeText = blockText(document.body?.innerHTML ?? '');
+const articleText = blockText(new Readability(document).parse()?.content ?? '');
+const page: ReadPage = { title, text: articleText === '' ? wholeText : articleText };
+parentPort?.postMessage(page);

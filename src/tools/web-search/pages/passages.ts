@@ -4,25 +4,18 @@ import { wellFormed } from '../../../protocol/printable.ts';
 /** Characters around each match. */
 const AROUND = 300;
 /** A longer text is looked for by its beginning: some take time for each of their characters at each place of a page. */
-const LONGEST_FIND = 200;
+const MAX_FIND_LENGTH = 200;
 
 /** The passages around the matches, in order, in at most this many characters. Neither case nor white space matters. */
 export function passagesIn(text: string, find: string, characters: number): string {
-  const spans = spansOf(text, find, Math.max(1, Math.floor(characters / (2 * AROUND))));
-  if (spans.length === 0) return `The page does not contain ${JSON.stringify(find.slice(0, AROUND))}.`;
-  return spans.map(([from, to]) => wellFormed(text.slice(from, to))).join('\n…\n');
-}
-
-type Span = readonly [from: number, to: number];
-
-function spansOf(text: string, find: string, most: number): readonly Span[] {
+  const maxMatches = Math.max(1, Math.floor(characters / (2 * AROUND)));
   const lower = text.toLowerCase();
-  const given = find.trim().slice(0, LONGEST_FIND);
+  const pattern = find.trim().slice(0, MAX_FIND_LENGTH);
   // Some capital letters become two small ones; then case matters.
-  const [page, wanted] = lower.length === text.length ? [lower, given.toLowerCase()] : [text, given];
-  const spans: Span[] = [];
+  const [page, wanted] = lower.length === text.length ? [lower, pattern.toLowerCase()] : [text, pattern];
+  const spans: (readonly [from: number, to: number])[] = [];
   let count = 0;
-  for (let at = page.indexOf(wanted); at >= 0 && count < most; at = page.indexOf(wanted, at + wanted.length)) {
+  for (let at = page.indexOf(wanted); at >= 0 && count < maxMatches; at = page.indexOf(wanted, at + wanted.length)) {
     if (wanted === '') break;
     const [from, to] = [Math.max(0, at - AROUND), Math.min(text.length, at + wanted.length + AROUND)];
     const last = spans.at(-1);
@@ -30,5 +23,6 @@ function spansOf(text: string, find: string, most: number): readonly Span[] {
     else spans.push([from, to]);
     count += 1;
   }
-  return spans;
+  if (spans.length === 0) return `The page does not contain ${JSON.stringify(find.slice(0, AROUND))}.`;
+  return spans.map(([from, to]) => wellFormed(text.slice(from, to))).join('\n…\n');
 }

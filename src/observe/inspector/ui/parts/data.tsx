@@ -35,11 +35,11 @@ export function useData<Data>(path: string, version: number): Loaded<Data> {
     if (!now.isBusy) void load();
     async function load(): Promise<void> {
       now.isBusy = true;
-      const { path: asked, version: seen } = now;
-      const answer = await answerOf<Data>(asked);
+      const { path: requestedPath, version: requestedVersion } = now;
+      const answer = await fetchData<Data>(requestedPath);
       now.isBusy = false;
-      if (asked === now.path) setLoaded({ ...answer, path: asked });
-      if (asked !== now.path || seen !== now.version) await load();
+      if (requestedPath === now.path) setLoaded({ ...answer, path: requestedPath });
+      if (requestedPath !== now.path || requestedVersion !== now.version) await load();
     }
   }, [path, version]);
   // The old data stays while another path is loading: a page that flickers cannot be read.
@@ -48,22 +48,18 @@ export function useData<Data>(path: string, version: number): Loaded<Data> {
 
 const NOTHING = { data: undefined, error: undefined };
 
-async function answerOf<Data>(path: string): Promise<Loaded<Data>> {
+async function fetchData<Data>(path: string): Promise<Loaded<Data>> {
   try {
     const response = await fetch(path, { headers: { accept: 'application/json' } });
     const text = await response.text();
     if (response.ok) return { data: JSON.parse(text), error: undefined };
-    return { data: undefined, error: errorIn(text) };
+    try {
+      return { data: undefined, error: JSON.parse(text).error ?? text };
+    } catch {
+      return { data: undefined, error: text };
+    }
   } catch {
     return { data: undefined, error: 'The server cannot be reached.' };
-  }
-}
-
-function errorIn(text: string): string {
-  try {
-    return JSON.parse(text).error ?? text;
-  } catch {
-    return text;
   }
 }
 

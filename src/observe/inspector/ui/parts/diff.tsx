@@ -1,5 +1,5 @@
 /** The difference of two texts, line by line. */
-import { visible } from './format.tsx';
+import { showHidden } from './format.tsx';
 import { Scroll } from './parts.tsx';
 
 /** A line, and where it stands. */
@@ -9,13 +9,13 @@ interface DiffLine {
 }
 
 /** Changed lines beyond which two texts are shown as different: the time grows with their square. */
-const MOST_CHANGES = 1500;
+const MAX_CHANGES = 1500;
 
 /** Myers' shortest edit; undefined if there are too many changes. */
 function diff(left: readonly string[], right: readonly string[]): readonly DiffLine[] | undefined {
   const trail: Map<number, number>[] = [];
   const reached = new Map([[1, 0]]);
-  for (let changes = 0; changes <= MOST_CHANGES; changes += 1) {
+  for (let changes = 0; changes <= MAX_CHANGES; changes += 1) {
     trail.push(new Map(reached));
     for (let diagonal = -changes; diagonal <= changes; diagonal += 2) {
       const down =
@@ -23,7 +23,7 @@ function diff(left: readonly string[], right: readonly string[]): readonly DiffL
       let x = down ? at(reached, diagonal + 1) : at(reached, diagonal - 1) + 1;
       while (x < left.length && x - diagonal < right.length && left[x] === right[x - diagonal]) x += 1;
       reached.set(diagonal, x);
-      if (x >= left.length && x - diagonal >= right.length) return walkBack(left, right, trail);
+      if (x >= left.length && x - diagonal >= right.length) return traceBack(left, right, trail);
     }
     if (trail.length * changes > 600_000) return undefined;
   }
@@ -34,7 +34,7 @@ function at(reached: ReadonlyMap<number, number>, diagonal: number): number {
   return reached.get(diagonal) ?? -1;
 }
 
-function walkBack(
+function traceBack(
   left: readonly string[],
   right: readonly string[],
   trail: readonly ReadonlyMap<number, number>[],
@@ -74,7 +74,7 @@ export function Diff({
       <pre class="diff">
         {lines.map(({ side, text }, index) => (
           <div key={index} class={side}>
-            {SIGNS[side]} {visible(text)}
+            {SIGNS[side]} {showHidden(text)}
           </div>
         ))}
       </pre>

@@ -2,23 +2,23 @@
 
 const numbers = new Intl.NumberFormat('en');
 
-export function count(value: number | null): string {
+export function formatCount(value: number | null): string {
   return value === null ? '–' : numbers.format(value);
 }
 
 /** Milliseconds, with the unit that fits. */
-export function ms(value: number | null): string {
+export function formatMs(value: number | null): string {
   if (value === null) return '–';
   if (value < 1000) return `${Math.round(value)} ms`;
   if (value < 60_000) return `${(value / 1000).toFixed(value < 10_000 ? 2 : 1)} s`;
   return `${Math.floor(value / 60_000)} min ${Math.round((value % 60_000) / 1000)} s`;
 }
 
-export function dollars(value: number | null): string {
+export function formatDollars(value: number | null): string {
   return value === null ? '–' : `$${value.toFixed(value < 0.01 ? 5 : 3)}`;
 }
 
-export function bytes(value: number): string {
+export function formatBytes(value: number): string {
   if (value < 1024) return `${value} B`;
   return value < 1024 * 1024 ? `${(value / 1024).toFixed(0)} KiB` : `${(value / 1024 / 1024).toFixed(1)} MiB`;
 }
@@ -27,7 +27,7 @@ const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
 /** The time, with the day unless it is today. */
-export function time(at: number): string {
+export function formatTime(at: number): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return isToday ? clock.format(date) : `${day.format(date)} ${clock.format(date)}`;
@@ -36,13 +36,13 @@ export function time(at: number): string {
 const HIDDEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 /** The text with characters that reverse or hide others made visible: they could make one text look like another. */
-export function visible(text: string): string {
+export function showHidden(text: string): string {
   return text.replace(HIDDEN, (character) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase()}⟩`);
 }
 
 /** A long id, shortened in the middle. */
-export function short(id: string, length = 18): string {
-  return visible(id.length <= length ? id : `${id.slice(0, length - 5)}…${id.slice(-4)}`);
+export function shortenId(id: string, length = 18): string {
+  return showHidden(id.length <= length ? id : `${id.slice(0, length - 5)}…${id.slice(-4)}`);
 }
 
 /** JSON in lines; other text as it is. */
@@ -55,7 +55,7 @@ export function pretty(text: string): string {
 }
 
 /** The parsed JSON if it is an object. */
-export function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;

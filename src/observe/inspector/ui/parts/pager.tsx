@@ -1,5 +1,5 @@
 /** Goes through a list that is too long for one page. */
-import { count } from './format.tsx';
+import { formatCount } from './format.tsx';
 
 interface PagerProps {
   readonly first: number;
@@ -17,7 +17,7 @@ export function Pager({ first, shown, all, size, onPage }: PagerProps) {
         Earlier
       </button>
       <span>
-        {count(first + 1)}–{count(first + shown)} of {count(all)}
+        {formatCount(first + 1)}–{formatCount(first + shown)} of {formatCount(all)}
       </span>
       <button type="button" disabled={first + shown >= all} onClick={() => onPage(first + size)}>
         Later

@@ -1,7 +1,7 @@
 /** Small parts of pages. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { count, visible } from './format.tsx';
+import { formatCount, showHidden } from './format.tsx';
 
 /** The tone of each state. */
 const TONES: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ const TONES: Readonly<Record<string, string>> = {
 /** A state as a word, a sign and a colour. */
 export function Status({ of }: { readonly of: string }) {
   const tone = Object.hasOwn(TONES, of) ? TONES[of] : 'calm';
-  return <span class={`status ${tone} ${Object.hasOwn(TONES, of) ? of : ''}`}>{visible(of)}</span>;
+  return <span class={`status ${tone} ${Object.hasOwn(TONES, of) ? of : ''}`}>{showHidden(of)}</span>;
 }
 
 /** How many colours tenants have; style.css has one rule for each. */
@@ -35,8 +35,8 @@ export function Tenant({ of }: { readonly of: string }) {
   let sum = 0;
   for (const character of of.slice(0, 64)) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 9973;
   return (
-    <bdi class={`tenant hue-${sum % HUES}`} title={visible(of)}>
-      {visible(of)}
+    <bdi class={`tenant hue-${sum % HUES}`} title={showHidden(of)}>
+      {showHidden(of)}
     </bdi>
   );
 }
@@ -45,7 +45,7 @@ export function Tenant({ of }: { readonly of: string }) {
 export function Text({ of, class: name = '' }: { readonly of: string; readonly class?: string }) {
   return (
     <bdi dir="auto" class={`text ${name}`}>
-      {visible(of)}
+      {showHidden(of)}
     </bdi>
   );
 }
@@ -60,7 +60,7 @@ interface ScrollProps {
 export function Scroll({ label, class: name = 'box', children }: ScrollProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reached by the keyboard.
-    <section class={name} tabIndex={0} aria-label={visible(label)} dir="ltr">
+    <section class={name} tabIndex={0} aria-label={showHidden(label)} dir="ltr">
       {children}
     </section>
   );
@@ -82,14 +82,14 @@ export function Box({ of, label, cut = 0 }: BoxProps) {
   return (
     <>
       <Scroll label={label}>
-        <pre>{text === '' ? <span class="faint">nothing</span> : visible(text)}</pre>
+        <pre>{text === '' ? <span class="faint">nothing</span> : showHidden(text)}</pre>
       </Scroll>
       {text.length < of.length && (
         <button type="button" onClick={() => setWhole(true)}>
-          Show {count(of.length - text.length)} more characters
+          Show {formatCount(of.length - text.length)} more characters
         </button>
       )}
-      {cut > 0 && <p class="faint small">{count(cut)} more were not kept.</p>}
+      {cut > 0 && <p class="faint small">{formatCount(cut)} more were not kept.</p>}
     </>
   );
 }
@@ -215,7 +215,7 @@ export function Copy({ of, children, class: name = '' }: CopyProps) {
 export function Waiting({ error }: { readonly error: string | undefined }) {
   return (
     <p role={error ? 'alert' : undefined} class={error ? 'problem' : 'faint'}>
-      {error ? visible(error) : 'Loading …'}
+      {error ? showHidden(error) : 'Loading …'}
     </p>
   );
 }

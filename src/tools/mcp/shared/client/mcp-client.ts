@@ -2,8 +2,11 @@
 
 import type { ToolProgress } from '../../../../ports/tool-provider.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
-import type { McpAuthProvider } from './auth-provider.ts';
+import { VERSION } from '../../../../protocol/version.ts';
 import type { Questions } from './questions.ts';
+
+/** How this package introduces itself to servers. The version is that of package.json. */
+export const CLIENT_INFO = { name: 'express-open-responses', version: VERSION };
 
 /** The era of MCP: `legacy` has sessions that begin with `initialize`, `modern` (2026-07-28) has none. */
 export type ProtocolEra = 'legacy' | 'modern';
@@ -45,6 +48,14 @@ interface ProcessOptions {
   readonly cwd: string | undefined;
   /** The largest message, in bytes. */
   readonly maxBufferSize: number;
+}
+
+/** An `OAuthClientProvider` of `@modelcontextprotocol/client` or `/sdk`: it keeps the tokens, and sends users to log in. */
+export interface McpAuthProvider {
+  /** Where users come back to; undefined for flows without users. */
+  readonly redirectUrl: string | URL | undefined;
+  /** The tokens that it has. */
+  tokens(...args: never[]): unknown;
 }
 
 /** Fetch as the SDKs call it. */

@@ -15,14 +15,14 @@ export interface Questions {
 }
 
 /** The capabilities that a client announces to servers. */
-export function capabilitiesOf({ elicit, sample }: Questions) {
+export function clientCapabilities({ elicit, sample }: Questions) {
   return { ...(elicit && { elicitation: { form: {}, url: {} } }), ...(sample && { sampling: {} }) };
 }
 
 /**
  * The answer, for an SDK that checks it; a failure becomes the SDK's own error, which is sent to the server.
  */
-export async function answered<Result>(
+export async function toSdkAnswer<Result>(
   answer: Promise<JsonObject>,
   SdkError: new (code: number, message: string) => Error,
 ): Promise<Result> {
@@ -38,9 +38,9 @@ export async function answered<Result>(
 const NO_ANSWER = new RpcError(RpcCode.internalError, 'There is no answer.');
 
 /** Questions of one session that wait for their answers, at most. */
-const MOST_OPEN = 8;
+const MAX_OPEN = 8;
 /** How long one of them may wait, in milliseconds. */
-const LONGEST_MS = 600_000;
+const MAX_QUESTION_MS = 600_000;
 
 /** The questions of one session: bounded in number and in time, because a server may ask without end, or forget that it asked. */
 export class OpenQuestions {
@@ -49,20 +49,20 @@ export class OpenQuestions {
   private readonly open = new Set<AbortController>();
 
   constructor({ elicit, sample }: Questions) {
-    this.bounded = { elicit: elicit && this.limited(elicit), sample: sample && this.limited(sample) };
+    this.bounded = { elicit: elicit && this.boundedAnswer(elicit), sample: sample && this.boundedAnswer(sample) };
   }
 
   /** Nobody waits for the answers. */
-  giveUp(): void {
+  abortAll(): void {
     for (const question of this.open) question.abort(new Error('Nobody waits for the answer.'));
   }
 
-  private limited(answer: Answer): Answer {
+  private boundedAnswer(answer: Answer): Answer {
     return async (params, signal) => {
-      if (this.open.size === MOST_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
+      if (this.open.size === MAX_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
       const question = new AbortController();
       const abort = () => question.abort(signal.reason);
-      const timer = setTimeout(() => question.abort(new Error('It took too long.')), LONGEST_MS).unref();
+      const timer = setTimeout(() => question.abort(new Error('It took too long.')), MAX_QUESTION_MS).unref();
       signal.addEventListener('abort', abort, { once: true });
       this.open.add(question);
       try {

@@ -7,20 +7,20 @@ import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHtt
 import type { Transport as SdkTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
 import { peer } from '../../../../ports/host/peer.ts';
-import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, NewerProtocolError, RpcCode, RpcError } from './faults.ts';
-import type {
-  ConnectOptions,
-  McpClient,
-  McpClientOwner,
-  McpProtocol,
-  McpRequest,
-  McpRequestOptions,
-  McpSdk,
-  Transport,
+import {
+  CLIENT_INFO,
+  type ConnectOptions,
+  type McpClient,
+  type McpClientOwner,
+  type McpProtocol,
+  type McpRequest,
+  type McpRequestOptions,
+  type McpSdk,
+  type Transport,
 } from './mcp-client.ts';
-import { answered, capabilitiesOf, type Questions } from './questions.ts';
-import { transportsOf } from './transports.ts';
+import { clientCapabilities, type Questions, toSdkAnswer } from './questions.ts';
+import { sdkTransports } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
 
@@ -33,19 +33,19 @@ type Sdk = Pick<typeof AuthModule, 'UnauthorizedError'> &
 
 /** Throws if the package is missing. */
 export function sdkV1(): McpSdk {
-  const { UnauthorizedError } = load<typeof AuthModule>('client/auth.js');
+  const { UnauthorizedError } = requireSdk<typeof AuthModule>('client/auth.js');
   const sdk: Sdk = {
     UnauthorizedError,
-    ...load<typeof ClientModule>('client/index.js'),
-    ...load<typeof SseModule>('client/sse.js'),
-    ...load<typeof StdioModule>('client/stdio.js'),
-    ...load<typeof HttpModule>('client/streamableHttp.js'),
-    ...load<typeof TypesModule>('types.js'),
+    ...requireSdk<typeof ClientModule>('client/index.js'),
+    ...requireSdk<typeof SseModule>('client/sse.js'),
+    ...requireSdk<typeof StdioModule>('client/stdio.js'),
+    ...requireSdk<typeof HttpModule>('client/streamableHttp.js'),
+    ...requireSdk<typeof TypesModule>('types.js'),
   };
-  return { ...transportsOf(sdk), createClient: (owner) => new ClientV1(sdk, owner) };
+  return { ...sdkTransports(sdk), createClient: (owner) => new ClientV1(sdk, owner) };
 }
 
-function load<Module>(path: string): Module {
+function requireSdk<Module>(path: string): Module {
   return peer<Module>('express-open-responses/mcp', NAME, `${NAME}/${path}`);
 }
 
@@ -55,7 +55,7 @@ class ClientV1 implements McpClient {
 
   constructor(sdk: Sdk, { onListChanged, questions }: McpClientOwner) {
     this.sdk = sdk;
-    this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(questions) });
+    this.client = new sdk.Client(CLIENT_INFO, { capabilities: clientCapabilities(questions) });
     this.client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, onListChanged);
     this.answer(questions);
   }
@@ -66,7 +66,7 @@ class ClientV1 implements McpClient {
 
   async connect(transport: Transport, { signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
     // The cast: made by the same SDK.
-    const version = agreedVersion(transport as SdkTransport);
+    const version = watchVersion(transport as SdkTransport);
     await this.client
       .connect(transport as SdkTransport, { signal, timeout: timeoutMs })
       .catch((error) => this.fail(error));
@@ -89,21 +89,21 @@ class ClientV1 implements McpClient {
     const { CreateMessageRequestSchema, ElicitRequestSchema } = this.sdk;
     if (elicit)
       this.client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
-        answered<TypesModule.ElicitResult>(elicit(params, signal), this.sdk.McpError),
+        toSdkAnswer<TypesModule.ElicitResult>(elicit(params, signal), this.sdk.McpError),
       );
     if (sample)
       this.client.setRequestHandler(CreateMessageRequestSchema, ({ params }, { signal }) =>
-        answered<TypesModule.CreateMessageResult>(sample(params, signal), this.sdk.McpError),
+        toSdkAnswer<TypesModule.CreateMessageResult>(sample(params, signal), this.sdk.McpError),
       );
   }
 
   private fail(error: unknown): never {
-    throw faultOf(this.sdk, error);
+    throw toClientFault(this.sdk, error);
   }
 }
 
 /** The version that is agreed on, which the SDK hands to the transport alone. */
-function agreedVersion(transport: SdkTransport): () => string | undefined {
+function watchVersion(transport: SdkTransport): () => string | undefined {
   const setVersion = transport.setProtocolVersion?.bind(transport);
   let agreed: string | undefined;
   transport.setProtocolVersion = (version) => {
@@ -114,7 +114,7 @@ function agreedVersion(transport: SdkTransport): () => string | undefined {
 }
 
 /** The SDK uses -1 and undefined for answers that were invalid in another way. */
-function faultOf({ McpError, SseError, StreamableHTTPError, UnauthorizedError }: Sdk, error: unknown): unknown {
+function toClientFault({ McpError, SseError, StreamableHTTPError, UnauthorizedError }: Sdk, error: unknown): unknown {
   if (error instanceof UnauthorizedError) return new HttpStatusError(401);
   if (error instanceof McpError)
     return isForNewer(error) ? new NewerProtocolError() : new RpcError(error.code, error.message);

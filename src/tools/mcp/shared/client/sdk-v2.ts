@@ -4,27 +4,26 @@ import type * as ClientModule from '@modelcontextprotocol/client';
 import type * as StdioModule from '@modelcontextprotocol/client/stdio';
 import { optionalPeer } from '../../../../ports/host/peer.ts';
 import type { JsonObject } from '../../../../protocol/record.ts';
-import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, ProbeRefusedError, RpcCode, RpcError } from './faults.ts';
-import type {
-  Beginning,
-  ConnectOptions,
-  McpClient,
-  McpClientOwner,
-  McpProtocol,
-  McpRequest,
-  McpRequestOptions,
-  McpSdk,
-  Transport,
+import {
+  CLIENT_INFO,
+  type ConnectOptions,
+  type McpClient,
+  type McpClientOwner,
+  type McpProtocol,
+  type McpRequest,
+  type McpRequestOptions,
+  type McpSdk,
+  type Transport,
 } from './mcp-client.ts';
-import { answered, capabilitiesOf, type Questions } from './questions.ts';
-import { transportsOf } from './transports.ts';
+import { clientCapabilities, type Questions, toSdkAnswer } from './questions.ts';
+import { sdkTransports } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/client';
 const MODERN = '2026-07-28';
 /** The pause before a stream of changes that broke is opened again: at first, and at most. */
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 /** Any object: results are read more tolerantly than by the SDK, whose checks fail a whole list for one tool. */
 const ANY_RESULT: ClientModule.StandardSchemaV1<unknown, JsonObject> = {
@@ -40,16 +39,12 @@ export function sdkV2(): McpSdk | undefined {
   const stdio = optionalPeer<typeof StdioModule>(NAME, `${NAME}/stdio`);
   if (!main || !stdio) return undefined;
   const sdk = { ...main, ...stdio };
-  return { ...transportsOf({ ...sdk, StdioClientTransport: probedProcess(sdk) }), createClient };
-
-  function createClient(owner: McpClientOwner): McpClient {
-    return new ClientV2(sdk, owner);
-  }
-}
-
-/** A class of its own, because the SDK starts processes of its class twice: the first one for the probe alone. */
-function probedProcess({ StdioClientTransport }: Sdk): Sdk['StdioClientTransport'] {
-  return class extends StdioClientTransport {};
+  // A class of its own, because the SDK starts processes of its class twice: the first one for the probe alone.
+  const StdioClientTransport = class extends stdio.StdioClientTransport {};
+  return {
+    ...sdkTransports({ ...sdk, StdioClientTransport }),
+    createClient: (owner) => new ClientV2(sdk, owner),
+  };
 }
 
 class ClientV2 implements McpClient {
@@ -62,7 +57,7 @@ class ClientV2 implements McpClient {
   constructor(sdk: Sdk, owner: McpClientOwner) {
     this.sdk = sdk;
     this.owner = owner;
-    this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(owner.questions) });
+    this.client = new sdk.Client(CLIENT_INFO, { capabilities: clientCapabilities(owner.questions) });
     this.client.setNotificationHandler('notifications/tools/list_changed', () => owner.onListChanged());
     this.client.onclose = () => this.closed.abort();
     this.answer(owner.questions);
@@ -73,7 +68,9 @@ class ClientV2 implements McpClient {
   }
 
   async connect(transport: Transport, { beginning, probeMs, signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
-    this.client.setVersionNegotiation(negotiation(beginning, beginning === 'probe' ? probeMs : timeoutMs));
+    const probe = { timeoutMs: beginning === 'probe' ? probeMs : timeoutMs };
+    const mode = beginning === 'modern' ? { pin: MODERN } : ('auto' as const);
+    this.client.setVersionNegotiation(beginning === 'legacy' ? { mode: 'legacy' } : { mode, probe });
     // The cast: made by the same SDK.
     await this.client
       .connect(transport as ClientModule.Transport, { signal, timeout: timeoutMs })
@@ -86,8 +83,9 @@ class ClientV2 implements McpClient {
   async request({ method, params, inputSchema }: McpRequest, { signal, timeoutMs, onProgress }: McpRequestOptions) {
     // Requesting progress keeps proxies from timing out slow calls.
     const options = { signal, timeout: timeoutMs, resetTimeoutOnProgress: true, onprogress: onProgress ?? (() => {}) };
+    const hasHeaders = inputSchema !== undefined && JSON.stringify(inputSchema).includes('"x-mcp-header"');
     const answer =
-      this.era === 'modern' && hasHeaders(inputSchema)
+      this.era === 'modern' && hasHeaders
         ? this.callWithHeaders(params, inputSchema, options)
         : this.client.request({ method, params }, ANY_RESULT, options);
     return answer.catch((error): never => this.fail(error));
@@ -115,7 +113,7 @@ class ClientV2 implements McpClient {
     while (this.client.getServerCapabilities()?.tools?.listChanged && !signal.aborted) {
       const stream = await this.client.listen({ toolsListChanged: true }, { signal }).catch(() => undefined);
       if ((await stream?.closed) === 'local') return;
-      pause = stream ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * 2);
+      pause = stream ? FIRST_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 2);
       await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
       // No changes were reported meanwhile.
       if (stream && !signal.aborted) this.owner.onListChanged();
@@ -125,45 +123,33 @@ class ClientV2 implements McpClient {
   private answer({ elicit, sample }: Questions): void {
     if (elicit)
       this.client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
-        answered<ClientModule.ElicitResult>(elicit(params, mcpReq.signal), this.sdk.ProtocolError),
+        toSdkAnswer<ClientModule.ElicitResult>(elicit(params, mcpReq.signal), this.sdk.ProtocolError),
       );
     if (sample)
       this.client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>
-        answered<ClientModule.CreateMessageResult>(sample(params, mcpReq.signal), this.sdk.ProtocolError),
+        toSdkAnswer<ClientModule.CreateMessageResult>(sample(params, mcpReq.signal), this.sdk.ProtocolError),
       );
   }
 
   private fail(error: unknown): never {
-    throw faultOf(this.sdk, error);
+    throw toClientFault(this.sdk, error);
   }
 }
 
-function negotiation(beginning: Beginning, timeoutMs: number): ClientModule.VersionNegotiationOptions {
-  if (beginning === 'legacy') return { mode: 'legacy' };
-  return { mode: beginning === 'modern' ? { pin: MODERN } : 'auto', probe: { timeoutMs } };
-}
-
-function hasHeaders(schema: JsonObject | undefined): schema is JsonObject {
-  return schema !== undefined && JSON.stringify(schema).includes('"x-mcp-header"');
-}
-
-function faultOf(sdk: Sdk, error: unknown): unknown {
+function toClientFault(sdk: Sdk, error: unknown): unknown {
   if (error instanceof sdk.ProtocolError) return new RpcError(error.code, error.message);
   if (error instanceof sdk.UnauthorizedError) return new HttpStatusError(401);
   if (error instanceof sdk.InsufficientScopeError) return new HttpStatusError(403);
-  if (error instanceof sdk.SdkHttpError && error.status >= 400)
-    return new HttpStatusError(error.status, withText(error.message, error.data.text));
+  if (error instanceof sdk.SdkHttpError && error.status >= 400) {
+    // The server's answer, which some of the SDK's messages lack.
+    const { message, data } = error;
+    const isWhole = typeof data.text !== 'string' || data.text === '' || message.includes(data.text);
+    return new HttpStatusError(error.status, isWhole ? message : `${message}: ${data.text}`);
+  }
   if (error instanceof sdk.SseError && error.code !== undefined && error.code >= 400)
     return new HttpStatusError(error.code, error.message);
-  return error instanceof sdk.SdkError ? localFault(sdk, error) : error;
-}
-
-/** What the server answered, which some of the SDK's messages lack. */
-function withText(message: string, text: unknown): string {
-  return typeof text !== 'string' || text === '' || message.includes(text) ? message : `${message}: ${text}`;
-}
-
-function localFault({ SdkErrorCode }: Sdk, error: ClientModule.SdkError): unknown {
+  if (!(error instanceof sdk.SdkError)) return error;
+  const { SdkErrorCode } = sdk;
   const { code, message, cause } = error;
   switch (code) {
     case SdkErrorCode.ConnectionClosed:

@@ -31,7 +31,7 @@ interface TransportClasses {
 }
 
 /** Transports that are not started yet. The casts: the SDKs' types are not written for `exactOptionalPropertyTypes`. */
-export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'> {
+export function sdkTransports(sdk: TransportClasses): Omit<McpSdk, 'createClient'> {
   return {
     processTransport({ env, args, cwd, ...options }) {
       const transport = new sdk.StdioClientTransport({
@@ -43,7 +43,7 @@ export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'
       });
       // A process that has closed its input reads no request any more: each would wait until its time is up.
       transport.onerror = (error) => {
-        if (isFailedWrite(error)) void transport.close();
+        if ('syscall' in error && error.syscall === 'write') void transport.close();
       };
       return transport as ClosableTransport as ProcessTransport;
     },
@@ -58,10 +58,6 @@ export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'
       return transport as Transport;
     },
   };
-}
-
-function isFailedWrite(error: Error): boolean {
-  return 'syscall' in error && error.syscall === 'write';
 }
 
 function sdkOptions({ fetch, authProvider }: HttpOptions): SdkHttpOptions {

@@ -42,11 +42,9 @@ export function resourceRequest(name: string, { cursor, uri }: JsonObject): McpR
 export function resourceResult({ resources, contents, nextCursor }: JsonObject): JsonObject {
   if (Array.isArray(contents))
     return { content: contents.filter(isRecord).map((resource) => ({ type: 'resource', resource })) };
-  const listed = Array.isArray(resources) ? resources.filter(isRecord).map(shown) : [];
-  return { content: [{ type: 'text', text: JSON.stringify({ resources: listed, nextCursor }) }] };
-}
-
-/** Without icons and metadata, which are for people. */
-function shown({ uri, name, title, description, mimeType, size }: JsonObject): JsonObject {
-  return { uri, name, title, description, mimeType, size };
+  // Without icons and metadata, which are for people.
+  const entries = (Array.isArray(resources) ? resources : [])
+    .filter(isRecord)
+    .map(({ uri, name, title, description, mimeType, size }) => ({ uri, name, title, description, mimeType, size }));
+  return { content: [{ type: 'text', text: JSON.stringify({ resources: entries, nextCursor }) }] };
 }

@@ -7,10 +7,21 @@ import { sizeText } from '../../../../protocol/tool-calls/results/output-text.ts
 /** As JSON, for the model, with all digits of marked numbers; undefined if there is none, or if the blocks have the same content. */
 export function contentNotInText(structured: unknown, blocks: readonly JsonObject[]): string | undefined {
   if (structured === undefined) return undefined;
-  const contents = blocks.map(contentOf);
+  const contents = blocks.map(({ text, data }): BlockContent => {
+    if (typeof data === 'string') return { data };
+    return typeof text === 'string' ? { text, value: markedIn(text) } : {};
+  });
+  // Servers put values that are not objects under a name (`result` in Python, `content`, …), and the bare value into the text.
+  const values = isRecord(structured) ? Object.values(structured) : [];
+  const bareValue = values.length === 1 ? values[0] : undefined;
   try {
-    if (isContained(structured, contents) || isContained(soleValue(structured), contents)) return undefined;
-    return unmarked(JSON.stringify(structured, withoutBytes(blocks)));
+    if (isContained(structured, contents) || isContained(bareValue, contents)) return undefined;
+    // The bytes of an image next to it are not text for a model.
+    const bytes = new Set(contents.map(({ data }) => data));
+    const json = JSON.stringify(structured, (_key, value: unknown) =>
+      typeof value === 'string' && bytes.has(value) ? `[${sizeText(Buffer.byteLength(value, 'base64'))}]` : value,
+    );
+    return unmarked(json);
   } catch {
     // Nested deeper than the stack: no model reads that.
     return '[structured content, nested too deeply]';
@@ -24,18 +35,6 @@ interface BlockContent {
   readonly data?: string;
 }
 
-function contentOf({ text, data }: JsonObject): BlockContent {
-  if (typeof data === 'string') return { data };
-  return typeof text === 'string' ? { text, value: markedIn(text) } : {};
-}
-
-/** Servers put values that are not objects under a name (`result` in Python, `content`, …), and the bare value into the text. */
-function soleValue(structured: unknown): unknown {
-  if (!isRecord(structured)) return undefined;
-  const [value, ...others] = Object.values(structured);
-  return others.length === 0 ? value : undefined;
-}
-
 /** Whether a block contains the value, or the blocks contain its members one by one. */
 function isContained(value: unknown, contents: readonly BlockContent[]): boolean {
   if (value === undefined) return false;
@@ -44,15 +43,8 @@ function isContained(value: unknown, contents: readonly BlockContent[]): boolean
   return contents.every((each, index) => contains(each, value[index]));
 }
 
-function contains({ text, value: known, data }: BlockContent, value: unknown): boolean {
+function contains({ text, value: parsed, data }: BlockContent, value: unknown): boolean {
   if (data !== undefined) return isRecord(value) && value.data === data;
   if (text === undefined) return false;
-  return text === value || (known !== undefined && isDeepStrictEqual(known, value));
-}
-
-/** The bytes of an image next to it are not text for a model. */
-function withoutBytes(blocks: readonly JsonObject[]): (key: string, value: unknown) => unknown {
-  const bytes = new Set(blocks.flatMap(({ data }) => (typeof data === 'string' ? [data] : [])));
-  return (_key, value) =>
-    typeof value === 'string' && bytes.has(value) ? `[${sizeText(Buffer.byteLength(value, 'base64'))}]` : value;
+  return text === value || (parsed !== undefined && isDeepStrictEqual(parsed, value));
 }

@@ -32,91 +32,78 @@ export function toToolResult(
   result: JsonObject,
   { redact, maxBytes = Number.POSITIVE_INFINITY, output }: ResultRules,
 ): ToolResult {
-  const parts = partsOf(result);
-  assertOutputSize(contentOf(parts), maxBytes);
+  const blocks = Array.isArray(result.content) ? result.content.filter(isRecord) : [];
+  const parts = blocks.map(blockPart);
+  // A resource's text and bytes stand in the block's resource.
+  const holders = blocks.map((block) => {
+    const { type, resource } = block;
+    return type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
+  });
+  const structured = contentNotInText(result.structuredContent, holders);
+  if (structured !== undefined) parts.push(structured);
+  assertOutputSize(outputContent(parts), maxBytes);
   const isError = result.isError === true;
-  const fault = isError || !output ? undefined : faultOf(result.structuredContent, output);
-  const whole = fault === undefined ? parts : [fault, ...parts];
-  const content = contentOf(whole.map((part) => (typeof part === 'string' ? redact(part) : part)));
+  const fault = isError || !output ? undefined : promiseFault(result.structuredContent, output);
+  const allParts = fault === undefined ? parts : [fault, ...parts];
+  const content = outputContent(allParts.map((part) => (typeof part === 'string' ? redact(part) : part)));
   return { content, ...(isError || fault !== undefined ? { isError: true } : {}) };
 }
 
 /** Characters of a fault, which may quote the schema. */
-const FAULT_CHARACTERS = 1_000;
+const MAX_FAULT_CHARACTERS = 1_000;
 
-function faultOf(structured: unknown, { schema, check }: PromisedOutput): string | undefined {
+/** Undefined for structured content that keeps the promise. */
+function promiseFault(structured: unknown, { schema, check }: PromisedOutput): string | undefined {
   if (structured === undefined)
     return 'The tool has an output schema, but its result has no structured content. It answered:';
-  const wrong = wrongWith(structured, schema, check);
-  return (
-    wrong && `The result does not match the tool's output schema: ${wrong.slice(0, FAULT_CHARACTERS)}. It answered:`
-  );
-}
-
-function wrongWith(structured: unknown, schema: JsonObject, check: PromisedOutput['check']): string | undefined {
+  let mismatch: string | undefined;
   try {
     const value = roundedValue(structured);
-    return check(value, JSON.stringify(value), schema);
+    mismatch = check(value, JSON.stringify(value), schema);
   } catch {
-    return 'the value is nested too deeply';
+    mismatch = 'the value is nested too deeply';
   }
+  if (!mismatch) return undefined;
+  const reason = mismatch.slice(0, MAX_FAULT_CHARACTERS);
+  return `The result does not match the tool's output schema: ${reason}. It answered:`;
 }
 
-function contentOf(parts: readonly Part[]): ToolResult['content'] {
+function outputContent(parts: readonly Part[]): ToolResult['content'] {
   const texts = parts.filter((part) => typeof part === 'string');
-  return texts.length === parts.length ? texts.join('\n') : parts.map(contentPart);
+  if (texts.length === parts.length) return texts.join('\n');
+  return parts.map((part) => (typeof part === 'string' ? { type: 'input_text', text: part } : part));
 }
 
-function contentPart(part: Part): JsonObject {
-  return typeof part === 'string' ? { type: 'input_text', text: part } : part;
-}
-
-function partsOf({ content, structuredContent }: JsonObject): readonly Part[] {
-  const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
-  const structured = contentNotInText(structuredContent, blocks.map(innerOf));
-  return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
-}
-
-/** The block, or the resource in it: the object that holds text or bytes. */
-function innerOf(block: JsonObject): JsonObject {
-  const { resource } = block;
-  return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
-}
-
-function partOf(block: JsonObject): Part {
+function blockPart(block: JsonObject): Part {
   switch (block.type) {
     case 'text':
       return plainTextOf(block.text);
     case 'image':
-      return binary('image', block.mimeType, block.data);
+      return binaryPart('image', block.mimeType, block.data);
     case 'audio':
-      return binary('audio', block.mimeType, block.data);
-    case 'resource':
-      return resource(isRecord(block.resource) ? block.resource : {});
+      return binaryPart('audio', block.mimeType, block.data);
+    case 'resource': {
+      const { uri, mimeType, text, blob } = isRecord(block.resource) ? block.resource : ({} as JsonObject);
+      if (typeof text === 'string') return `${placeholder('resource', uri)}\n${text}`;
+      return binaryPart('resource', mimeType, blob, uri);
+    }
     case 'resource_link':
-      return described('resource link', block.name, block.mimeType, block.uri, block.description);
+      return placeholder('resource link', block.name, block.mimeType, block.uri, block.description);
     default:
-      return described(plainTextOf(block.type) || 'block', 'left out');
+      return placeholder(plainTextOf(block.type) || 'block', 'left out');
   }
 }
 
-function resource({ uri, mimeType, text, blob }: JsonObject): Part {
-  if (typeof text === 'string') return `${described('resource', uri)}\n${text}`;
-  return binary('resource', mimeType, blob, uri);
-}
-
-function binary(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
+/** An image that models can read, as a part, its bytes as every decoder reads them: padded, and without line breaks. */
+function binaryPart(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
   const base64 = typeof data === 'string' ? data : '';
   const image = IMAGES.get(plainTextOf(mimeType).toLowerCase());
-  const bytes = image && paddedBase64(base64);
-  if (bytes) return { type: 'input_image', image_url: `data:${image};base64,${bytes}` };
-  return described(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
-}
-
-/** As every decoder reads it: whole, and without the line breaks that some servers write; empty for other text. */
-function paddedBase64(data: string): string {
-  const text = data.replace(/\s+/g, '');
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64').toString('base64') : '';
+  const digits = image ? base64.replace(/\s+/g, '') : '';
+  if (/^[A-Za-z0-9+/]+={0,2}$/.test(digits)) {
+    const bytes = Buffer.from(digits, 'base64').toString('base64');
+    if (bytes) return { type: 'input_image', image_url: `data:${image};base64,${bytes}` };
+  }
+  return placeholder(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
 }
 
 /** The images that all models which see can read; because of another format, they refuse the whole request. */
@@ -129,7 +116,7 @@ const IMAGES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Such as `[audio audio/wav, 512 bytes]`. */
-function described(kind: string, ...details: readonly unknown[]): string {
-  const known = details.filter((detail) => typeof detail === 'string' && detail !== '');
-  return known.length === 0 ? `[${kind}]` : `[${kind} ${known.join(', ')}]`;
+function placeholder(kind: string, ...details: readonly unknown[]): string {
+  const texts = details.filter((detail) => typeof detail === 'string' && detail !== '');
+  return texts.length === 0 ? `[${kind}]` : `[${kind} ${texts.join(', ')}]`;
 }

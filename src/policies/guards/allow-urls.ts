@@ -1,18 +1,19 @@
 /** Lets only URLs pass that a policy allows. */
 
-import type { Guard, GuardDirection, GuardFinding, GuardScan, GuardVerdict } from '../../../ports/guard.ts';
-import { checkOptions } from '../../../ports/host/options-check.ts';
-import { andThen } from '../../../protocol/record.ts';
-import { checkUrl } from '../../../tools/egress/check-url.ts';
-import { EgressError } from '../../../tools/egress/egress-error.ts';
-import { type EgressPolicy, type EgressSettings, egressSettings } from '../../../tools/egress/policy.ts';
-import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
-import { scanWhole } from '../shared/scan-whole.ts';
+import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
+import { checkOptions } from '../../ports/host/options-check.ts';
+import { andThen } from '../../protocol/record.ts';
+import { checkUrl } from '../../tools/egress/check-url.ts';
+import { EgressError } from '../../tools/egress/egress-error.ts';
+import { type EgressPolicy, type EgressSettings, egressSettings } from '../../tools/egress/policy.ts';
+import { GUARD_CHECKS, type GuardSettingsOptions } from './shared/guard-options.ts';
+import { scanWhole } from './shared/scan-whole.ts';
 
 /** The longest URL that is held back; a longer one is refused. */
-const LONGEST = 2048;
+const MAX_URL_LENGTH = 2048;
 /** RFC 3986 sets no limit; the longest that is in use has half as many. */
-const LONGEST_SCHEME = 32;
+const MAX_SCHEME_LENGTH = 32;
+const MAX_HOST_LENGTH = 253;
 const RULE = 'URL';
 
 /**
@@ -42,15 +43,13 @@ export function allowUrls(policy: EgressPolicy, options: GuardSettingsOptions = 
     onFailure,
     scan,
     inspect({ text, direction, signal }) {
-      return andThen(scanWhole(text, scan, signal), (findings) => verdictOn(findings, direction));
+      return andThen(scanWhole(text, scan, signal), (findings) => {
+        if (findings.length === 0) return { action: 'pass' };
+        if (direction !== 'tool-arguments') return { action: 'replace', findings };
+        return { action: 'block', reason: 'It names a URL that is not allowed.', rule: RULE };
+      });
     },
   };
-}
-
-function verdictOn(findings: readonly GuardFinding[], direction: GuardDirection): GuardVerdict {
-  if (findings.length === 0) return { action: 'pass' };
-  if (direction !== 'tool-arguments') return { action: 'replace', findings };
-  return { action: 'block', reason: 'It names a URL that is not allowed.', rule: RULE };
 }
 
 /** A URL that begins somewhere: where what follows its scheme begins. */
@@ -62,19 +61,29 @@ function scanUrls(text: string, from: number, isEnd: boolean, settings: EgressSe
   const findings: GuardFinding[] = [];
   let at = from;
   while (at < text.length) {
-    const word = schemeEnd(text, at);
+    // The end of the word, which may be a scheme.
+    let word = at;
+    while (word < text.length && isInScheme(text.charCodeAt(word))) word += 1;
     const opening = word > at ? afterScheme(text, at, word) : afterSlashes(text, at);
     if (opening === MORE && !isEnd) return { findings, settled: at };
     if (opening < 0) {
       at = Math.max(word, at + 1);
       continue;
     }
-    const most = at + LONGEST;
-    const end = urlEnd(text, opening, most);
-    if (!isEnd && end === text.length && end < most) return { findings, settled: at };
-    const closed = withoutStop(text, opening, end);
-    if (isRefused(text, at, word, closed, settings)) findings.push({ start: at, end: closed, rule: RULE });
-    at = Math.max(closed, word);
+    const maxEnd = at + MAX_URL_LENGTH;
+    let end = opening;
+    while (end < text.length && end < maxEnd && !ENDS.has(text.charAt(end))) end += 1;
+    if (!isEnd && end === text.length && end < maxEnd) return { findings, settled: at };
+    // Without the marks that end a sentence.
+    while (end > opening && '.,;:!?'.includes(text.charAt(end - 1))) end -= 1;
+    const url = text.slice(at, end);
+    // An address without a scheme has that of the page it is on.
+    const isRefused =
+      word > at
+        ? url.length > word + 1 - at && !isAllowed(url, settings)
+        : settings.protocols.every((scheme) => !isAllowed(scheme + url, settings));
+    if (isRefused) findings.push({ start: at, end, rule: RULE });
+    at = Math.max(end, word);
   }
   return { findings, settled: text.length };
 }
@@ -84,13 +93,12 @@ const WEB: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
 
 function afterScheme(text: string, at: number, word: number): Opening {
   // The rest of a word that was too long for a scheme is not a scheme either.
-  if (word - at >= LONGEST_SCHEME || isInScheme(text.charCodeAt(at - 1))) return NONE;
-  if (WEB.has(text.slice(at, word).toLowerCase())) return afterWebScheme(text, word);
-  if (text.startsWith('://', word)) return word + 3;
-  return isOpen(text, word) ? MORE : NONE;
-}
-
-function afterWebScheme(text: string, word: number): Opening {
+  if (word - at >= MAX_SCHEME_LENGTH || isInScheme(text.charCodeAt(at - 1))) return NONE;
+  if (!WEB.has(text.slice(at, word).toLowerCase())) {
+    if (text.startsWith('://', word)) return word + 3;
+    const mayFollow = '://'.startsWith(text.slice(word, word + 3)) && word + 3 > text.length;
+    return mayFollow ? MORE : NONE;
+  }
   const colon = behindBreaks(text, word);
   if (colon < text.length && text[colon] !== ':') return NONE;
   const next = behindBreaks(text, colon + 1);
@@ -99,12 +107,12 @@ function afterWebScheme(text: string, word: number): Opening {
   return isText || ENDS.has(text.charAt(next)) ? NONE : next;
 }
 
-const MOST_BREAKS = 8;
+const MAX_BREAKS = 8;
 
 /** Readers of URLs leave tabs and line breaks out. */
 function behindBreaks(text: string, from: number): number {
   let at = from;
-  while (at - from < MOST_BREAKS && '\t\r\n'.includes(text.charAt(at) || ' ')) at += 1;
+  while (at - from < MAX_BREAKS && '\t\r\n'.includes(text.charAt(at) || ' ')) at += 1;
   return at;
 }
 
@@ -117,37 +125,11 @@ function afterSlashes(text: string, at: number): Opening {
   if (!SLASHES.has(text.charAt(at)) || !(at === 0 || BEFORE.has(text.charAt(at - 1)))) return NONE;
   if (at + 1 === text.length) return MORE;
   if (!SLASHES.has(text.charAt(at + 1))) return NONE;
-  const end = hostEnd(text, at + 2);
+  const maxEnd = Math.min(text.length, at + 2 + MAX_HOST_LENGTH);
+  let end = at + 2;
+  while (end < maxEnd && !ENDS.has(text.charAt(end)) && !'/\\?#='.includes(text.charAt(end))) end += 1;
   if (text.slice(at + 2, end).includes('.')) return at + 2;
   return end === text.length ? MORE : NONE;
-}
-
-const LONGEST_HOST = 253;
-
-function hostEnd(text: string, from: number): number {
-  const most = Math.min(text.length, from + LONGEST_HOST);
-  let end = from;
-  while (end < most && !ENDS.has(text.charAt(end)) && !'/\\?#='.includes(text.charAt(end))) end += 1;
-  return end;
-}
-
-/** An address without a scheme has that of the page it is on. */
-function isRefused(text: string, at: number, word: number, end: number, settings: EgressSettings): boolean {
-  const url = text.slice(at, end);
-  if (word > at) return url.length > word + 1 - at && !isAllowed(url, settings);
-  return settings.protocols.every((scheme) => !isAllowed(scheme + url, settings));
-}
-
-/** Whether `://` may still follow the scheme once there is more text. */
-function isOpen(text: string, scheme: number): boolean {
-  return '://'.startsWith(text.slice(scheme, scheme + 3)) && scheme + 3 > text.length;
-}
-
-/** The end of the word, which may be a scheme. */
-function schemeEnd(text: string, from: number): number {
-  let end = from;
-  while (end < text.length && isInScheme(text.charCodeAt(end))) end += 1;
-  return end;
 }
 
 function isInScheme(unit: number): boolean {
@@ -159,21 +141,8 @@ function isInScheme(unit: number): boolean {
 /** Marks that end a URL in a text, in Markdown or in HTML. */
 const ENDS: ReadonlySet<string> = new Set(' \t\r\n"\'<>)]}|`');
 
-function urlEnd(text: string, from: number, most: number): number {
-  let end = from;
-  while (end < text.length && end < most && !ENDS.has(text.charAt(end))) end += 1;
-  return end;
-}
-
-/** Without the marks that end a sentence. */
-function withoutStop(text: string, from: number, to: number): number {
-  let end = to;
-  while (end > from && '.,;:!?'.includes(text.charAt(end - 1))) end -= 1;
-  return end;
-}
-
 function isAllowed(url: string, settings: EgressSettings): boolean {
-  if (url.length >= LONGEST) return false;
+  if (url.length >= MAX_URL_LENGTH) return false;
   try {
     checkUrl(url, settings);
     return true;

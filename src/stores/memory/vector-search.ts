@@ -9,26 +9,26 @@ import {
   type VectorBatch,
   type VectorFile,
 } from '../../ports/vectors/vector-index.ts';
-import { bytesOf, searchedWords, wordCounts } from '../shared/chunk-texts.ts';
+import { chunkBytes, searchedWords, wordCounts } from '../vectors/chunk-texts.ts';
 
 /** A vector store with all that is in it. */
-export interface KeptStore {
+export interface VectorStoreEntry {
   store: StoredVectorStore;
-  readonly files: Map<string, KeptVectorFile>;
+  readonly files: Map<string, VectorFileEntry>;
   readonly batches: Map<string, VectorBatch>;
 }
 
 /** A file, its chunks and its claim. */
-export interface KeptVectorFile {
+export interface VectorFileEntry {
   file: VectorFile;
   epoch: number;
   attempts: number;
   claimableAt: number;
-  readonly chunks: KeptChunk[];
+  readonly chunks: ChunkEntry[];
 }
 
 /** A chunk, with what its searches need. */
-interface KeptChunk extends Chunk {
+interface ChunkEntry extends Chunk {
   readonly bytes: number;
   readonly length: number;
   readonly words: ReadonlyMap<string, number>;
@@ -37,15 +37,15 @@ interface KeptChunk extends Chunk {
 }
 
 /** A chunk as it is kept. */
-export function keptChunk({ text, embedding }: Chunk): KeptChunk {
+export function toChunkEntry({ text, embedding }: Chunk): ChunkEntry {
   const words = wordCounts(text);
   const size = [...words.values()].reduce((sum, count) => sum + count, 0);
   const own = new Float32Array(embedding);
-  return { text, embedding: own, bytes: bytesOf({ text, embedding }), length: lengthOf(own), words, size };
+  return { text, embedding: own, bytes: chunkBytes({ text, embedding }), length: vectorLength(own), words, size };
 }
 
 /** The dimensions of the embeddings in the vector store; undefined if there are none. */
-export function dimensionsOf({ files }: KeptStore): number | undefined {
+export function storedDimensions({ files }: VectorStoreEntry): number | undefined {
   for (const { chunks } of files.values()) if (chunks[0]) return chunks[0].embedding.length;
   return undefined;
 }
@@ -53,55 +53,59 @@ export function dimensionsOf({ files }: KeptStore): number | undefined {
 interface Candidate {
   readonly file: VectorFile;
   readonly place: number;
-  readonly chunk: KeptChunk;
+  readonly chunk: ChunkEntry;
 }
 
 /** The chunks nearest to the embedding. */
-export function nearestOf(stores: readonly KeptStore[], query: ChunkQuery, embedding: Float32Array) {
+export function nearestChunks(stores: readonly VectorStoreEntry[], query: ChunkQuery, embedding: Float32Array) {
   for (const store of stores) {
-    const dimensions = dimensionsOf(store) ?? embedding.length;
+    const dimensions = storedDimensions(store) ?? embedding.length;
     if (dimensions !== embedding.length) throw new DimensionMismatch(embedding.length, dimensions);
   }
-  const length = lengthOf(embedding);
-  const scored = candidatesOf(stores, query).map((each) => ({
+  const length = vectorLength(embedding);
+  const scored = listCandidates(stores, query).map((each) => ({
     ...each,
     score: cosine(each.chunk, embedding, length),
   }));
-  return bestOf(scored, query.limit);
+  return bestChunks(scored, query.limit);
 }
 
 /** The chunks that have words of the text, by BM25 among those that the query is limited to. */
-export function matchingOf(stores: readonly KeptStore[], query: ChunkQuery, text: string): readonly FoundChunk[] {
-  const candidates = candidatesOf(stores, query);
+export function matchingChunks(
+  stores: readonly VectorStoreEntry[],
+  query: ChunkQuery,
+  text: string,
+): readonly FoundChunk[] {
+  const candidates = listCandidates(stores, query);
   const average = candidates.reduce((sum, { chunk }) => sum + chunk.size, 0) / candidates.length;
   const words = searchedWords(text).map((word) => {
     const having = candidates.reduce((sum, { chunk }) => sum + (chunk.words.has(word) ? 1 : 0), 0);
     return { word, weight: Math.log(1 + (candidates.length - having + 0.5) / (having + 0.5)) };
   });
   const scored = candidates.map((each) => {
-    const ranks = words.map(({ word, weight }) => weight * saturated(each.chunk, word, average));
+    const ranks = words.map(({ word, weight }) => weight * termSaturation(each.chunk, word, average));
     return { ...each, score: ranks.reduce((sum, rank) => sum + rank, 0) };
   });
-  return bestOf(
+  return bestChunks(
     scored.filter(({ score }) => score > 0),
     query.limit,
   );
 }
 
-function candidatesOf(stores: readonly KeptStore[], { filter }: ChunkQuery): readonly Candidate[] {
+function listCandidates(stores: readonly VectorStoreEntry[], { filter }: ChunkQuery): readonly Candidate[] {
   const files = stores.flatMap((store) => [...store.files.values()]);
   return files
     .filter(({ file }) => file.status === 'completed' && (!filter || matches(filter, file.attributes)))
     .flatMap(({ file, chunks }) => chunks.map((chunk, place) => ({ file, place, chunk })));
 }
 
-function saturated({ words, size }: KeptChunk, word: string, average: number): number {
+function termSaturation({ words, size }: ChunkEntry, word: string, average: number): number {
   const count = words.get(word) ?? 0;
   return (count * 2.2) / (count + 1.2 * (0.25 + (0.75 * size) / average));
 }
 
 /** The chunks with the best scores, best first. */
-function bestOf(scored: readonly (Candidate & { readonly score: number })[], limit: number): readonly FoundChunk[] {
+function bestChunks(scored: readonly (Candidate & { readonly score: number })[], limit: number): readonly FoundChunk[] {
   const best = scored.toSorted((one, other) => other.score - one.score).slice(0, limit);
   return best.map(({ file, place, chunk, score }) => {
     const { store, id, filename, attributes } = file;
@@ -109,7 +113,7 @@ function bestOf(scored: readonly (Candidate & { readonly score: number })[], lim
   });
 }
 
-function cosine(chunk: KeptChunk, embedding: Float32Array, length: number): number {
+function cosine(chunk: ChunkEntry, embedding: Float32Array, length: number): number {
   if (chunk.length === 0 || length === 0) return 0;
   let sum = 0;
   for (let index = 0; index < embedding.length; index += 1) {
@@ -118,7 +122,7 @@ function cosine(chunk: KeptChunk, embedding: Float32Array, length: number): numb
   return sum / chunk.length / length;
 }
 
-function lengthOf(vector: Float32Array): number {
+function vectorLength(vector: Float32Array): number {
   let sum = 0;
   for (const value of vector) sum += value * value;
   return Math.sqrt(sum);

@@ -10,14 +10,14 @@ export interface Job {
 }
 
 /** How much may run and wait. */
-interface LaneLimits {
+interface QueueLimits {
   readonly running: number;
   readonly waiting: number;
   readonly waitingBytes: number;
 }
 
-/** The lanes of one connection. */
-interface Lanes {
+/** The requests of one connection, by lane. */
+interface RequestQueues {
   readonly idle: boolean;
   /** Runs the job as soon as its lane is free; returns false if there is no room for it to wait. */
   add(job: Job): boolean;
@@ -25,24 +25,22 @@ interface Lanes {
   clear(): void;
 }
 
-/** Creates lanes; `onIdle` is called each time the last running job has ended. */
-export function jobLanes(limits: LaneLimits, onIdle: () => void): Lanes {
+/** Creates empty queues; `onIdle` is called each time the last running job has ended. */
+export function requestQueues(limits: QueueLimits, onIdle: () => void): RequestQueues {
   const running = new Set<Job['lane']>();
   let waiting: readonly Job[] = [];
 
-  function next(): void {
+  function runWaiting(): void {
     const job = running.size < limits.running ? waiting.find(({ lane }) => !running.has(lane)) : undefined;
     if (!job) return;
     waiting = waiting.filter((other) => other !== job);
     running.add(job.lane);
-    job.run().then(() => ended(job));
-    next();
-  }
-
-  function ended({ lane }: Job): void {
-    running.delete(lane);
-    next();
-    if (running.size === 0) onIdle();
+    job.run().then(() => {
+      running.delete(job.lane);
+      runWaiting();
+      if (running.size === 0) onIdle();
+    });
+    runWaiting();
   }
 
   const mustWait = ({ lane }: Job) => running.size >= limits.running || running.has(lane);
@@ -55,7 +53,7 @@ export function jobLanes(limits: LaneLimits, onIdle: () => void): Lanes {
       const bytes = waiting.reduce((sum, other) => sum + other.bytes, job.bytes);
       if (mustWait(job) && (waiting.length >= limits.waiting || bytes > limits.waitingBytes)) return false;
       waiting = [...waiting, job];
-      next();
+      runWaiting();
       return true;
     },
     clear() {

@@ -13,10 +13,10 @@ interface Client {
 }
 
 /** Creates the response. If the host cancels the body, the client has left. */
-export function responseOf({ status, headers, body, bytes }: Reply, client: Client): Response {
+export function toResponse({ status, headers, body, bytes }: Reply, client: Client): Response {
   const content = bytes ?? body;
   try {
-    return new Response(typeof content === 'string' ? content : streamOf(content, client), { status, headers });
+    return new Response(typeof content === 'string' ? content : toByteStream(content, client), { status, headers });
   } catch (error) {
     // Such as a header that is not valid: nobody will read the content.
     client.left.abort(error);
@@ -27,7 +27,7 @@ export function responseOf({ status, headers, body, bytes }: Reply, client: Clie
 type Piece = string | Uint8Array;
 
 /** The frames, or the content of a file, as bytes, no faster than they are read. */
-function streamOf(pieces: AsyncIterable<Piece>, { left, cutOff, unread }: Client): ReadableStream<Uint8Array> {
+function toByteStream(pieces: AsyncIterable<Piece>, { left, cutOff, unread }: Client): ReadableStream<Uint8Array> {
   const source = pieces[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   return new ReadableStream<Uint8Array>(

@@ -2,10 +2,9 @@
 import { inspect } from 'node:util';
 import type { z } from 'zod';
 import { checkOptions } from '../../ports/host/options-check.ts';
-import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../ports/tool-provider.ts';
+import { isToolResult, type ProvidedTool, type ToolCall, type ToolProvider } from '../../ports/tool-provider.ts';
 import { zod } from '../../protocol/json/packages.cjs';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { isToolResult } from './run-call.ts';
 
 /** The context of a function call besides its arguments. `Req` is the host framework's request. */
 export interface ExecuteContext<Req = unknown>
@@ -73,7 +72,9 @@ export function functionTools<Req = unknown>(
       if (!tool) throw new Error(`There is no function '${name}'.`);
       const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
       // The cast: the schema's output is the function's input.
-      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal, onProgress }));
+      const result = await tool.execute(parsed as never, { scope, requestId, request, signal, onProgress });
+      if (isToolResult(result)) return result;
+      return { content: typeof result === 'string' ? result : (JSON.stringify(result) ?? '') };
     },
   };
 }
@@ -81,7 +82,9 @@ export function functionTools<Req = unknown>(
 function providedTool(server: string, name: string, tool: AnyFunctionTool<never>): ProvidedTool {
   checkOptions(`functionTools: ${name}`, tool, {
     description: (value) => typeof value === 'string' || 'a string',
-    parameters: (value) => (isRecord(value) && !isZod3(value)) || 'a JSON Schema or a schema of zod 4',
+    // A schema of zod 3 has only `_def`.
+    parameters: (value) =>
+      (isRecord(value) && (isZod(value) || !('_def' in value))) || 'a JSON Schema or a schema of zod 4',
     execute: (value) => typeof value === 'function' || 'a function',
   });
   if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
@@ -92,7 +95,7 @@ function providedTool(server: string, name: string, tool: AnyFunctionTool<never>
     server,
     name,
     ...(description ? { description } : {}),
-    ...(parameters ? { parameters: schemaOf(name, parameters) } : {}),
+    ...(parameters ? { parameters: objectSchema(name, parameters) } : {}),
   };
 }
 
@@ -101,38 +104,25 @@ function isZod(parameters: unknown): parameters is z.ZodType {
   return isRecord(parameters) && '_zod' in parameters;
 }
 
-function isZod3(parameters: JsonObject): boolean {
-  return '_def' in parameters && !isZod(parameters);
-}
-
 /** The names that every model server accepts. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-function schemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
-  const schema = jsonSchemaOf(name, parameters);
-  if (isOfObject(schema)) return schema;
-  const message = `functionTools: ${name}: parameters must describe an object ({ type: 'object', properties: … })`;
-  throw new TypeError(`${message}, got ${inspect(schema, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}`);
-}
+/** Keywords at the top of a schema without a type that describe something else than an object. */
+const ALTERNATIVES = ['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'];
 
 /** Arguments are an object, and model servers refuse a schema of any other type, or of alternatives at the top. */
-function isOfObject(schema: JsonObject): boolean {
-  if (schema.type !== undefined) return schema.type === 'object';
-  return !['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'].some((name) => Object.hasOwn(schema, name));
-}
-
-function jsonSchemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
-  if (!isZod(parameters)) return parameters;
+function objectSchema(name: string, parameters: JsonObject | z.ZodType): JsonObject {
+  let schema: JsonObject;
   try {
-    return zod().z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
+    // The cast: a JSON Schema is an object.
+    schema = isZod(parameters) ? (zod().z.toJSONSchema(parameters, { io: 'input' }) as JsonObject) : parameters;
   } catch (cause) {
-    const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
+    const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema can express`;
     throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   }
-}
-
-function resultOf(value: unknown): ToolResult {
-  if (typeof value === 'string') return { content: value };
-  if (isToolResult(value)) return value;
-  return { content: JSON.stringify(value) ?? '' };
+  const { type } = schema;
+  if (type === undefined ? !ALTERNATIVES.some((keyword) => Object.hasOwn(schema, keyword)) : type === 'object')
+    return schema;
+  const message = `functionTools: ${name}: parameters must describe an object ({ type: 'object', properties: … })`;
+  throw new TypeError(`${message}, got ${inspect(schema, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}`);
 }

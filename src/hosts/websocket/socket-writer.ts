@@ -6,15 +6,15 @@ import type { UnreadAnswer } from '../../server/body-room.ts';
 const READ_AHEAD = 64 * 1024;
 
 /** The writing side of one client's socket. */
-export interface Outlet {
+export interface SocketWriter {
   /** Whether more is unsent than may be buffered. */
-  readonly full: boolean;
+  readonly isFull: boolean;
   /** Resolves when more may be written, or never can. */
   send(message: string): Promise<void>;
   /** Sends a ping; does nothing if the client does not read. */
   ping(): void;
   /** Whether the client has shown activity since the last call. */
-  livedSince(): boolean;
+  showedActivity(): boolean;
 }
 
 /** What is held for the client while it does not read. */
@@ -24,47 +24,47 @@ interface HeldForClient {
   readonly heldBytes: () => number;
 }
 
-/** Creates the outlet of a socket. */
-export function outletOf(socket: WebSocket, { unread, heldBytes }: HeldForClient): Outlet {
-  let lived = true;
-  const live = () => {
-    lived = true;
+/** Creates the writer of a socket. */
+export function socketWriter(socket: WebSocket, { unread, heldBytes }: HeldForClient): SocketWriter {
+  let wasActive = true;
+  const noteActivity = () => {
+    wasActive = true;
   };
-  const full = () => socket.bufferedAmount > READ_AHEAD;
+  const hasBacklog = () => socket.bufferedAmount > READ_AHEAD;
 
-  socket.on('pong', live).on('message', live);
+  socket.on('pong', noteActivity).on('message', noteActivity);
   socket.on('ping', (data) => {
-    live();
+    noteActivity();
     // Not by ws itself: the pongs for a client that only sends pings would pile up here.
-    if (!full()) socket.pong(data, undefined, ignore);
+    if (!hasBacklog()) socket.pong(data, undefined, ignoreSendError);
   });
 
   return {
-    get full() {
-      return full();
+    get isFull() {
+      return hasBacklog();
     },
     async send(message) {
       const sent = new Promise<void>((resolve) => {
         socket.send(message, (error) => {
-          if (!error) live();
+          if (!error) noteActivity();
           resolve();
         });
       });
-      if (!full()) return;
+      if (!hasBacklog()) return;
       unread.begin(socket.bufferedAmount + heldBytes());
       await sent;
-      if (!full()) unread.end();
+      if (!hasBacklog()) unread.end();
     },
     ping() {
-      if (!full()) socket.ping(undefined, undefined, ignore);
+      if (!hasBacklog()) socket.ping(undefined, undefined, ignoreSendError);
     },
-    livedSince() {
-      const answer = lived;
-      lived = false;
+    showedActivity() {
+      const answer = wasActive;
+      wasActive = false;
       return answer;
     },
   };
 }
 
 /** The socket is closed, which its `close` event reports. */
-function ignore(): void {}
+function ignoreSendError(): void {}

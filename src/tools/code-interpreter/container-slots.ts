@@ -4,7 +4,7 @@ import type { CodeContainer } from '../../ports/hosted-tools/code-runtime.ts';
 import type { Linked } from '../../ports/queues/line.ts';
 import { TurnQueue } from '../../ports/queues/turn-queue.ts';
 import { shareOf } from '../../ports/scope.ts';
-import { turns } from './shared/turns.ts';
+import { serialQueue } from './shared/serial-queue.ts';
 
 /** The owner of a container, and which of the owner's. The same id in two scopes is two containers. */
 export interface ContainerKey {
@@ -15,35 +15,24 @@ export interface ContainerKey {
 }
 
 /** The slot of one key, whose container may not exist yet, or not any more. */
-export interface Place {
+export interface ContainerSlot {
   /** The scope of the key. */
   readonly name: string;
   readonly scope: string;
-  readonly inTurn: ReturnType<typeof turns>;
+  readonly enqueue: ReturnType<typeof serialQueue>;
   /** The files that were put into the container. */
   readonly names: Set<string>;
   container: CodeContainer | undefined;
 }
 
-/** All slots. */
-interface Shelf {
-  /** The slot of the key, which stays until each `enter` has had its `leave`; waits if there is no room. */
-  enter(key: ContainerKey, signal: AbortSignal): Promise<Place>;
-  leave(place: Place): void;
-  /** Aborted by `close`. */
-  readonly closed: AbortSignal;
-  /** Closes every container in a slot. */
-  close(): Promise<void>;
-}
-
 /** How long slots are kept, and how many. */
-interface ShelfLimits {
+interface SlotLimits {
   readonly idleMs: number;
   readonly max: number;
   readonly maxPerScope: number;
 }
 
-interface Kept extends Place {
+interface UsedSlot extends ContainerSlot {
   /** Runs in progress or waiting. */
   runs: number;
   expiry: NodeJS.Timeout | undefined;
@@ -54,63 +43,62 @@ interface WaitingRun extends Linked<WaitingRun> {
   readonly tenant: string;
   readonly name: string;
   readonly scope: string;
-  readonly start: (place: Place) => void;
+  readonly start: (slot: ContainerSlot) => void;
   readonly stop: (reason: unknown) => void;
 }
 
 /** Runs that wait for a slot, of all tenants; one tenant may have as many as it leaves free. */
 const MAX_WAITING = 256;
 
-/** Creates an empty one. */
-export function containerShelf(limits: ShelfLimits): Shelf {
-  return new ContainerShelf(limits);
-}
-
-class ContainerShelf implements Shelf {
-  private readonly limits: ShelfLimits;
+/** The slots of all keys. */
+export class ContainerSlots {
+  private readonly limits: SlotLimits;
   // In the order of use: the first has been idle for longest.
-  private readonly places = new Map<string, Kept>();
+  private readonly slots = new Map<string, UsedSlot>();
   private readonly queue = new TurnQueue<WaitingRun>();
   /** Those in the queue, by the name of their slot. */
   private readonly waiting = new Map<string, Set<WaitingRun>>();
   private readonly closing = new AbortController();
 
-  constructor(limits: ShelfLimits) {
+  constructor(limits: SlotLimits) {
     this.limits = limits;
   }
 
+  /** Aborted by `close`. */
   get closed(): AbortSignal {
     return this.closing.signal;
   }
 
-  async enter({ scope, id }: ContainerKey, signal: AbortSignal): Promise<Place> {
+  /** The slot of the key, which stays until each `acquire` has had its `release`; waits if there is no room. */
+  async acquire({ scope, id }: ContainerKey, signal: AbortSignal): Promise<ContainerSlot> {
     signal.throwIfAborted();
     this.closed.throwIfAborted();
     const name = JSON.stringify([scope, id]);
-    const place = this.places.get(name) ?? (this.hasRoom(scope) ? newPlace(name, scope) : undefined);
+    const slot = this.slots.get(name) ?? (this.hasRoom(scope) ? emptySlot(name, scope) : undefined);
     // Taken before another caller can evict it.
-    return place ? this.taken(place) : this.wait(name, scope, signal);
+    return slot ? this.take(slot) : this.wait(name, scope, signal);
   }
 
-  leave({ name, scope }: Place): void {
-    const place = this.places.get(name);
-    if (!place) return;
-    place.runs -= 1;
-    if (place.runs > 0) return;
-    this.rest(place);
-    this.giveAway(shareOf(scope));
+  release({ name, scope }: ContainerSlot): void {
+    const slot = this.slots.get(name);
+    if (!slot) return;
+    slot.runs -= 1;
+    if (slot.runs > 0) return;
+    this.scheduleExpiry(slot);
+    this.assignFreeSlots(shareOf(scope));
   }
 
+  /** Closes every container in a slot. */
   async close(): Promise<void> {
     const reason = new Error('The containers are closed.');
     this.closing.abort(reason);
     for (const run of [...this.queue]) run.stop(reason);
-    const open = [...this.places.values()];
-    for (const place of open) this.drop(place);
+    const open = [...this.slots.values()];
+    for (const slot of open) this.drop(slot);
     await Promise.allSettled(open.map(({ container }) => container?.close()));
   }
 
-  private wait(name: string, scope: string, signal: AbortSignal): Promise<Place> {
+  private wait(name: string, scope: string, signal: AbortSignal): Promise<ContainerSlot> {
     const tenant = shareOf(scope);
     if (this.queue.sizeOf(tenant) >= MAX_WAITING - this.queue.size)
       throw new Error('Too many runs wait for a container. Try again later.');
@@ -121,9 +109,9 @@ class ContainerShelf implements Shelf {
         tenant,
         name,
         scope,
-        start: (place) => {
+        start: (slot) => {
           end();
-          resolve(place);
+          resolve(slot);
         },
         stop: (reason) => {
           end();
@@ -145,67 +133,67 @@ class ContainerShelf implements Shelf {
   }
 
   /** Slots that are free go round between the tenants that wait; this one may take part again. */
-  private giveAway(tenant: string): void {
+  private assignFreeSlots(tenant: string): void {
     this.queue.wake(tenant);
-    while (this.isFree(this.placesOf(undefined), this.limits.max)) {
-      const next = this.queue.next((share) => this.isFree(this.placesOf(share), this.limits.maxPerScope));
+    while (this.isFree(this.slotsIn(undefined), this.limits.max)) {
+      const next = this.queue.next((share) => this.isFree(this.slotsIn(share), this.limits.maxPerScope));
       if (!next || !this.hasRoom(next.scope)) return;
-      const place = newPlace(next.name, next.scope);
+      const slot = emptySlot(next.name, next.scope);
       const runs = [...(this.waiting.get(next.name) ?? [])];
       this.waiting.delete(next.name);
       for (const run of runs) {
         // The first one has left the queue already.
         if (run !== next) this.queue.remove(run);
-        run.start(this.taken(place));
+        run.start(this.take(slot));
       }
     }
   }
 
-  private taken(place: Kept): Kept {
-    clearTimeout(place.expiry);
-    place.runs += 1;
-    this.places.delete(place.name);
-    this.places.set(place.name, place);
-    return place;
+  private take(slot: UsedSlot): UsedSlot {
+    clearTimeout(slot.expiry);
+    slot.runs += 1;
+    this.slots.delete(slot.name);
+    this.slots.set(slot.name, slot);
+    return slot;
   }
 
   /** Makes room if one of the containers is idle. */
   private hasRoom(scope: string): boolean {
     const { max, maxPerScope } = this.limits;
     const share = shareOf(scope);
-    return this.hasRoomAmong(this.placesOf(share), maxPerScope) && this.hasRoomAmong(this.placesOf(undefined), max);
+    return this.hasRoomAmong(this.slotsIn(share), maxPerScope) && this.hasRoomAmong(this.slotsIn(undefined), max);
   }
 
   /** Those of a tenant, or all. */
-  private placesOf(share: string | undefined): readonly Kept[] {
-    const all = [...this.places.values()];
-    return share === undefined ? all : all.filter((place) => shareOf(place.scope) === share);
+  private slotsIn(share: string | undefined): readonly UsedSlot[] {
+    const all = [...this.slots.values()];
+    return share === undefined ? all : all.filter((slot) => shareOf(slot.scope) === share);
   }
 
-  private isFree(kept: readonly Kept[], most: number): boolean {
-    return kept.length < most || kept.some(({ runs }) => runs === 0);
+  private isFree(slots: readonly UsedSlot[], max: number): boolean {
+    return slots.length < max || slots.some(({ runs }) => runs === 0);
   }
 
-  private hasRoomAmong(kept: readonly Kept[], most: number): boolean {
-    if (kept.length < most) return true;
-    const resting = kept.find(({ runs }) => runs === 0);
-    if (resting) this.drop(resting);
-    return resting !== undefined;
+  private hasRoomAmong(slots: readonly UsedSlot[], max: number): boolean {
+    if (slots.length < max) return true;
+    const idle = slots.find(({ runs }) => runs === 0);
+    if (idle) this.drop(idle);
+    return idle !== undefined;
   }
 
-  private drop(place: Kept): void {
-    clearTimeout(place.expiry);
-    this.places.delete(place.name);
+  private drop(slot: UsedSlot): void {
+    clearTimeout(slot.expiry);
+    this.slots.delete(slot.name);
     // Nobody waits for it; the runtime deals with a container that does not close.
-    place.container?.close().catch(() => {});
+    slot.container?.close().catch(() => {});
   }
 
-  private rest(place: Kept): void {
-    if (!place.container?.alive) return this.drop(place);
-    place.expiry = setTimeout(() => this.drop(place), this.limits.idleMs).unref();
+  private scheduleExpiry(slot: UsedSlot): void {
+    if (!slot.container?.alive) return this.drop(slot);
+    slot.expiry = setTimeout(() => this.drop(slot), this.limits.idleMs).unref();
   }
 }
 
-function newPlace(name: string, scope: string): Kept {
-  return { name, scope, inTurn: turns(), names: new Set(), container: undefined, runs: 0, expiry: undefined };
+function emptySlot(name: string, scope: string): UsedSlot {
+  return { name, scope, enqueue: serialQueue(), names: new Set(), container: undefined, runs: 0, expiry: undefined };
 }

@@ -1,7 +1,7 @@
 /** Decides what an append adds to a conversation, for the stores whose atomic step runs in this process. */
 
-import type { AppendTerms } from '../../ports/store.ts';
-import type { Item } from '../../protocol/items.ts';
+import type { AppendTerms } from '../ports/store.ts';
+import type { Item } from '../protocol/items.ts';
 
 /** What a turn has added to a conversation, as the store remembers it. */
 export interface TurnPart {

@@ -1,4 +1,4 @@
-/** Counts what a client has sent of a message that is not whole yet in the room for bodies. */
+/** Counts what a client has sent of a message that is not whole yet in the byte budget for bodies. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { roomForBody } from '../../server/body-room.ts';
@@ -10,26 +10,26 @@ interface ArrivalLimits {
 }
 
 /** Calls `onFull`, once, when there is no room for what arrives; `wire` is the connection below the WebSocket. */
-export function countArriving(
+export function countArrivingBytes(
   socket: WebSocket,
   wire: Duplex,
   { tenant, most }: ArrivalLimits,
   onFull: () => void,
 ): void {
-  const room = roomForBody(tenant);
+  const share = roomForBody(tenant);
   let bytes = 0;
   let isFull = false;
 
   // In front of ws, so that a whole message is counted before it is taken; what follows it in the same piece is not counted.
   wire.prependListener('data', (piece: Buffer) => {
     bytes += piece.byteLength;
-    if (isFull || room.growTo(bytes, most)) return;
+    if (isFull || share.growTo(bytes, most)) return;
     isFull = true;
     onFull();
   });
   socket.on('message', () => {
     bytes = 0;
-    room.end();
+    share.end();
   });
-  socket.once('close', () => room.end());
+  socket.once('close', () => share.end());
 }

@@ -26,7 +26,7 @@ export class BlockPool {
 }
 
 /** A text that arrives as bytes in UTF-8. */
-export class KeptBytes {
+export class PooledBytes {
   length = 0;
   private readonly pool: BlockPool;
   private blocks: Buffer[] = [];

@@ -11,14 +11,14 @@ const CELLS = 4;
 export const BYTES_AT = CELLS * Int32Array.BYTES_PER_ELEMENT;
 
 /** The realm's side. Code that gets hold of it can send nothing that it could not have printed. */
-interface Door {
+interface SharedMemoryChannel {
   readonly memory: SharedArrayBuffer;
   /** Resolves when the process has taken all but the last frame. One caller at a time. */
   send(kind: Kind, data: Uint8Array): Promise<void>;
 }
 
-/** Creates a door over new memory. */
-export function newDoor(): Door {
+/** Opens a channel over new memory. */
+export function openChannel(): SharedMemoryChannel {
   const memory = new SharedArrayBuffer(BYTES_AT + FRAME_BYTES);
   const cells = new Int32Array(memory, 0, CELLS);
   const bytes = new Uint8Array(memory, BYTES_AT);
@@ -26,25 +26,25 @@ export function newDoor(): Door {
     memory,
     async send(kind, data) {
       for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
-        await whileIn(FULL, cells);
+        await waitWhileState(FULL, cells);
         const part = data.subarray(at, at + FRAME_BYTES);
         bytes.set(part);
         cells[KIND] = KINDS.indexOf(kind);
         cells[LENGTH] = part.length;
-        put(FULL, cells);
+        publishState(FULL, cells);
       }
     },
   };
 }
 
 /** Sets the state and notifies the other side of the memory. */
-export function put(state: number, cells: Int32Array<SharedArrayBuffer>): void {
+export function publishState(state: number, cells: Int32Array<SharedArrayBuffer>): void {
   Atomics.store(cells, STATE, state);
   Atomics.notify(cells, STATE);
 }
 
 /** Resolves when the other side has changed the state. */
-export async function whileIn(state: number, cells: Int32Array<SharedArrayBuffer>): Promise<void> {
+export async function waitWhileState(state: number, cells: Int32Array<SharedArrayBuffer>): Promise<void> {
   while (Atomics.load(cells, STATE) === state) await waitAsync(cells, STATE, state).value;
 }
 

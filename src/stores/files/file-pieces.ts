@@ -6,15 +6,15 @@ import type { MaybePromise } from '../../ports/store.ts';
 const PIECE_BYTES = 256 * 1024;
 
 /** The same bytes in pieces of equal length; only the last may be shorter. */
-async function* inPieces(content: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
+async function* cutPieces(content: AsyncIterable<Uint8Array>): AsyncIterable<Buffer> {
   let piece = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
-  for await (const given of content) {
-    for (let at = 0; at < given.byteLength; ) {
-      const taken = given.subarray(at, at + PIECE_BYTES - filled);
-      piece.set(taken, filled);
-      filled += taken.byteLength;
-      at += taken.byteLength;
+  for await (const chunk of content) {
+    for (let at = 0; at < chunk.byteLength; ) {
+      const part = chunk.subarray(at, at + PIECE_BYTES - filled);
+      piece.set(part, filled);
+      filled += part.byteLength;
+      at += part.byteLength;
       if (filled < PIECE_BYTES) continue;
       yield piece;
       piece = Buffer.allocUnsafe(PIECE_BYTES);
@@ -31,7 +31,7 @@ export async function writePieces(
 ): Promise<number> {
   let place = 0;
   let bytes = 0;
-  for await (const piece of inPieces(content)) {
+  for await (const piece of cutPieces(content)) {
     await write(place, piece);
     place += 1;
     bytes += piece.length;
@@ -40,7 +40,7 @@ export async function writePieces(
 }
 
 /** The bytes of the range. Throws if a piece is gone, because the file was deleted. */
-export async function* bytesOfPieces(
+export async function* readPieces(
   pieceAt: (place: number) => MaybePromise<Uint8Array | undefined>,
   { start, end }: ByteRange,
 ): AsyncIterable<Uint8Array> {
