@@ -2,8 +2,8 @@
 
 import { CREDENTIAL_HEADERS } from '../ports/scope.ts';
 import { VERSION } from '../protocol/version.ts';
-import type { CoreSettings } from './options.ts';
-import { toolServersOf } from './tool-servers.ts';
+import type { CoreSettings } from './core-settings.ts';
+import { toolServers } from './tool-servers.ts';
 
 /** Returns a function that announces the router at its first call; `scope` is the host's, if it has set one. */
 export function announcer(settings: CoreSettings, scope: unknown): () => void {
@@ -11,19 +11,16 @@ export function announcer(settings: CoreSettings, scope: unknown): () => void {
   return () => {
     if (isAnnounced) return;
     isAnnounced = true;
-    settings.recorder.announce('express-open-responses serves its first request.', factsOf(settings, scope));
-  };
-}
-
-function factsOf({ upstream, store, providers, owner }: CoreSettings, scope: unknown) {
-  return {
-    version: VERSION,
-    router: owner,
-    upstream: upstream.name,
-    origin: upstream.origin ?? null,
-    store: store.name,
-    tenantBy: scope === undefined ? CREDENTIAL_HEADERS : 'scope',
-    toolProviders: providers?.length ?? 'by request',
-    mcpServers: providers ? toolServersOf(providers).length : 'by request',
+    const { upstream, store, providers, owner, recorder } = settings;
+    recorder.announce('express-open-responses serves its first request.', {
+      version: VERSION,
+      router: owner,
+      upstream: upstream.name,
+      origin: upstream.origin ?? null,
+      store: store.name,
+      tenantBy: scope === undefined ? CREDENTIAL_HEADERS : 'scope',
+      toolProviders: providers?.length ?? 'by request',
+      mcpServers: providers ? toolServers(providers).length : 'by request',
+    });
   };
 }

@@ -5,8 +5,10 @@ import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import type { DrainOptions } from '../engine/request/activity.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
+import { type CoreSettings, coreSettings } from './core-settings.ts';
 import { anthropicRoutes } from './messages-routes.ts';
-import { type AnyCoreOptions, type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
+import { coreChecks } from './option-checks.ts';
+import type { AnyCoreOptions, CoreOptions } from './options.ts';
 import { reportedRoutes } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
@@ -32,17 +34,20 @@ export interface Api<Req = unknown> extends ServedApi<Req> {
  * ```
  */
 export function createResponses<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return responsesApi(settingsOf('createResponses', options));
+  const settings = checkedSettings('createResponses', options);
+  return buildApi(settings, responsesRoutes(settings));
 }
 
 /** The Chat Completions API. Throws a `TypeError` also for an upstream that does not support it. */
 export function createChatCompletions<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
+  const settings = chatSettingsOf('createChatCompletions', checkedSettings('createChatCompletions', options));
+  return buildApi(settings, chatRoutes(settings));
 }
 
 /** The Messages API. Throws a `TypeError` for an unknown option or a bad value. */
 export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  return messagesApi(settingsOf('createMessages', options));
+  const settings = checkedSettings('createMessages', options);
+  return buildApi(settings, anthropicRoutes(settings));
 }
 
 /**
@@ -50,8 +55,9 @@ export function createMessages<Req = unknown>(options: CoreOptions<Req> = {}): A
  * the host's, if it has set one.
  */
 export function allApis(settings: CoreSettings, others: readonly ServedApi[] = [], scope?: unknown): Api {
-  const responses = responsesApi(settings, scope);
-  const apis = [responses, ...(speaksChat(settings) ? [chatApi(settings, scope)] : []), messagesApi(settings, scope)];
+  const responses = buildApi(settings, responsesRoutes(settings), scope);
+  const chat = speaksChat(settings) ? [buildApi(settings, chatRoutes(settings), scope)] : [];
+  const apis = [responses, ...chat, buildApi(settings, anthropicRoutes(settings), scope)];
   const served = [...apis, ...others];
   return {
     handle(request) {
@@ -76,24 +82,12 @@ function speaksChat(settings: CoreSettings): settings is CoreSettings & ChatSett
   return settings.upstream.chat !== undefined;
 }
 
-function settingsOf(owner: string, options: AnyCoreOptions): CoreSettings {
+function checkedSettings(owner: string, options: AnyCoreOptions): CoreSettings {
   checkOptions(owner, options, coreChecks);
   return coreSettings(owner, options);
 }
 
-function responsesApi(settings: CoreSettings, scope?: unknown): Api {
-  return apiOf(settings, responsesRoutes(settings), scope);
-}
-
-function chatApi(settings: CoreSettings & ChatSettings, scope?: unknown): Api {
-  return apiOf(settings, chatRoutes(settings), scope);
-}
-
-function messagesApi(settings: CoreSettings, scope?: unknown): Api {
-  return apiOf(settings, anthropicRoutes(settings), scope);
-}
-
-function apiOf(settings: CoreSettings, api: ApiRoutes, scope: unknown): Api {
+function buildApi(settings: CoreSettings, api: ApiRoutes, scope?: unknown): Api {
   const { routes, drain } = reportedRoutes(api, settings, scope);
   return { ...servedRoutes(routes, { ...settings, envelopeOf: api.envelopeOf }), drain };
 }

@@ -13,7 +13,7 @@ import {
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { continueLate } from './late-continue.ts';
-import { type HostRecorder, recorderFor, reportsOf } from './recorder.ts';
+import { type HostRecorder, hostReports, recorderFor } from './recorder.ts';
 
 /** Whether the value has the methods of a store of files. */
 export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');
@@ -66,5 +66,5 @@ export function plainSettings(
   checkOptions(`${owner}: hooks`, hooks, HOOK_CHECKS);
   const recorder = recorderFor(logger, hooks);
   continueLate();
-  return { dialectOf: () => openai, hooks: reportsOf(hooks, recorder), limits: DEFAULT_LIMITS, recorder, owner };
+  return { dialectOf: () => openai, hooks: hostReports(hooks, recorder), limits: DEFAULT_LIMITS, recorder, owner };
 }

@@ -7,14 +7,14 @@ import { processWarning } from '../ports/host/warner.ts';
 import type { OnStep, Step } from '../ports/step.ts';
 import type { ApiError } from '../protocol/errors.ts';
 import { isError } from '../protocol/record.ts';
-import { Vitals } from './vitals.ts';
+import { RouterHealth } from './health.ts';
 
 /** Shown by `NODE_DEBUG=express-open-responses`. */
 const debug = debuglog('express-open-responses');
 
 /** The recorder of one router or middleware. */
 export interface HostRecorder extends Recorder {
-  readonly vitals: Vitals;
+  readonly health: RouterHealth;
   /** Reports an error of the host's own functions for which there is no request to fail and no handler to pass it to. */
   onHostError(error: unknown): void;
   /** Writes a line of information, which nobody sees by default. */
@@ -27,7 +27,7 @@ export function recorderFor(logger: Logger | false | undefined, hooks: Hooks): H
 }
 
 /** The host's hooks with the recorder. Each is called on the host's own object, which may be that of a class. */
-export function reportsOf(hooks: Hooks, recorder: Recorder): Reports {
+export function hostReports(hooks: Hooks, recorder: Recorder): Reports {
   const { onRequest, onTurn, onResponse, onAttempt, onToolCall, onToolProgress, onApproval, onGuard, onError, onNote } =
     hooks;
   return {
@@ -46,7 +46,7 @@ export function reportsOf(hooks: Hooks, recorder: Recorder): Reports {
 }
 
 class LoggingRecorder implements HostRecorder {
-  readonly vitals = new Vitals();
+  readonly health = new RouterHealth();
   private readonly log: HostLog | undefined;
   /** Whether nobody else receives failures. */
   private readonly warns: boolean;
@@ -64,7 +64,7 @@ class LoggingRecorder implements HostRecorder {
   }
 
   onResponse({ requestId, responseId, status, durationMs: ms, usage }: ResponseInfo): void {
-    if (status !== 'failed') this.vitals.upstream.succeeded();
+    if (status !== 'failed') this.health.upstream.succeeded();
     const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
     this.onStep?.({ name: 'ended', requestId, responseId, status, ms, inputTokens, outputTokens });
   }
@@ -74,7 +74,7 @@ class LoggingRecorder implements HostRecorder {
   }
 
   onError(error: ApiError, info: ErrorInfo): void {
-    this.vitals.noteError(error);
+    this.health.noteError(error);
     this.onStep?.({ name: 'failed', requestId: info.requestId, code: codeNameOf(error), status: error.status });
     if (this.log) logError(this.log, error, info);
     else if (this.warns) warnOfError(error, info);
@@ -109,21 +109,18 @@ function errorFields(error: unknown): LogFields {
 }
 
 /** Characters of a value: a model's name is whatever a client wrote. */
-const MOST_CHARACTERS = 128;
+const MAX_CHARACTERS = 128;
 /** What needs no quotes; anything else could forge a line, or colour a terminal. */
 const PLAIN = /^[\w.:/@-]+$/;
 
 /** Such as `stored requestId=req_1 ms=3`. */
 function stepLine(name: string, facts: Readonly<Record<string, unknown>>): string {
-  const parts = Object.entries(facts).filter(([, value]) => value !== undefined);
-  return [name, ...parts.map(([key, value]) => `${key}=${shown(value)}`)].join(' ');
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-}
-
-function shown(value: unknown): string {
-  const text = String(value).slice(0, MOST_CHARACTERS);
-  return PLAIN.test(text) ? text : JSON.stringify(text).replace(/[^ -~]/g, escaped);
+  const fields = Object.entries(facts).flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    const text = String(value).slice(0, MAX_CHARACTERS);
+    if (PLAIN.test(text)) return [`${key}=${text}`];
+    const escapeCharacter = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+    return [`${key}=${JSON.stringify(text).replace(/[^ -~]/g, escapeCharacter)}`];
+  });
+  return [name, ...fields].join(' ');
 }

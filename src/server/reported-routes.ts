@@ -6,7 +6,7 @@ import { stopwatch } from '../ports/step.ts';
 import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import { announcer } from './announce.ts';
-import type { CoreSettings } from './options.ts';
+import type { CoreSettings } from './core-settings.ts';
 import type { PlainSettings } from './plain-api.ts';
 
 /** The same routes; the first request to any of them announces the router, and the host's `scope`, in the host's log. */

@@ -50,12 +50,17 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
   const refuse = (error: ApiError) => refusal(error, settings);
 
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
-    const apiRequest = whole(request);
-    if (apiRequest instanceof ApiError) return refuse(apiRequest)(nobodys(request));
-    const rest = readsBytes ? unread(request, params) : readRest(request, apiRequest, params, limits);
-    const read = await rest.catch(toApiError);
-    if (read instanceof ApiError) return refuse(read)(apiRequest);
-    return endpoint({ ...apiRequest, ...read });
+    let apiRequest: EndpointRequest;
+    try {
+      apiRequest = toEndpointRequest(request);
+    } catch (error) {
+      // That of its credentials.
+      if (error instanceof ApiError) return refuse(error)(anonymousRequest(request));
+      throw error;
+    }
+    const rest = await readRest(request, apiRequest, params, readsBytes ? undefined : limits).catch(toApiError);
+    if (rest instanceof ApiError) return refuse(rest)(apiRequest);
+    return endpoint({ ...apiRequest, ...rest });
   }
 
   return {
@@ -68,23 +73,13 @@ export function servedRoutes(routes: readonly Route[], settings: ServedSettings)
       }
       return undefined;
     },
-    refuse: (error, request) => refuse(error)(nobodys(request)),
+    refuse: (error, request) => refuse(error)(anonymousRequest(request)),
   };
 }
 
-/** The request, or the error of its credentials. */
-function whole(request: ApiRequest): EndpointRequest | ApiError {
-  try {
-    return endpointRequestOf(request);
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
-}
-
 /** The request for an error, which needs no tenant. */
-function nobodys(request: ApiRequest): EndpointRequest {
-  return endpointRequestOf({ ...request, scope: '' });
+function anonymousRequest(request: ApiRequest): EndpointRequest {
+  return toEndpointRequest({ ...request, scope: '' });
 }
 
 /** What serving routes needs of the host's options. */
@@ -93,43 +88,36 @@ type ServedSettings = EndpointSettings & { readonly limits: BodyLimits };
 type RawParams = Readonly<Record<string, string>>;
 
 /** The request without its body and path parameters, which may be invalid. */
-function endpointRequestOf({ query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest): EndpointRequest {
-  const headers = isHeaders(rest.headers) ? rest.headers : headersFrom(rest.headers);
+function toEndpointRequest({ query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest): EndpointRequest {
+  // Not `instanceof`: polyfills and other realms have their own `Headers`.
+  const isHeaders = typeof rest.headers.get === 'function';
+  // The casts: whatever has the method is no record of Node's.
+  const headers = isHeaders ? (rest.headers as Headers) : headersFrom(rest.headers as NodeHeaders);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
-  return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
+  const tenant = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
+  return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...tenant };
 }
 
-/** Not `instanceof`: polyfills and other realms have their own `Headers`. */
-function isHeaders(headers: ApiRequest['headers']): headers is Headers {
-  return typeof headers.get === 'function';
-}
-
-/** The path's parameters, and the body as it arrives. Throws `ApiError`. */
-async function unread({ bytes }: ApiRequest, raw: RawParams) {
-  return { params: decodedAll(raw), bytes: bytes ?? undefined };
-}
-
-/** The path's parameters, and the body if there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, { headers, scope }: EndpointRequest, raw: RawParams, limits: BodyLimits) {
-  const params = decodedAll(raw);
-  if (request.method !== 'POST') return { params, body: undefined };
+/** The path's parameters, and the body: as it arrives without `limits`, else parsed, if there is one. Throws `ApiError`. */
+async function readRest(
+  request: ApiRequest,
+  { headers, scope }: EndpointRequest,
+  raw: RawParams,
+  limits: BodyLimits | undefined,
+) {
+  const params = decodedParams(raw);
   const { body, bytes } = request;
+  if (!limits) return { params, bytes: bytes ?? undefined };
+  if (request.method !== 'POST') return { params, body: undefined };
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   if (isUnparsed(body)) return { params, body: parseRead(body, limits) };
-  return {
-    params,
-    body: body === undefined && bytes ? await readJson(bytes, headers, limits, () => shareOf(scope)) : body,
-  };
+  if (body !== undefined || !bytes) return { params, body };
+  return { params, body: await readJson(bytes, headers, limits, () => shareOf(scope)) };
 }
 
-function decodedAll(raw: RawParams): RawParams {
-  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
-}
-
-function decoded(part: string): string {
+function decodedParams(raw: RawParams): RawParams {
   try {
-    return decodeURIComponent(part);
+    return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decodeURIComponent(value)]));
   } catch (cause) {
     throw new ApiError('invalid_value', 'The path is not valid.', { cause });
   }

@@ -3,9 +3,9 @@ import type { RunningTurns } from '../apis/endpoint/routes.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { ModelServerStatus } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
-import type { CoreSettings } from './options.ts';
-import { toolServersOf } from './tool-servers.ts';
-import type { Failure, Vitals } from './vitals.ts';
+import type { CoreSettings } from './core-settings.ts';
+import type { Failure } from './health.ts';
+import { toolServers } from './tool-servers.ts';
 
 /** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */
 export interface RouterStatus {
@@ -63,48 +63,38 @@ export function statusReader(settings: CoreSettings, running: () => RunningTurns
   const probe = new StoreProbe(settings.store);
   return async () => {
     const answers = await probe.answers();
-    const mcp = toolServersOf(providers).map(({ label, state, tools }) => ({
+    const mcp = toolServers(providers).map(({ label, state, tools }) => ({
       label,
       state,
       connected: state === 'ready',
       tools,
     }));
-    const parts = { ...partsOf(recorder.vitals, answers), mcp };
+    const { health } = recorder;
+    const isUpstreamOk = !health.upstream.isFailing;
+    const isStoreOk = answers && !health.store.isFailing;
+    // One that is tried again after a failure still has the error.
+    const hasFailedTools = toolServers(providers).some(
+      ({ state, error }) => state === 'failed' || (state === 'connecting' && error !== undefined),
+    );
     const servers = upstream.servers?.();
-    const isOk = parts.upstream.ok && parts.store.ok && !hasFailedServer(providers) && !servers?.some(isOpen);
+    const hasOpenServer = servers?.some(({ state }) => state === 'open') ?? false;
+    const isOk = isUpstreamOk && isStoreOk && !hasFailedTools && !hasOpenServer;
     return {
       status: isOk ? 'ok' : 'degraded',
       version: VERSION,
       upstream: {
         kind: upstream.name,
         origin: upstream.origin ?? null,
-        ...parts.upstream,
+        ok: isUpstreamOk,
+        lastError: health.upstream.lastError,
+        lastSuccessAt: health.upstream.lastSuccessAt,
         ...(servers && { servers }),
       },
-      store: { kind: settings.store.name, ...parts.store },
+      store: { kind: settings.store.name, ok: isStoreOk, lastError: health.store.lastError },
       mcp,
       responses: running(),
     };
   };
-}
-
-function partsOf({ upstream, store }: Vitals, answers: boolean) {
-  const { lastError, lastSuccessAt } = upstream;
-  return {
-    upstream: { ok: !upstream.isFailing, lastError, lastSuccessAt },
-    store: { ok: answers && !store.isFailing, lastError: store.lastError },
-  };
-}
-
-function isOpen({ state }: ModelServerStatus): boolean {
-  return state === 'open';
-}
-
-/** One that is tried again after a failure still has the error. */
-function hasFailedServer(providers: NonNullable<CoreSettings['providers']>): boolean {
-  return toolServersOf(providers).some(
-    ({ state, error }) => state === 'failed' || (state === 'connecting' && error !== undefined),
-  );
 }
 
 /** Asks the store whether it answers; a store that hangs has one question at a time, not one a second. */
@@ -121,7 +111,11 @@ class StoreProbe {
     this.asking ??= this.ask().finally(() => {
       this.asking = undefined;
     });
-    return withinMs(this.asking, STORE_MS);
+    const { asking } = this;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), STORE_MS);
+      void asking.then(resolve).finally(() => clearTimeout(timer));
+    });
   }
 
   private async ask(): Promise<boolean> {
@@ -132,11 +126,4 @@ class StoreProbe {
       return false;
     }
   }
-}
-
-function withinMs(answer: Promise<boolean>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms);
-    void answer.then(resolve).finally(() => clearTimeout(timer));
-  });
 }

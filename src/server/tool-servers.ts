@@ -3,7 +3,7 @@ import type { ToolProvider, ToolServerStatus } from '../ports/tool-provider.ts';
 import { isRecord } from '../protocol/record.ts';
 
 /** Of all providers; those of the host's own may have a method of that name that answers something else. */
-export function toolServersOf(providers: readonly ToolProvider[]): readonly ToolServerStatus[] {
+export function toolServers(providers: readonly ToolProvider[]): readonly ToolServerStatus[] {
   return providers.flatMap((provider) => {
     try {
       const listed: unknown = provider.status?.();

@@ -4,7 +4,7 @@ import { tenantStore } from '../../src/apis/endpoint/tenant-store.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';
 import { defaultScope } from '../../src/ports/scope.ts';
 import { boundedStore, type ResponseStore } from '../../src/ports/store.ts';
-import { Vital, watchedStore } from '../../src/server/vitals.ts';
+import { PartHealth, watchedStore } from '../../src/server/health.ts';
 import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { contractWithClock } from './stored.ts';
@@ -14,7 +14,7 @@ const KEY = { scope: 's', id: 'resp_1' };
 
 /** The store as a router wraps it. */
 function wrapped(store: ResponseStore, timeoutMs = 10_000): ResponseStore {
-  return tenantStore(watchedStore(boundedStore(store, timeoutMs), new Vital()));
+  return tenantStore(watchedStore(boundedStore(store, timeoutMs), new PartHealth()));
 }
 
 function eventsOf({ events }: ResponseStore): EventLog {

@@ -78,7 +78,7 @@ export class BackgroundRuns {
     if (!this.settings.engine.takesOver) await this.clock.check();
     if (this.log) await this.beginLog(this.log, request, stored);
     const kept = untilEnded(
-      keptTurn(stored, { resource: prepared.keptStart, output: [] }),
+      keptTurn(stored, { resource: prepared.storedStart, output: [] }),
       this.settings.limits.durationMs,
     );
     await fromStore(() => this.settings.store.put(kept));

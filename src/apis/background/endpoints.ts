@@ -57,9 +57,9 @@ export async function createInBackground(
   parts: BackgroundParts,
   prepare: Prepare,
 ): Promise<Reply | JsonReply> {
-  const { prepared, following, ...begun } = await begin(request, settings, parts, { prepare, isForeground: false });
+  const { prepared, following, ...begun } = await beginRun(request, settings, parts, { prepare, isForeground: false });
   const reply = following
-    ? replayOf(begun.run, request, { after: -1, following, settings, parts })
+    ? replayReply(begun.run, request, { after: -1, following, settings, parts })
     : jsonReply({ ...prepared.started, status: 'queued' });
   return withHeaders(reply, prepared.headers);
 }
@@ -74,19 +74,22 @@ export async function createDurable(
   parts: BackgroundParts,
   prepare: Prepare,
 ): Promise<Reply> {
-  const { run, isHere, following, prepared } = await begin(request, settings, parts, { prepare, isForeground: true });
+  const { run, isHere, following, prepared } = await beginRun(request, settings, parts, {
+    prepare,
+    isForeground: true,
+  });
   // The cast: such a request wants a stream.
   const life = following as Lifetime;
   try {
     if (isHere) await run.begun;
-    return withHeaders(replayOf(run, request, { after: -1, following: life, settings, parts }), prepared.headers);
+    return withHeaders(replayReply(run, request, { after: -1, following: life, settings, parts }), prepared.headers);
   } catch (error) {
     life.leave();
     throw error;
   }
 }
 
-async function begin(
+async function beginRun(
   request: EndpointRequest,
   settings: BackgroundEndpointSettings,
   { turns, background, followers }: BackgroundParts,
@@ -130,10 +133,10 @@ export async function replay(
   parts: BackgroundParts & { readonly readerOf: ReaderOf },
 ): Promise<Reply> {
   const { background, followers, readerOf } = parts;
-  const run = background.runs.find(stored) ?? (await keptElsewhere(stored, background, readerOf));
+  const run = background.runs.find(stored) ?? (await loggedRun(stored, background, readerOf));
   const after = startingAfter(request.query.starting_after);
   const following = followers.begin(request, stored.id);
-  return replayOf(run, request, { after, following, settings, parts });
+  return replayReply(run, request, { after, following, settings, parts });
 }
 
 /** Creates a reader of the events of a stored response. */
@@ -143,15 +146,16 @@ type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
 type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;
 
 /** Throws `unsupported_parameter` or `events_expired` if the events are not in the log. */
-async function keptElsewhere(stored: StoredResponse, { log }: BackgroundRuns, readerOf: ReaderOf): Promise<Replayed> {
+async function loggedRun(stored: StoredResponse, { log }: BackgroundRuns, readerOf: ReaderOf): Promise<Replayed> {
   const { background, logged } = stored.resource;
   if (background !== true && logged === undefined)
     throw notStreamed('Only responses that are made in the background can be streamed again.');
   const { scope, id } = stored;
   const [head] = logged !== undefined && log ? await fromStore(() => log.heads([{ scope, id }])) : [];
   if (head) return { key: { scope, id }, recording: undefined, isLogged: true, readerFor: readerOf(stored) };
-  if (logged !== undefined && log) throw expired();
-  throw notKept();
+  if (logged === undefined || !log) throw notStreamed(NOT_KEPT);
+  const message = 'The events of this response are no longer kept. The response itself can be retrieved.';
+  throw new ApiError('events_expired', message, { param: 'stream' });
 }
 
 /** How the events are read, and by whom. */
@@ -163,40 +167,27 @@ interface ReplayReading {
 }
 
 /** The stream ends the following; where there is none, this does. */
-function replayOf(run: Replayed, request: EndpointRequest, reading: ReplayReading): Reply {
-  try {
-    return eventsOf(run, request, reading);
-  } catch (error) {
-    reading.following.leave();
-    throw error;
-  }
-}
-
-function eventsOf(
+function replayReply(
   { key, recording, isLogged, readerFor }: Replayed,
   request: EndpointRequest,
   { after, following, settings, parts }: ReplayReading,
 ): Reply {
-  const reader = readerFor(request);
-  const heartbeatMs = heartbeatOf(request, settings).intervalMs;
-  const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });
-  if (logged) return streamReply(logged);
-  if (!recording) throw notKept();
-  const events = recording.after(after, reader, following);
-  if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
-  return streamReply(events);
+  try {
+    const reader = readerFor(request);
+    const heartbeatMs = heartbeatOf(request, settings).intervalMs;
+    const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });
+    if (logged) return streamReply(logged);
+    if (!recording) throw notStreamed(NOT_KEPT);
+    const events = recording.after(after, reader, following);
+    if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
+    return streamReply(events);
+  } catch (error) {
+    following.leave();
+    throw error;
+  }
 }
 
-function notKept(): ApiError {
-  return notStreamed(
-    'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
-  );
-}
-
-function expired(): ApiError {
-  const message = 'The events of this response are no longer kept. The response itself can be retrieved.';
-  return new ApiError('events_expired', message, { param: 'stream' });
-}
+const NOT_KEPT = 'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.';
 
 function startingAfter(value: unknown): number {
   if (value === undefined || value === '') return -1;

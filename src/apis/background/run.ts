@@ -41,7 +41,7 @@ export interface BackgroundTurn {
   /** The resource as in `response.created`. */
   readonly started: Readonly<Record<string, unknown>>;
   /** The same as it is stored. */
-  readonly keptStart: Readonly<Record<string, unknown>>;
+  readonly storedStart: Readonly<Record<string, unknown>>;
   readonly turn: Turn;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
@@ -252,7 +252,7 @@ export class BackgroundRun implements Run {
   private keepEnd(end: TurnEnd): Promise<void> {
     const { prepared, keeper } = this.parts;
     const onStoreError = keeper.goesOnElsewhere ? 'fail' : 'continue';
-    const ended = { resource: endedFields(prepared.keptStart, end), output: end.output };
+    const ended = { resource: endedFields(prepared.storedStart, end), output: end.output };
     return keepEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
   }
 

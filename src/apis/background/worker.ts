@@ -2,14 +2,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { withdrawTurn } from '../../engine/history/conversation.ts';
-import { endRunning, keptTurn } from '../../engine/history/keep-turn.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
-import { failedEnd, storedEnd } from '../../engine/turn/late-end.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../../ports/background/background-engine.ts';
-import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import {
@@ -22,20 +20,18 @@ import {
   versionOf,
 } from '../../ports/store.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
-import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol/events.ts';
-import type { OutputItem } from '../../protocol/items.ts';
-import { keptFields } from '../../protocol/responses/resource.ts';
-import { failureIn, type StoredError } from '../../protocol/responses/response-error.ts';
-import { eventText, isNumbered, readAll } from './event-text.ts';
+import { appendState, claimLog, endClaimedLog, failResponse, NOTHING_LOGGED, type OwnedLog } from './claimed-log.ts';
 import type { LogWatch } from './log-watch.ts';
-import type { LoggedState, OpenLog } from './log-writer.ts';
+import type { OpenLog } from './log-writer.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
 import { LogKeeper } from './run-keeper.ts';
 import type { Runs } from './runs.ts';
 import { requestIn } from './stored-request.ts';
 
 /** How many processes may begin to run one response. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
+/** The errors of a process, and not of a response. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['too_many_streams', 'server_draining', 'store_error']);
 /** Milliseconds before a response that could not be continued is offered again. */
 const RETRY_MS = 1000;
 
@@ -81,9 +77,9 @@ export class RunWorker implements BackgroundWorker {
   }
 
   async run({ key, signal }: ClaimedRun): Promise<'ended' | 'released'> {
-    const place = placeOf(key);
-    const run = this.prepared.get(place);
-    this.prepared.delete(place);
+    const storeKey = placeOf(key);
+    const run = this.prepared.get(storeKey);
+    this.prepared.delete(storeKey);
     if (run) return run.start(signal);
     try {
       return await this.takeOver(key, signal);
@@ -110,15 +106,18 @@ export class RunWorker implements BackgroundWorker {
       await log.delete(key);
       return 'ended';
     }
-    if (!isRunning(stored)) return this.endLog(log, stored);
-    const isOverdue = Date.now() > stored.createdAt + settings.limits.durationMs;
-    const life = isOverdue ? undefined : new TakenOver(key, this.timeLeft(stored), this.parts.turns, signal);
+    if (!isRunning(stored)) return endClaimedLog(log, stored, settings);
+    const endsAt = stored.createdAt + settings.limits.durationMs;
+    const life =
+      Date.now() > endsAt ? undefined : new TakenOver(key, Math.max(endsAt - Date.now(), 1), this.parts.turns, signal);
     try {
       // Before anything is changed: a process without a free place leaves the response as it is.
       await life?.turn.place;
       const owned = await this.claim(log, stored);
       if (typeof owned === 'string') return owned;
-      return await (life ? this.goOn(watch, owned, life) : this.failAll(log, owned.stored, owned, 'It took too long.'));
+      return await (life
+        ? this.resume(watch, owned, life)
+        : failResponse(log, owned.stored, owned, { why: 'It took too long.', settings }));
     } finally {
       life?.end();
     }
@@ -126,20 +125,23 @@ export class RunWorker implements BackgroundWorker {
 
   /** Makes the response this process's, unless it ends here or belongs to another one. */
   private async claim(log: EventLog, stored: StoredResponse): Promise<OwnedLog | 'ended' | 'released'> {
+    const { settings } = this.parts;
     const version = versionOf(stored);
     const owned: StoredResponse = { ...stored, version: version + 1 };
-    if (!(await fromStore(() => replaceIn(this.parts.settings.store, owned, version)))) return 'released';
+    if (!(await fromStore(() => replaceIn(settings.store, owned, version)))) return 'released';
     // Its process may have stopped between the two writes at the end of a turn.
-    await withdrawTurn(this.parts.settings.store, owned);
-    const kept = await claimedIn(log, owned);
-    if (typeof kept === 'string') return this.failAll(log, owned, NOTHING_KEPT, kept);
-    if (kept.state.tries >= MOST_TRIES) return this.failAll(log, owned, kept, `It failed on ${MOST_TRIES} servers.`);
-    const tried = { ...kept, stored: owned, state: { ...kept.state, tries: kept.state.tries + 1 } };
-    return (await keepState(log, tried)) ? tried : 'released';
+    await withdrawTurn(settings.store, owned);
+    const logged = await claimLog(log, owned);
+    if (typeof logged === 'string') return failResponse(log, owned, NOTHING_LOGGED, { why: logged, settings });
+    const { tries } = logged.state;
+    if (tries >= MAX_TRIES)
+      return failResponse(log, owned, logged, { why: `It failed on ${MAX_TRIES} servers.`, settings });
+    const tried = { ...logged, stored: owned, state: { ...logged.state, tries: tries + 1 } };
+    return (await appendState(log, tried)) ? tried : 'released';
   }
 
   /** Runs what is left of the response; a request that can no longer be prepared ends it as failed. */
-  private async goOn(watch: LogWatch, owned: OwnedLog, life: TakenOver): Promise<'ended' | 'released'> {
+  private async resume(watch: LogWatch, owned: OwnedLog, life: TakenOver): Promise<'ended' | 'released'> {
     const { stored, state, request } = owned;
     const { settings, runs, prepare } = this.parts;
     try {
@@ -152,13 +154,14 @@ export class RunWorker implements BackgroundWorker {
       return await run.start(life.released);
     } catch (error) {
       if (life.released.aborted) {
-        await keepState(watch.log, { ...owned, state: { ...state, tries: state.tries - 1 } });
+        await appendState(watch.log, { ...owned, state: { ...state, tries: state.tries - 1 } });
         return 'released';
       }
-      if (isElsewhere(error)) throw error;
+      // Another process may do what this one could not.
+      if (error instanceof ApiError && ELSEWHERE.has(error.code)) throw error;
       this.onError(error);
       const why = error instanceof ApiError ? error.message : 'Its request cannot be read.';
-      return this.failAll(watch.log, stored, owned, why);
+      return failResponse(watch.log, stored, owned, { why, settings });
     }
   }
 
@@ -175,54 +178,9 @@ export class RunWorker implements BackgroundWorker {
     return new LogKeeper(kept, host, engine.takesOver);
   }
 
-  private timeLeft({ createdAt }: StoredResponse): number {
-    return Math.max(createdAt + this.parts.settings.limits.durationMs - Date.now(), 1);
-  }
-
   private noteTakeOver({ info }: BackgroundTurn): void {
     const message = 'The response was begun by another process, which is gone; this one goes on.';
     notify(this.parts.settings.hooks, 'onNote', { code: 'taken_over', message }, info);
-  }
-
-  /** Ends a response that cannot go on, and its log. */
-  private async failAll(log: EventLog, owned: StoredResponse, kept: KeptTurn, why: string): Promise<'ended'> {
-    const { store } = this.parts.settings;
-    const { body } = new ApiError('server_error', `The response could not be continued. ${why}`);
-    const events = failedEnd(kept, body);
-    // The cast: it is the last of them.
-    const last = events.at(-1) as TurnEnd;
-    const { output } = last;
-    const end = ({ resource, output: _, ...turn }: StoredResponse) =>
-      keptTurn(turn, { resource: keptFields(resource, last), output });
-    const { isEnded } = await endRunning(store, owned, end, owned.version);
-    if (isEnded) await this.appendEnd(log, owned, kept, events);
-    return 'ended';
-  }
-
-  /** Ends the log of a response that has ended, with the events that its process could not write. */
-  private async endLog(log: EventLog, stored: StoredResponse): Promise<'ended'> {
-    const [head] = await log.heads([stored]);
-    // The log is ahead of the response if an earlier attempt claimed it, and failed then.
-    const owned = { ...stored, version: Math.max(versionOf(stored), head?.epoch ?? 0) + 1 };
-    const kept = await claimedIn(log, owned);
-    if (typeof kept === 'string') await this.appendEnd(log, owned, NOTHING_KEPT, []);
-    else if (!kept.ended) await this.appendEnd(log, owned, kept, endingOf(stored, kept));
-    return 'ended';
-  }
-
-  private async appendEnd(
-    log: EventLog,
-    owned: StoredResponse,
-    kept: KeptTurn,
-    events: readonly TurnEvent[],
-  ): Promise<void> {
-    const endsUntil = Date.now() + this.parts.settings.limits.eventsTtlMs;
-    const texts = events.filter(isNumbered).map(eventText);
-    const epoch = versionOf(owned);
-    const end = { epoch, from: kept.next, events: texts, state: JSON.stringify(kept.state), endsUntil };
-    // What cannot be read takes no events, but its followers must not wait for any.
-    if (kept === NOTHING_KEPT) await log.end(owned, epoch + 1, endsUntil);
-    else await log.append(owned, end);
   }
 }
 
@@ -252,90 +210,4 @@ class TakenOver {
   }
 
   private readonly release = (): void => this.stopping.abort(new Error('The response is handed over.'));
-}
-
-/** What a log holds of a turn. */
-interface KeptTurn extends Omit<ResumedResponse, 'stored'> {
-  readonly state: LoggedState;
-}
-
-/** A log that this process has claimed. */
-interface ReadLog extends KeptTurn {
-  readonly request: string;
-  readonly ended: boolean;
-}
-
-/** The same, with the response, which is this process's too. */
-type OwnedLog = ReadLog & ResumedResponse;
-
-const NOTHING_KEPT: KeptTurn = { checkpoint: undefined, events: [], next: 0, state: { tries: 0 } };
-
-/** Whether another process may do what this one could not. */
-function isElsewhere(error: unknown): boolean {
-  return error instanceof ApiError && ['too_many_streams', 'server_draining', 'store_error'].includes(error.code);
-}
-
-/** Claims the log of a response that is this process's; returns why it cannot be continued if it cannot. */
-async function claimedIn(log: EventLog, owned: StoredResponse): Promise<ReadLog | string> {
-  try {
-    const claimed = await log.claim(owned, versionOf(owned));
-    if (!claimed) return await whyUnclaimed(log, owned);
-    const { request, ended, next } = claimed;
-    // The cast: only this package writes these texts.
-    const state: LoggedState = claimed.state === '' ? { tries: 0 } : (JSON.parse(claimed.state) as LoggedState);
-    const events = ended ? [] : await readAll(log, owned);
-    return { request, ended, state, checkpoint: state.checkpoint, events, next };
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ApiError || isUnreadable(error)) return UNREADABLE;
-    throw error;
-  }
-}
-
-const UNREADABLE = 'Its events cannot be read.';
-
-/**
- * Throws if the log is this process's after all, so that it is claimed again: a database's client repeats a command whose
- * answer was lost.
- */
-async function whyUnclaimed(log: EventLog, owned: StoredResponse): Promise<string> {
-  const [head] = await log.heads([owned]);
-  if (head?.epoch === versionOf(owned)) throw new Error('The answer to a claim of an event log was lost.');
-  return 'Its events are no longer kept.';
-}
-
-/** Writes the state alone; returns whether the log still is this process's. */
-async function keepState(log: EventLog, { stored, next, state }: OwnedLog): Promise<boolean> {
-  return log.append(stored, { epoch: versionOf(stored), from: next, events: [], state: JSON.stringify(state) });
-}
-
-/** The events that end a stream as the stored response has ended; a cancelled one has none. */
-function endingOf({ resource, output }: StoredResponse, kept: KeptTurn): readonly TurnEvent[] {
-  // The cast: the resource of a response that has ended has these fields.
-  const { status, usage, error, model, service_tier: serviceTier, ...ended } = resource as unknown as Ended;
-  if (status === 'cancelled') return [];
-  const upstream = { ...kept.checkpoint?.facts, model, serviceTier };
-  if (error) return failedEnd(kept, failureIn(error), { usage, upstream });
-  // The cast: the output of a response consists of output items.
-  const items = output as readonly OutputItem[];
-  const reason = ended.incomplete_details?.reason ?? null;
-  return storedEnd(kept, {
-    status,
-    output: items,
-    usage,
-    completedAt: ended.completed_at,
-    reason,
-    error: null,
-    upstream,
-  });
-}
-
-/** What a stored resource records of its end. */
-interface Ended {
-  readonly status: TurnEnd['status'] | 'cancelled';
-  readonly usage: Usage;
-  readonly model: string;
-  readonly service_tier: string;
-  readonly error: StoredError | null;
-  readonly incomplete_details: { readonly reason: IncompleteReason } | null;
-  readonly completed_at: number | null;
 }

@@ -7,7 +7,7 @@ import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
-import { refuseMany } from '../endpoint/brought.ts';
+import { refuseMany } from '../endpoint/request-limits.ts';
 
 const chatSchema = lazily((z) => {
   const messages = listOf(z.object({ role: z.string() }));

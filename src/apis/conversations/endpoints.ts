@@ -27,7 +27,7 @@ import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
-import { type ConversationBody, type ConversationLimits, needed, validateConversation } from './schema.ts';
+import { type ConversationBody, type ConversationLimits, validateConversation, validateRequired } from './schema.ts';
 
 /** The host's options that the Conversations API needs. */
 interface ConversationsSettings extends EndpointSettings, GuardingSettings {
@@ -42,13 +42,13 @@ interface ConversationsSettings extends EndpointSettings, GuardingSettings {
 export function conversationRoutes(settings: ConversationsSettings): readonly Route[] {
   const { store, guards, hooks } = settings;
   const limits = { ...settings.limits, hasUploads: settings.files !== undefined };
-  const on = (handler: (request: EndpointRequest, place: Place) => Promise<JsonReply>): Endpoint =>
+  const on = (handler: (request: EndpointRequest, parts: ConversationParts) => Promise<JsonReply>): Endpoint =>
     answered((request) => handler(request, { store, limits, guards, hooks }), settings);
   return [
-    { method: 'POST', path: '/conversations', endpoint: on(create) },
-    { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
-    { method: 'POST', path: '/conversations/:id', endpoint: on(update) },
-    { method: 'DELETE', path: '/conversations/:id', endpoint: on(remove) },
+    { method: 'POST', path: '/conversations', endpoint: on(createConversation) },
+    { method: 'GET', path: '/conversations/:id', endpoint: on(retrieveConversation) },
+    { method: 'POST', path: '/conversations/:id', endpoint: on(changeConversation) },
+    { method: 'DELETE', path: '/conversations/:id', endpoint: on(deleteConversation) },
     { method: 'POST', path: '/conversations/:id/items', endpoint: on(addItems) },
     { method: 'GET', path: '/conversations/:id/items', endpoint: on(listItems) },
     { method: 'GET', path: '/conversations/:id/items/:item', endpoint: on(retrieveItem) },
@@ -57,18 +57,18 @@ export function conversationRoutes(settings: ConversationsSettings): readonly Ro
 }
 
 /** Where conversations are stored, how large one may be, and what may stand in it. */
-interface Place extends GuardingSettings {
+interface ConversationParts extends GuardingSettings {
   readonly store: ResponseStore;
   readonly limits: ConversationLimits;
 }
 
-async function create(request: EndpointRequest, place: Place): Promise<JsonReply> {
-  const { store, limits } = place;
+async function createConversation(request: EndpointRequest, parts: ConversationParts): Promise<JsonReply> {
+  const { store, limits } = parts;
   const { body, scope } = request;
   const conversations = conversationsOf(store);
-  const checked = validateConversation(body, limits);
-  const items = wholeItems(await guardedItems(checked, request, place));
-  const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
+  const valid = validateConversation(body, limits);
+  const items = wholeItems(await guardedItems(valid, request, parts));
+  const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: valid.metadata };
   await fromStore(() => conversations.put(conversation));
   const terms = { maxBytes: limits.historyBytes };
   const answer = await appendItems(store, conversation, items, terms);
@@ -76,69 +76,65 @@ async function create(request: EndpointRequest, place: Place): Promise<JsonReply
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
-  return jsonReply(conversationResource(await findConversation(store, keyOf(request))));
+async function retrieveConversation(request: EndpointRequest, { store }: ConversationParts): Promise<JsonReply> {
+  return jsonReply(conversationResource(await findConversation(store, conversationKey(request))));
 }
 
-async function update(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
-  const { metadata } = needed(request.body, 'metadata', limits);
-  const changed = { ...(await findConversation(store, keyOf(request))), metadata };
+async function changeConversation(request: EndpointRequest, { store, limits }: ConversationParts): Promise<JsonReply> {
+  const { metadata } = validateRequired(request.body, 'metadata', limits);
+  const changed = { ...(await findConversation(store, conversationKey(request))), metadata };
   await updateConversation(store, changed);
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
-  const key = keyOf(request);
+async function deleteConversation(request: EndpointRequest, { store }: ConversationParts): Promise<JsonReply> {
+  const key = conversationKey(request);
   const isDeleted = isConversationId(key.id) && (await fromStore(() => conversationsOf(store).delete(key)));
   if (!isDeleted) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(request: EndpointRequest, place: Place): Promise<JsonReply> {
-  const { store, limits } = place;
-  const key = keyOf(request);
-  const items = wholeItems(await guardedItems(needed(request.body, 'items', limits), request, place));
-  const ids = items.map(idOf);
-  const [known] = await itemsNamed(store, key, ids, limits.historyBytes);
-  if (known) throw alreadyThere(idOf(known));
+async function addItems(request: EndpointRequest, parts: ConversationParts): Promise<JsonReply> {
+  const { store, limits } = parts;
+  const key = conversationKey(request);
+  const items = wholeItems(await guardedItems(validateRequired(request.body, 'items', limits), request, parts));
+  const ids = items.map(itemKey);
+  const [existing] = await itemsNamed(store, key, ids, limits.historyBytes);
+  if (existing) throw itemExists(itemKey(existing));
   const answer = await appendItems(store, key, items, { maxBytes: limits.historyBytes, onKnown: 'refuse' });
   if (answer === 'missing') throw conversationNotFound(key.id);
   if (answer === 'known') {
     // Another request was quicker, or the item has been removed again since.
     const [added] = await itemsNamed(store, key, ids, limits.historyBytes);
-    throw alreadyThere(added ? idOf(added) : (ids[0] ?? ''));
+    throw itemExists(added ? itemKey(added) : (ids[0] ?? ''));
   }
   return jsonReply(page(items, { order: 'asc' }, queryPresenter(request.query)));
 }
 
-async function listItems(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
-  const key = keyOf(request);
+async function listItems(request: EndpointRequest, { store, limits }: ConversationParts): Promise<JsonReply> {
+  const key = conversationKey(request);
   return jsonReply(
     listOf(await conversationPage(store, key, pageQuery(request.query), limits.historyBytes), request.query),
   );
 }
 
-async function retrieveItem(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
-  const id = itemIdOf(request);
-  const [found] = await itemsNamed(store, keyOf(request), [id], limits.historyBytes);
+async function retrieveItem(request: EndpointRequest, { store, limits }: ConversationParts): Promise<JsonReply> {
+  const id = String(request.params.item);
+  const [found] = await itemsNamed(store, conversationKey(request), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
   return jsonReply(wholeItem(queryPresenter(request.query)(found)));
 }
 
-async function removeItem(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
-  const key = keyOf(request);
+async function removeItem(request: EndpointRequest, { store }: ConversationParts): Promise<JsonReply> {
+  const key = conversationKey(request);
   const conversation = await findConversation(store, key);
-  const id = itemIdOf(request);
+  const id = String(request.params.item);
   if (!isId(id) || !(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
   return jsonReply(conversationResource(conversation));
 }
 
-function keyOf({ scope, params }: EndpointRequest): ResponseKey {
+function conversationKey({ scope, params }: EndpointRequest): ResponseKey {
   return { scope, id: String(params.id) };
-}
-
-function itemIdOf({ params }: EndpointRequest): string {
-  return String(params.item);
 }
 
 function itemNotFound(id: string): ApiError {
@@ -158,20 +154,20 @@ async function guardedItems(
 /** The new items, each complete. Throws if one occurs twice in the request. */
 function wholeItems({ items }: ConversationBody): readonly Item[] {
   const whole = inputItems(items, randomSeed());
-  const taken = new Set<string>();
+  const ids = new Set<string>();
   for (const item of whole) {
-    if (taken.has(idOf(item))) throw alreadyThere(idOf(item));
-    taken.add(idOf(item));
+    if (ids.has(itemKey(item))) throw itemExists(itemKey(item));
+    ids.add(itemKey(item));
   }
   return whole;
 }
 
 /** Complete items have one. */
-function idOf({ id }: Item): string {
+function itemKey({ id }: Item): string {
   return String(id);
 }
 
-function alreadyThere(id: string): ApiError {
+function itemExists(id: string): ApiError {
   return new ApiError('item_already_in_conversation', `Item with id ${quotedId(id)} is already in the conversation.`, {
     param: 'items',
   });

@@ -24,26 +24,28 @@ export interface ConversationBody {
 export type ConversationLimits = Limits & { readonly hasUploads: boolean };
 
 /** The checked body; a missing one is treated as empty. Throws `ApiError` naming the field at fault. */
-export function validateConversation(given: unknown, limits: ConversationLimits): ConversationBody {
-  const body = bodyFields(given === undefined ? {} : given, limits);
+export function validateConversation(sent: unknown, limits: ConversationLimits): ConversationBody {
+  const body = bodyFields(sent === undefined ? {} : sent, limits);
   const result = bodySchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  return { metadata: result.data.metadata ?? {}, items: itemList(body.items, limits.hasUploads) };
+  const { items = null } = body;
+  if (items !== null) {
+    if (!Array.isArray(items))
+      throw new ApiError('invalid_type', expectedInstead('items', 'an array of items', items), { param: 'items' });
+    refuseLong('items', items.length, MAX_ITEMS);
+    checkItems(items, 'items', limits.hasUploads);
+  }
+  return { metadata: result.data.metadata ?? {}, items: items ?? [] };
 }
 
 /** The same for a required field. */
-export function needed(body: unknown, field: 'items' | 'metadata', limits: ConversationLimits): ConversationBody {
-  const checked = validateConversation(body, limits);
+export function validateRequired(
+  body: unknown,
+  field: 'items' | 'metadata',
+  limits: ConversationLimits,
+): ConversationBody {
+  const valid = validateConversation(body, limits);
   // An empty body has passed as well.
-  if (isRecord(body) && body[field] !== undefined && body[field] !== null) return checked;
+  if (isRecord(body) && body[field] !== undefined && body[field] !== null) return valid;
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${field}'.`, { param: field });
-}
-
-function itemList(items: unknown, hasUploads: boolean): readonly JsonObject[] {
-  if (items === undefined || items === null) return [];
-  if (!Array.isArray(items))
-    throw new ApiError('invalid_type', expectedInstead('items', 'an array of items', items), { param: 'items' });
-  refuseLong('items', items.length, MAX_ITEMS);
-  checkItems(items, 'items', hasUploads);
-  return items;
 }

@@ -10,36 +10,36 @@ export const openResponsesServer: Dialect = {
   presentation: { mcpItems: 'function_call' },
   stream: { done: false, keepalive: false },
   completesOrphans: true,
-  rewriter,
-  resource,
+  rewriter: snapshotRewriter,
+  resource: withServerCalls,
 };
 
 /**
  * Maximum characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can
  * make long and many.
  */
-const SNAPSHOT_ROOM = 4 * 1024 * 1024;
+const MAX_SNAPSHOT_CHARACTERS = 4 * 1024 * 1024;
 
-function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
+function snapshotRewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
   let response: JsonObject = {};
-  let room = SNAPSHOT_ROOM;
+  let budget = MAX_SNAPSHOT_CHARACTERS;
   let size = 0;
   const output: JsonObject[] = [];
   const snapshot = (): readonly WireEvent[] => {
-    room -= size;
-    return room < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
+    budget -= size;
+    return budget < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
   };
   return (event) => {
     switch (event.type) {
       case 'response.created':
-        response = fieldsOf(event.response);
+        response = toFields(event.response);
         return [event];
       case 'response.output_item.added':
-        size += lengthOf(event.item);
-        return added(place(event, output, about), snapshot);
+        size += jsonLength(event.item);
+        return withSnapshots(replaceItem(event, output, about), snapshot);
       case 'response.output_item.done':
-        size += lengthOf(event.item);
-        return withResult(place(event, output, about));
+        size += jsonLength(event.item);
+        return withResult(replaceItem(event, output, about));
       case 'response.function_call_arguments.done':
         return [{ ...event, id: event.item_id }];
       case 'error':
@@ -48,7 +48,7 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        return [{ ...event, type: 'response.completed', response: resource(fieldsOf(event.response)) }];
+        return [{ ...event, type: 'response.completed', response: withServerCalls(toFields(event.response)) }];
       default:
         return [event];
     }
@@ -56,37 +56,38 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
 }
 
 /** The event with its item in this dialect, which replaces the one in the output. */
-function place(event: WireEvent, output: JsonObject[], about: StreamFacts): WireEvent & { readonly item: JsonObject } {
-  const item = spelled(fieldsOf(event.item), about.isServerTool);
+function replaceItem(
+  event: WireEvent,
+  output: JsonObject[],
+  about: StreamFacts,
+): WireEvent & { readonly item: JsonObject } {
+  const item = withDialectStatus(toFields(event.item), about.isServerTool);
   output[Number(event.output_index)] = item;
   return { ...event, item };
 }
 
-function fieldsOf(value: unknown): JsonObject {
+function toFields(value: unknown): JsonObject {
   return isRecord(value) ? value : {};
 }
 
-function lengthOf(item: unknown): number {
+function jsonLength(item: unknown): number {
   return JSON.stringify(item).length;
 }
 
 /** A client's call that was not truncated is `ready`; a result is a JSON list of its texts. */
-function spelled(item: JsonObject, isServerTool: StreamFacts['isServerTool']): JsonObject {
+function withDialectStatus(item: JsonObject, isServerTool: StreamFacts['isServerTool']): JsonObject {
   const { type, status, name, output } = item;
   if (type === 'function_call')
     return status === 'incomplete' || isServerTool(String(name)) ? item : { ...item, status: 'ready' };
-  return type === 'function_call_output' && status !== 'in_progress' ? { ...item, output: textList(output) } : item;
-}
-
-function textList(output: unknown): string {
-  const parts = Array.isArray(output) ? output.filter(isRecord).map((part) => part.text ?? `[${part.type}]`) : [output];
-  return JSON.stringify(parts);
+  if (type !== 'function_call_output' || status === 'in_progress') return item;
+  const texts = Array.isArray(output) ? output.filter(isRecord).map((part) => part.text ?? `[${part.type}]`) : [output];
+  return { ...item, output: JSON.stringify(texts) };
 }
 
 /** The format of generated call ids: the model server gave none, as with the legacy `function_call`. */
 const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
-function added(
+function withSnapshots(
   event: WireEvent & { readonly item: JsonObject },
   snapshot: () => readonly WireEvent[],
 ): readonly WireEvent[] {
@@ -112,13 +113,13 @@ function withResult(event: WireEvent & { readonly item: JsonObject }): readonly 
  * A call with a result beside it was server-run. So was one without, in a response that did not complete, if the client
  * has no tool of that name: a retrieved response holds no more information.
  */
-function resource(response: JsonObject): JsonObject {
+function withServerCalls(response: JsonObject): JsonObject {
   const { status, tools, output } = response;
   if (!Array.isArray(output)) return response;
-  const items = output.map(fieldsOf);
+  const items = output.map(toFields);
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
-  const clients = new Set(Array.isArray(tools) ? tools.map((tool) => fieldsOf(tool).name) : []);
+  const clients = new Set(Array.isArray(tools) ? tools.map((tool) => toFields(tool).name) : []);
   const isServers = ({ call_id: id, name }: JsonObject) =>
     answered.has(id) || (status !== 'completed' && !clients.has(name));
-  return { ...response, output: items.map((item) => spelled(item, () => isServers(item))) };
+  return { ...response, output: items.map((item) => withDialectStatus(item, () => isServers(item))) };
 }

@@ -11,16 +11,14 @@ import { ShellCalls, withShellArguments } from './tokligence-shell.ts';
 export const tokligence: Dialect = {
   name: 'tokligence',
   presentation: { heartbeat: { intervalMs: 2000, style: 'ping' } },
-  rewriter,
-  resource,
+  rewriter: () => {
+    const shell = new ShellCalls();
+    const json = jsonEvents();
+    return (event) => shell.rewrite(event).flatMap(json).flatMap(withRequiredAction);
+  },
+  resource: requiredActionResource,
   submitsToolOutputs: true,
 };
-
-function rewriter(): (event: WireEvent) => readonly WireEvent[] {
-  const shell = new ShellCalls();
-  const json = jsonEvents();
-  return (event) => shell.rewrite(event).flatMap(json).flatMap(rewrite);
-}
 
 const JSON_FORMATS: ReadonlySet<unknown> = new Set(['json_object', 'json_schema']);
 
@@ -29,7 +27,11 @@ function jsonEvents(): (event: WireEvent) => readonly WireEvent[] {
   let isJson = false;
   return (event) => {
     const { type, response, item_id, output_index, content_index } = event;
-    if (type === 'response.created') isJson = wantsJson(response);
+    if (type === 'response.created') {
+      const { text } = isRecord(response) ? response : {};
+      const { format } = isRecord(text) ? text : {};
+      isJson = isRecord(format) && JSON_FORMATS.has(format.type);
+    }
     if (!isJson) return [event];
     const place = { item_id, output_index, content_index };
     if (type === 'response.output_text.delta')
@@ -41,15 +43,9 @@ function jsonEvents(): (event: WireEvent) => readonly WireEvent[] {
   };
 }
 
-function wantsJson(response: unknown): boolean {
-  const { text } = isRecord(response) ? response : {};
-  const { format } = isRecord(text) ? text : {};
-  return isRecord(format) && JSON_FORMATS.has(format.type);
-}
-
-function rewrite(event: WireEvent): readonly WireEvent[] {
+function withRequiredAction(event: WireEvent): readonly WireEvent[] {
   if (!isRecord(event.response) || !Array.isArray(event.response.output)) return [event];
-  const response = resource(event.response);
+  const response = requiredActionResource(event.response);
   if (event.type !== 'response.completed')
     return [{ ...event, response: { ...event.response, output: response.output } }];
   const { required_action, status } = response;
@@ -62,8 +58,9 @@ function rewrite(event: WireEvent): readonly WireEvent[] {
   ];
 }
 
-function resource(given: JsonObject): JsonObject {
-  const response = withPrograms(given);
+function requiredActionResource(stored: JsonObject): JsonObject {
+  const { output } = stored;
+  const response = Array.isArray(output) ? { ...stored, output: output.map(withShellArguments) } : stored;
   const calls = openCalls(response);
   if (calls.length === 0) return response;
   return {
@@ -73,10 +70,6 @@ function resource(given: JsonObject): JsonObject {
     incomplete_details: { reason: 'tool_calls' },
     required_action: { type: 'submit_tool_outputs', submit_tool_outputs: { tool_calls: calls.map(requiredCall) } },
   };
-}
-
-function withPrograms(response: JsonObject): JsonObject {
-  return Array.isArray(response.output) ? { ...response, output: response.output.map(withShellArguments) } : response;
 }
 
 /** A call in the format of Chat Completions. */

@@ -11,8 +11,8 @@ export const vllmResponses: Dialect = {
   name: 'vllm-responses',
   presentation: { reasoning: 'spec', listsTools: false },
   rewriter: vllmRewriter,
-  resource,
-  errorBody,
+  resource: withTextErrors,
+  errorBody: vllmErrorBody,
 };
 
 function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
@@ -23,41 +23,31 @@ function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
       waiting = event;
       return [];
     }
-    const before = waiting ? [withOutput(waiting, event.item)] : [];
+    const { type, item, response, error, ...fields } = event;
+    const isCompleted = waiting && isRecord(item) && item.id === waiting.item_id;
+    const before = waiting ? [isCompleted ? { ...waiting, output: item.output } : waiting] : [];
     waiting = undefined;
-    return [...before, event.type === 'error' ? flat(event) : spelled(event)];
+    // Errors are flat.
+    if (type === 'error') return [...before, { type, ...fields }];
+    if (isRecord(item)) return [...before, { ...event, item: withTextError(item) }];
+    return [...before, isRecord(response) ? { ...event, response: withTextErrors(response) } : event];
   };
 }
 
-/** The event with its items in this dialect. */
-function spelled(event: WireEvent): WireEvent {
-  const { item, response } = event;
-  if (isRecord(item)) return { ...event, item: spelledItem(item) };
-  return isRecord(response) ? { ...event, response: resource(response) } : event;
-}
-
-function resource(response: JsonObject): JsonObject {
+function withTextErrors(response: JsonObject): JsonObject {
   const { output } = response;
   if (!Array.isArray(output)) return response;
-  return { ...response, output: output.map((item) => (isRecord(item) ? spelledItem(item) : item)) };
+  return { ...response, output: output.map((item) => (isRecord(item) ? withTextError(item) : item)) };
 }
 
 /** The error of a call is a text. */
-function spelledItem(item: JsonObject): JsonObject {
+function withTextError(item: JsonObject): JsonObject {
   return item.type === 'mcp_call' && isRecord(item.error) ? { ...item, error: callErrorText(item.error) } : item;
-}
-
-function withOutput(completed: WireEvent, item: unknown): WireEvent {
-  return isRecord(item) && item.id === completed.item_id ? { ...completed, output: item.output } : completed;
-}
-
-function flat({ error, ...fields }: WireEvent): WireEvent {
-  return fields;
 }
 
 const MISSING: ReadonlySet<string | null> = new Set(['response_not_found', 'previous_response_not_found']);
 
-function errorBody(error: ErrorBody): JsonObject {
+function vllmErrorBody(error: ErrorBody): JsonObject {
   const id = MISSING.has(error.code) ? /'(.*)'/s.exec(error.message)?.[1] : undefined;
   return id === undefined ? { ...error } : { ...error, message: `No response found with id '${id}'.` };
 }

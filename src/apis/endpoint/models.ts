@@ -35,9 +35,9 @@ export function modelRoutes(settings: ModelsSettings): readonly Route[] {
 /** `GET /models`: most clients read `data`; Anthropic's have a list of their own, and Codex has a catalogue. */
 function modelsEndpoint(settings: ModelsSettings): Endpoint {
   return answered(async (request) => {
-    const models = await modelsOf(request, settings);
+    const models = await listModels(request, settings);
     if (speaksAnthropic(request)) return jsonReply(anthropicModels(models));
-    return jsonReply(isCodex(request) ? codexModels(models) : openaiModels(models));
+    return jsonReply(isCodex(request) ? codexModels(models) : withSlugs(models));
   }, inClientsEnvelope(settings));
 }
 
@@ -46,7 +46,7 @@ function modelEndpoint(settings: ModelsSettings): Endpoint {
   return answered(async (request) => {
     const { owner, id: name = '' } = request.params;
     const id = owner === undefined ? name : `${owner}/${name}`;
-    const model = (await modelsOf(request, settings)).find((each) => each.id === id);
+    const model = (await listModels(request, settings)).find((each) => each.id === id);
     if (!model) throw new ApiError('not_found', `The model ${quotedId(id)} does not exist.`, { param: 'model' });
     return jsonReply(speaksAnthropic(request) ? anthropicModel(model) : model);
   }, inClientsEnvelope(settings));
@@ -78,7 +78,7 @@ function inClientsEnvelope(settings: ModelsSettings): ModelsSettings {
   return { ...settings, envelopeOf: (request) => (speaksAnthropic(request) ? ANTHROPIC : undefined) };
 }
 
-async function modelsOf(
+async function listModels(
   request: EndpointRequest,
   { upstream, limits }: ModelsSettings,
 ): Promise<readonly JsonObject[]> {
@@ -86,6 +86,6 @@ async function modelsOf(
   return (await upstream.models?.({ signal, headers: passedHeaders(request), limits, note: () => {} })) ?? [];
 }
 
-function openaiModels(models: readonly JsonObject[]): JsonObject {
+function withSlugs(models: readonly JsonObject[]): JsonObject {
   return { object: 'list', data: models, models: models.map((model) => ({ ...model, slug: model.id })) };
 }

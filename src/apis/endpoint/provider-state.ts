@@ -55,13 +55,18 @@ export function providerStates(
       const state = states.open(sealed, bound);
       if (state !== undefined) return { ...rest, providerState: state };
       const thought = openedThought(item);
-      const isUnreadable = thought ? thought.state !== undefined && thought.owner !== owner : isGiven(sealed);
+      const isUnreadable = thought ? thought.state !== undefined && thought.owner !== owner : isPresent(sealed);
       if (isUnreadable) unreadable += 1;
       if (!thought) return rest;
       const withText = { ...rest, summary: [], content: [{ type: 'reasoning_text', text: thought.text }] };
       return thought.state === undefined || isUnreadable ? withText : { ...withText, providerState: thought.state };
     });
-    if (unreadable > 0) note(unreadableNote(unreadable));
+    if (unreadable > 0) {
+      const what = unreadable === 1 ? 'The state of one item' : `The state of ${unreadable} items`;
+      const why =
+        'another model server wrote it, it is of another tenant, or it was changed or sealed with another key';
+      note({ code: 'state_unreadable', message: `${what} cannot be given to the model server: ${why}.` });
+    }
     return found;
   }
 
@@ -85,15 +90,9 @@ interface OpenedThought {
 function isSealed({ type, id, encrypted_content: sealed, providerState }: Item): boolean {
   // An item of the model's own server is as that server sent it.
   if (type !== 'reasoning' && originOfItem(id) !== undefined) return false;
-  return type !== 'compaction' && (isGiven(sealed) || providerState !== undefined);
+  return type !== 'compaction' && (isPresent(sealed) || providerState !== undefined);
 }
 
-function isGiven(value: unknown): boolean {
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
-}
-
-function unreadableNote(count: number): Note {
-  const what = count === 1 ? 'The state of one item' : `The state of ${count} items`;
-  const why = 'another model server wrote it, it is of another tenant, or it was changed or sealed with another key';
-  return { code: 'state_unreadable', message: `${what} cannot be given to the model server: ${why}.` };
 }

@@ -11,10 +11,10 @@ import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 import { answered, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
-import { contentReply, wantedRange } from './content.ts';
+import { contentReply, requestedRange } from './content.ts';
 import { fileResource } from './file-resource.ts';
 import { listQuery } from './list-query.ts';
-import { formType, mostBytes, tooLarge } from './multipart.ts';
+import { fileTooLarge, formType, maxFormBytes } from './multipart.ts';
 import type { FilesSettings } from './settings.ts';
 import { uploadDetails } from './upload-details.ts';
 import { uploadRoutes } from './upload-endpoints.ts';
@@ -50,7 +50,7 @@ class FilesEndpoints {
     const type = formType(request.headers);
     needTenant(request.scope, 'An uploaded file', null);
     // Before reading: an upload that is announced as too long need not be sent.
-    if (Number(request.headers.get('content-length')) > mostBytes(limits)) throw tooLarge(limits);
+    if (Number(request.headers.get('content-length')) > maxFormBytes(limits)) throw fileTooLarge(limits);
     const slot = this.slots.begin(request.scope);
     try {
       const store = (file: IncomingFile) => this.store(file, request.scope, slot);
@@ -77,10 +77,10 @@ class FilesEndpoints {
   }
 
   async list({ scope, query }: EndpointRequest): Promise<JsonReply> {
-    const wanted = listQuery(query);
+    const pageQuery = listQuery(query);
     const none = { files: [], hasMore: false, unknown: undefined };
-    const page = isUntracked(scope) ? none : await fromFiles(() => this.settings.files.list(scope, wanted));
-    if (page.unknown) throw fileNotFound(String(wanted.after), 'after');
+    const page = isUntracked(scope) ? none : await fromFiles(() => this.settings.files.list(scope, pageQuery));
+    if (page.unknown) throw fileNotFound(String(pageQuery.after), 'after');
     return jsonReply(listResource(page.files.map(fileResource), page.hasMore));
   }
 
@@ -90,14 +90,14 @@ class FilesEndpoints {
 
   async content(request: EndpointRequest): Promise<Reply> {
     const file = await this.find(request);
-    const range = wantedRange(request.headers, file);
+    const range = requestedRange(request.headers, file);
     const bytes = await fromFiles(() => this.settings.files.read(file, range));
     if (!bytes) throw fileNotFound(file.id);
     return contentReply(file, range, bytes);
   }
 
   async remove(request: EndpointRequest): Promise<JsonReply> {
-    const key = keyOf(request);
+    const key = fileKey(request);
     if (!(await fromFiles(() => this.settings.files.delete(key)))) throw fileNotFound(key.id);
     // The file is deleted, whatever fails from here on: the next search in a vector store removes it there.
     await this.settings.forgetFile?.(key).catch((error: unknown) => reportError(error, request, this.settings));
@@ -105,7 +105,7 @@ class FilesEndpoints {
   }
 
   private async find(request: EndpointRequest): Promise<StoredFile> {
-    const key = keyOf(request);
+    const key = fileKey(request);
     const file = await fromFiles(() => this.settings.files.get(key));
     if (!file) throw fileNotFound(key.id);
     return file;
@@ -113,7 +113,7 @@ class FilesEndpoints {
 }
 
 /** Throws `file_not_found` for an id that no file of the tenant can have. */
-function keyOf({ scope, params }: EndpointRequest): ResponseKey {
+function fileKey({ scope, params }: EndpointRequest): ResponseKey {
   const id = String(params.id);
   if (!isFileId(id) || isUntracked(scope)) throw fileNotFound(id);
   return { scope, id };

@@ -59,7 +59,7 @@ export function formType(headers: Headers): string {
 }
 
 /** The most bytes of a form. */
-export function mostBytes({ fileBytes }: FileLimits): number {
+export function maxFormBytes({ fileBytes }: FileLimits): number {
   return fileBytes + OTHER_BYTES;
 }
 
@@ -71,6 +71,6 @@ export function malformed(why: string, cause?: unknown): ApiError {
 }
 
 /** The error for a file that is too long. */
-export function tooLarge({ fileBytes }: FileLimits): ApiError {
+export function fileTooLarge({ fileBytes }: FileLimits): ApiError {
   return new ApiError('file_too_large', `A file may have at most ${fileBytes} bytes here.`, { param: 'file' });
 }

@@ -7,14 +7,14 @@ import { fileIdOfUpload, newUploadId, quotedId, uploadedFileId } from '../../pro
 import type { JsonObject } from '../../protocol/record.ts';
 import { fileResource, seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
-import { type CompleteBody, detailsOf, otherFile, storedBody, type UploadBody } from './upload-bodies.ts';
+import { type CompleteBody, declaredDetails, mismatchError, storedBody, type UploadBody } from './upload-bodies.ts';
 import type { UploadSlot } from './upload-slots.ts';
 
 /** OpenAI's time for an upload. */
 const UPLOAD_MS = 60 * 60_000;
 const UPLOAD = 'upload';
 /** Parts that are looked up, and removed, at the same time. */
-const AT_ONCE = 16;
+const MAX_PARALLEL = 16;
 const PARTS_PAGE = 1000;
 /** More than any declaration has. */
 const MAX_DECLARATION_BYTES = 64 * 1024;
@@ -68,7 +68,7 @@ export class PendingUploads {
         scope: uploadScope(scope),
         id: String(fileIdOfUpload(UPLOAD, id)),
         createdAt,
-        content: only(Buffer.from(JSON.stringify(declared))),
+        content: onePiece(Buffer.from(JSON.stringify(declared))),
         details: () => ({ filename: id, purpose: UPLOAD, expiresAt }),
         quota: this.quota,
       }),
@@ -83,7 +83,7 @@ export class PendingUploads {
       const key = { scope: uploadScope(scope), id: fileId };
       const stored = await fromFiles(() => this.files.get(key));
       const bytes = stored?.purpose === UPLOAD ? await fromFiles(() => this.files.read(key)) : undefined;
-      const declared = bytes && storedBody(JSON.parse(await textOf(bytes)));
+      const declared = bytes && storedBody(JSON.parse(await readText(bytes)));
       const { createdAt = 0, expiresAt = 0 } = stored ?? {};
       if (declared) return { ...declared, id, scope, createdAt, expiresAt };
     }
@@ -91,7 +91,7 @@ export class PendingUploads {
   }
 
   /** The file that the upload has become. */
-  async fileOf({ scope, id }: PendingUpload): Promise<StoredFile | undefined> {
+  async findFile({ scope, id }: PendingUpload): Promise<StoredFile | undefined> {
     return fromFiles(() => this.files.get({ scope, id: uploadedFileId(id) }));
   }
 
@@ -127,26 +127,27 @@ export class PendingUploads {
   /** The file of the parts, in this order. Throws `invalid_value` if they are not what was declared. */
   async complete(upload: PendingUpload, { partIds, md5 }: CompleteBody): Promise<StoredFile> {
     const { files, limits, quota } = this;
-    const parts = await this.partsOf(upload, partIds);
+    const parts = await this.findParts(upload, partIds);
     const length = parts.reduce((sum, { bytes }) => sum + bytes, 0);
     if (length !== upload.bytes) {
-      throw otherFile(`The parts have ${length} bytes together, and the upload has ${upload.bytes}.`, 'part_ids');
+      throw mismatchError(`The parts have ${length} bytes together, and the upload has ${upload.bytes}.`, 'part_ids');
     }
     const digest = createHash('md5');
     async function* content() {
       for (const part of parts) {
         const bytes = await fromFiles(() => files.read(part));
-        if (!bytes) throw unknownPart(part.filename);
+        if (!bytes) throw mismatchError(`The upload has no part ${quotedId(part.filename)}.`, 'part_ids');
         for await (const piece of bytes) {
           digest.update(piece);
           yield piece;
         }
       }
-      if (md5 !== undefined && digest.digest('hex') !== md5) throw otherFile('The file has another MD5 digest.', 'md5');
+      if (md5 !== undefined && digest.digest('hex') !== md5)
+        throw mismatchError('The file has another MD5 digest.', 'md5');
     }
     const createdAt = Date.now();
     const { scope, id } = upload;
-    const details = () => detailsOf(upload, createdAt, limits);
+    const details = () => declaredDetails(upload, createdAt, limits);
     const file = await fromFiles(() =>
       files.put({ scope, id: uploadedFileId(id), createdAt, content: content(), details, quota }),
     );
@@ -161,17 +162,17 @@ export class PendingUploads {
     await this.removeParts(upload);
   }
 
-  private async partsOf(
+  private async findParts(
     { scope, id: uploadId }: PendingUpload,
     ids: readonly string[],
   ): Promise<readonly StoredFile[]> {
     const found: StoredFile[] = [];
-    for (let from = 0; from < ids.length; from += AT_ONCE) {
-      const some = ids.slice(from, from + AT_ONCE).map(async (id) => {
+    for (let from = 0; from < ids.length; from += MAX_PARALLEL) {
+      const some = ids.slice(from, from + MAX_PARALLEL).map(async (id) => {
         const fileId = fileIdOfUpload('part', id);
         const key = { scope: uploadScope(scope), id: fileId ?? '' };
         const part = fileId === undefined ? undefined : await fromFiles(() => this.files.get(key));
-        if (part?.purpose !== uploadId) throw unknownPart(id);
+        if (part?.purpose !== uploadId) throw mismatchError(`The upload has no part ${quotedId(id)}.`, 'part_ids');
         return part;
       });
       found.push(...(await Promise.all(some)));
@@ -184,8 +185,8 @@ export class PendingUploads {
     const query = { limit: PARTS_PAGE, order: 'asc', purpose: id } as const;
     for (let hasMore = true; hasMore; ) {
       const page = await fromFiles(() => this.files.list(parts, query));
-      for (let from = 0; from < page.files.length; from += AT_ONCE) {
-        const some = page.files.slice(from, from + AT_ONCE);
+      for (let from = 0; from < page.files.length; from += MAX_PARALLEL) {
+        const some = page.files.slice(from, from + MAX_PARALLEL);
         await Promise.all(some.map((part) => fromFiles(() => this.files.delete(part))));
       }
       hasMore = page.hasMore && page.files.length > 0;
@@ -202,15 +203,11 @@ function uploadScope(scope: string): string {
   return hash('sha256', `uploads of ${scope}`, 'base64url');
 }
 
-function unknownPart(id: string): ApiError {
-  return otherFile(`The upload has no part ${quotedId(id)}.`, 'part_ids');
-}
-
-async function* only(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+async function* onePiece(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield bytes;
 }
 
-async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(bytes: AsyncIterable<Uint8Array>): Promise<string> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of bytes) {

@@ -6,7 +6,7 @@ import { lazily } from '../../protocol/json/lazy-schema.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import type { FileLimits } from './limits.ts';
-import { tooLarge } from './multipart.ts';
+import { fileTooLarge } from './multipart.ts';
 import { uploadDetails } from './upload-details.ts';
 import { NO_BYTES } from './upload-form.ts';
 
@@ -45,19 +45,19 @@ export function uploadBody(given: unknown, limits: FileLimits): UploadBody {
   const result = createSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   const { bytes, filename, mime_type: contentType, purpose, expires_after: expiry } = result.data;
-  if (bytes > limits.fileBytes) throw tooLarge(limits);
+  if (bytes > limits.fileBytes) throw fileTooLarge(limits);
   const fields = {
     purpose,
     ...(expiry ? { 'expires_after[anchor]': expiry.anchor, 'expires_after[seconds]': String(expiry.seconds) } : {}),
   };
   const declared = { bytes, filename, contentType, fields };
   // Checked now, so that nobody sends the parts of a file that will be refused.
-  detailsOf(declared, Date.now(), limits);
+  declaredDetails(declared, Date.now(), limits);
   return declared;
 }
 
 /** The details of the file that the upload becomes at this time. Throws `ApiError` naming the field at fault. */
-export function detailsOf({ fields, ...declared }: UploadBody, createdAt: number, limits: FileLimits) {
+export function declaredDetails({ fields, ...declared }: UploadBody, createdAt: number, limits: FileLimits) {
   const file = { ...declared, content: NO_BYTES, fields: new Map(Object.entries(fields)) };
   return uploadDetails(file, createdAt, limits);
 }
@@ -88,6 +88,6 @@ export function storedBody(value: unknown): UploadBody | undefined {
 }
 
 /** The error for parts that are not the file that was declared. */
-export function otherFile(message: string, param: 'part_ids' | 'md5'): ApiError {
+export function mismatchError(message: string, param: 'part_ids' | 'md5'): ApiError {
   return new ApiError('invalid_value', message, { param });
 }

@@ -11,7 +11,7 @@ import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { seconds } from './file-resource.ts';
 import type { FileLimits } from './limits.ts';
-import { formType, mostBytes, tooLarge } from './multipart.ts';
+import { fileTooLarge, formType, maxFormBytes } from './multipart.ts';
 import { PendingUploads, uploadResource } from './pending-uploads.ts';
 import type { FilesSettings } from './settings.ts';
 import { completeBody, uploadBody } from './upload-bodies.ts';
@@ -38,8 +38,8 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   async function addPart(request: EndpointRequest): Promise<JsonReply> {
     const { scope, headers, bytes = NO_BYTES } = request;
     const type = formType(headers);
-    const upload = await uploads.find(scope, idIn(request));
-    if (Number(headers.get('content-length')) > mostBytes(partLimits)) throw tooLarge(partLimits);
+    const upload = await uploads.find(scope, uploadId(request));
+    if (Number(headers.get('content-length')) > maxFormBytes(partLimits)) throw fileTooLarge(partLimits);
     const slot = slots.begin(scope);
     const id = newUploadId('part');
     try {
@@ -59,9 +59,9 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
 
   async function complete(request: EndpointRequest): Promise<JsonReply> {
     const { scope } = request;
-    const wanted = completeBody(request.body);
-    const upload = await uploads.find(scope, idIn(request));
-    const before = await uploads.fileOf(upload);
+    const completion = completeBody(request.body);
+    const upload = await uploads.find(scope, uploadId(request));
+    const before = await uploads.findFile(upload);
     // A client that has not seen its answer asks again.
     if (before) return jsonReply(uploadResource(upload, 'completed', before));
     if (completing.has(upload.id)) {
@@ -71,7 +71,7 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
     completing.add(upload.id);
     try {
       slot.count(upload.bytes, await fromFiles(() => settings.files.usage(scope)));
-      return jsonReply(uploadResource(upload, 'completed', await uploads.complete(upload, wanted)));
+      return jsonReply(uploadResource(upload, 'completed', await uploads.complete(upload, completion)));
     } finally {
       completing.delete(upload.id);
       slot.end();
@@ -79,8 +79,8 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   }
 
   async function cancel(request: EndpointRequest): Promise<JsonReply> {
-    const upload = await uploads.find(request.scope, idIn(request));
-    if (await uploads.fileOf(upload)) {
+    const upload = await uploads.find(request.scope, uploadId(request));
+    if (await uploads.findFile(upload)) {
       throw new ApiError('invalid_value', `Upload ${quotedId(upload.id)} is completed.`, { param: 'upload_id' });
     }
     await uploads.remove(upload);
@@ -95,6 +95,6 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   ];
 }
 
-function idIn({ params }: EndpointRequest): string {
+function uploadId({ params }: EndpointRequest): string {
   return String(params.id);
 }

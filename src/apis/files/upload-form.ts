@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { FileLimits } from './limits.ts';
-import { type Busboy, malformed, mostBytes, PIECE_BYTES, tooLarge } from './multipart.ts';
+import { type Busboy, fileTooLarge, malformed, maxFormBytes, PIECE_BYTES } from './multipart.ts';
 
 /** The file of a form. */
 export interface IncomingFile {
@@ -76,7 +76,7 @@ class UploadForm<Result> {
     this.feed(bytes).catch((error) => this.fail(error));
     try {
       await this.parsed;
-      if (!this.storing) throw missing(this.part);
+      if (!this.storing) throw missingPart(this.part);
       return await this.storing;
     } catch (error) {
       // Waits until the store has removed what it wrote.
@@ -103,27 +103,33 @@ class UploadForm<Result> {
     stream.on('error', () => {});
     this.stream = stream;
     if (this.hasFailed) return void stream.destroy();
-    if (name !== this.part) return this.fail(unknownFile(name, this.part));
+    if (name !== this.part) {
+      const message = `The file must be in the part '${this.part}', not in ${quotedId(name)}.`;
+      return this.fail(new ApiError('invalid_value', message, { param: this.part }));
+    }
     if (!PLAIN_ENCODINGS.has(encoding))
       return this.fail(malformed(`Its part '${this.part}' is encoded, as few servers read.`));
-    const content = this.contentOf(stream);
+    const content = this.fileContent(stream);
     this.storing = this.store({ filename: filename ?? '', contentType: type, content, fields: this.fields });
     this.storing.catch((error) => this.fail(error));
   }
 
   private onField(name: unknown, value: string, isCut: boolean): void {
     const field = String(name);
-    if (isCut) return this.fail(longField(field, this.limits));
+    if (isCut) {
+      const message = `The field ${quotedId(field)} has more than ${this.limits.fieldBytes} bytes.`;
+      return this.fail(new ApiError('string_above_max_length', message, { param: field.slice(0, 100) }));
+    }
     if (field === this.part) return this.fail(malformed(`Its part '${field}' has no file name, so it is not a file.`));
     if (this.fields.has(field)) return this.fail(malformed(`Its field ${quotedId(field)} is there twice.`));
     this.fields.set(field, value);
   }
 
-  private async *contentOf(stream: Readable): AsyncIterable<Uint8Array> {
+  private async *fileContent(stream: Readable): AsyncIterable<Uint8Array> {
     let length = 0;
     for await (const piece of stream) {
       length += piece.length;
-      if (length > this.limits.fileBytes) throw tooLarge(this.limits);
+      if (length > this.limits.fileBytes) throw fileTooLarge(this.limits);
       yield piece;
     }
     await this.parsed;
@@ -131,10 +137,10 @@ class UploadForm<Result> {
 
   private async feed(bytes: AsyncIterable<Uint8Array>): Promise<void> {
     let length = 0;
-    for await (const piece of aborting(bytes)) {
+    for await (const piece of withAbortError(bytes)) {
       if (this.hasFailed) return;
       length += piece.byteLength;
-      if (length > mostBytes(this.limits)) throw tooLarge(this.limits);
+      if (length > maxFormBytes(this.limits)) throw fileTooLarge(this.limits);
       for (let at = 0; at < piece.byteLength; at += PIECE_BYTES) await this.write(piece.subarray(at, at + PIECE_BYTES));
       this.idle.refresh();
     }
@@ -181,7 +187,7 @@ interface PartHeaders {
 /** The encodings that leave the bytes unchanged; RFC 7578 allows no others. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
-async function* aborting(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+async function* withAbortError(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   try {
     yield* bytes;
   } catch (cause) {
@@ -189,17 +195,6 @@ async function* aborting(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8A
   }
 }
 
-function missing(part: FilePart): ApiError {
+function missingPart(part: FilePart): ApiError {
   return new ApiError('missing_required_parameter', `Missing required parameter: '${part}'.`, { param: part });
-}
-
-function unknownFile(name: unknown, part: FilePart): ApiError {
-  return new ApiError('invalid_value', `The file must be in the part '${part}', not in ${quotedId(name)}.`, {
-    param: part,
-  });
-}
-
-function longField(name: string, { fieldBytes }: FileLimits): ApiError {
-  const message = `The field ${quotedId(name)} has more than ${fieldBytes} bytes.`;
-  return new ApiError('string_above_max_length', message, { param: name.slice(0, 100) });
 }

@@ -28,13 +28,16 @@ export class UploadSlots {
   /** Throws `too_many_uploads`. */
   begin(scope: string): UploadSlot {
     const tally = this.tenants.get(scope) ?? { uploads: 0, bytes: 0 };
-    if (tally.uploads >= this.limits.uploads) throw tooMany();
+    if (tally.uploads >= this.limits.uploads) {
+      const message = 'Too many files are being uploaded at once. Try again later.';
+      throw new ApiError('too_many_uploads', message, { headers: { 'retry-after': '1' } });
+    }
     tally.uploads += 1;
     this.tenants.set(scope, tally);
-    return this.slotOf(scope, tally);
+    return this.openSlot(scope, tally);
   }
 
-  private slotOf(scope: string, tally: Tally): UploadSlot {
+  private openSlot(scope: string, tally: Tally): UploadSlot {
     const { files, tenantBytes } = this.limits;
     let own = 0;
     return {
@@ -54,10 +57,4 @@ export class UploadSlots {
       },
     };
   }
-}
-
-function tooMany(): ApiError {
-  return new ApiError('too_many_uploads', 'Too many files are being uploaded at once. Try again later.', {
-    headers: { 'retry-after': '1' },
-  });
 }

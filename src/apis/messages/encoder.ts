@@ -21,7 +21,7 @@ type ItemEvent = Extract<TurnEvent, { readonly index: number }>;
 export const PING = { type: 'ping' } as const;
 
 /** One whole frame. */
-export function frameOf(event: MessageEvent): string {
+export function messageFrame(event: MessageEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
@@ -46,7 +46,7 @@ export class MessagesEncoder {
 
   /** The frames of a batch as one string, for one write. */
   frames(events: readonly TurnEvent[]): string {
-    return this.encode(events).map(frameOf).join('');
+    return this.encode(events).map(messageFrame).join('');
   }
 
   encode(events: readonly TurnEvent[]): readonly MessageEvent[] {

@@ -9,7 +9,7 @@ import { ANTHROPIC, modelRoutes } from '../endpoint/models.ts';
 import { noteOf } from '../endpoint/prepare.ts';
 import type { ApiRoutes } from '../endpoint/routes.ts';
 import { createMessage } from './create.ts';
-import { inItems, withTools } from './prepare.ts';
+import { prepareMessages, toItemsRequest } from './prepare.ts';
 import type { MessagesSettings } from './settings.ts';
 
 /** The routes over these settings. */
@@ -35,17 +35,17 @@ export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
 
 /** Counts the model's input, including the server's tools. Throws `ApiError` as `POST /v1/messages` does. Counts as a turn. */
 async function countMessageTokens(
-  given: EndpointRequest,
+  apiRequest: EndpointRequest,
   settings: MessagesSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  const { signal, place, leave } = beginTurn(given, settings.limits.durationMs, turns);
+  const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
   try {
     if (place) await place;
-    const prepared = await withTools({ ...given, signal }, settings, false);
-    const request = await settings.pipeline.modelRequest(inItems(prepared, settings));
-    const headers = passedHeaders(given);
-    const call = { signal, headers, limits: settings.limits, note: noteOf(given, settings) };
+    const prepared = await prepareMessages({ ...apiRequest, signal }, settings, false);
+    const request = await settings.pipeline.modelRequest(toItemsRequest(prepared, settings));
+    const headers = passedHeaders(apiRequest);
+    const call = { signal, headers, limits: settings.limits, note: noteOf(apiRequest, settings) };
     return jsonReply({ input_tokens: await countInput(request, call, settings) });
   } finally {
     leave();

@@ -2,8 +2,8 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { bringLimits } from '../endpoint/brought.ts';
 import type { Prepare, PrepareSettings } from '../endpoint/prepare.ts';
+import { bringLimits } from '../endpoint/request-limits.ts';
 import { checkMessages } from './request/schema.ts';
 import { requestedTools, withServerRun } from './tools.ts';
 

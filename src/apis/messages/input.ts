@@ -21,20 +21,21 @@ export interface InputContext {
 }
 
 /** The items of the conversation, oldest first. */
-export function inputOf({ messages }: MessagesBody, context: InputContext): readonly JsonObject[] {
+export function messageItems({ messages }: MessagesBody, context: InputContext): readonly JsonObject[] {
   const uses = new Map<unknown, Block>();
   const lastOfUser = messages.findLastIndex(({ role }) => role === 'user');
   return messages.flatMap(({ role, content, clear_at: clears }, index) => {
     if (role === 'system' && clears === 'next_user_message' && index < lastOfUser) return [];
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []);
-    if (role === 'system') return userItems(blocks.filter(isText), role, context);
+    if (role === 'system')
+      return userItems(
+        blocks.filter(({ type }) => type === 'text'),
+        role,
+        context,
+      );
     if (role !== 'assistant') return userItems(blocks, role, context);
     return withHidden(new AssistantReader(uses, context), blocks);
   });
-}
-
-function isText({ type }: Block): boolean {
-  return type === 'text';
 }
 
 /** Results of tools in their order, and what stands between them as messages. */
@@ -55,20 +56,19 @@ function userItems(blocks: readonly Block[], role: string, { note }: InputContex
   return items;
 }
 
-/** Only Anthropic's own server has a field for a failure; the others read it in words. */
-function resultItem(block: Block, note: (note: Note) => void): JsonObject {
-  const { tool_use_id: id, is_error: failed } = block;
-  const item = { type: 'function_call_output', call_id: idOfWord(id), output: resultOutput(block, note) };
-  return failed === true ? { ...item, is_error: true } : item;
-}
-
 const FAILED = 'The tool failed:';
 
-function resultOutput({ content, is_error: failed }: Block, note: (note: Note) => void): unknown {
-  if (typeof content === 'string') return failed ? `${FAILED} ${content}` : content;
-  const parts = Array.isArray(content) ? content.flatMap((block: Block) => userParts(block, note)) : [];
-  if (failed) return [{ type: 'input_text', text: FAILED }, ...parts];
-  return parts.length > 0 ? parts : '';
+/** Only Anthropic's own server has a field for a failure; the others read it in words. */
+function resultItem({ tool_use_id: id, content, is_error: failed }: Block, note: (note: Note) => void): JsonObject {
+  let output: unknown;
+  if (typeof content === 'string') output = failed ? `${FAILED} ${content}` : content;
+  else {
+    const parts = Array.isArray(content) ? content.flatMap((block: Block) => userParts(block, note)) : [];
+    if (failed) output = [{ type: 'input_text', text: FAILED }, ...parts];
+    else output = parts.length > 0 ? parts : '';
+  }
+  const item = { type: 'function_call_output', call_id: idOfWord(id), output };
+  return failed === true ? { ...item, is_error: true } : item;
 }
 
 /** Reads the blocks with the hidden items at their places: each before its call, the rest at the end. */
@@ -76,8 +76,12 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
   const hidden = new Map<string | undefined, HiddenItem[]>();
   const shown = blocks.filter((block) => {
     const found = block.type === 'redacted_thinking' ? reader.hiddenIn(block) : undefined;
-    // Added in place: a client may repeat a block as often as it likes.
-    for (const each of found ?? []) (hidden.get(each.before) ?? added(hidden, each.before)).push(each);
+    for (const each of found ?? []) {
+      // Added in place: a client may repeat a block as often as it likes.
+      const list = hidden.get(each.before);
+      if (list) list.push(each);
+      else hidden.set(each.before, [each]);
+    }
     return found === undefined;
   });
   for (const block of shown) {
@@ -89,12 +93,6 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
   }
   for (const { item } of [...hidden.values()].flat()) reader.items.push(item);
   return reader.items;
-}
-
-function added<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
-  const list: Value[] = [];
-  lists.set(key, list);
-  return list;
 }
 
 class AssistantReader {

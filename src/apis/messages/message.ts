@@ -2,8 +2,9 @@
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
 import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
+import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
@@ -44,7 +45,7 @@ const NO_TOKENS = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_
 
 /** The message of a turn that did not fail. */
 export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
-  const blocks = end.output.filter(facts.isShown).flatMap((item) => blocksOf(item, facts));
+  const blocks = end.output.filter(facts.isShown).flatMap((item) => messageBlocks(item, facts));
   const hidden = hiddenBlock(end, facts);
   return {
     ...emptyMessage(facts),
@@ -52,6 +53,18 @@ export function wholeMessage(end: TurnEnd, facts: MessageFacts): JsonObject {
     ...messageEnd(end, facts),
     usage: messageUsage(end, facts),
   };
+}
+
+const MAX_NAME = 64;
+
+/** Notes the calls whose arguments a message can only hold as a text; a stream has the text itself. */
+export function noteWrappedArguments(output: readonly OutputItem[], note: (note: Note) => void): void {
+  for (const item of output) {
+    if (item.type !== 'function_call' || !isUnreadable(item.arguments)) continue;
+    const name = item.name.slice(0, MAX_NAME);
+    const message = `The model's arguments for '${name}' are no JSON object; the message holds them as a text in one.`;
+    note({ code: 'arguments_wrapped', message });
+  }
 }
 
 /** The block that carries hidden items to the request that continues the turn; undefined if none does, or there are none. */
@@ -75,7 +88,7 @@ const CONTEXT_FULL = 'model_context_window_exceeded';
 
 const CONTINUED: ReadonlySet<string> = new Set(['tool_use', 'pause_turn']);
 
-const OF_REASON: Readonly<Record<NonNullable<TurnEnd['reason']>, string>> = {
+const STOP_REASONS: Readonly<Record<NonNullable<TurnEnd['reason']>, string>> = {
   max_output_tokens: 'max_tokens',
   content_filter: 'refusal',
   max_tool_calls: 'pause_turn',
@@ -85,22 +98,25 @@ const OF_REASON: Readonly<Record<NonNullable<TurnEnd['reason']>, string>> = {
 };
 
 function stopReason({ reason, output }: Pick<TurnEnd, 'reason' | 'output'>): string {
-  if (reason !== null) return OF_REASON[reason];
+  if (reason !== null) return STOP_REASONS[reason];
   if (output.some(({ type }) => type === 'function_call')) return 'tool_use';
-  return output.some(isRefusal) ? 'refusal' : 'end_turn';
-}
-
-function isRefusal(item: OutputItem): boolean {
-  return item.type === 'message' && item.content.some(({ type }) => type === 'refusal');
+  const isRefused = output.some(
+    (item) => item.type === 'message' && item.content.some(({ type }) => type === 'refusal'),
+  );
+  return isRefused ? 'refusal' : 'end_turn';
 }
 
 /** The tokens of the whole turn, and the looks into the web that the client is shown. */
 export function messageUsage({ usage, output }: TurnEnd, { isShown }: Pick<MessageFacts, 'isShown'>): JsonObject {
-  return { ...tokens(usage), ...webRequests(output.filter(isShown)) };
+  const looks = output.filter(isShown).flatMap((item) => (item.type === 'web_search_call' ? [item.action.type] : []));
+  if (looks.length === 0) return tokenCounts(usage);
+  const searches = looks.filter((type) => type === 'search').length;
+  const requests = { web_search_requests: searches, web_fetch_requests: looks.length - searches };
+  return { ...tokenCounts(usage), server_tool_use: requests };
 }
 
 /** Anthropic's `input_tokens` exclude those read from a cache or written to it. */
-function tokens({ input_tokens: all, input_tokens_details: details, ...usage }: Usage): JsonObject {
+function tokenCounts({ input_tokens: all, input_tokens_details: details, ...usage }: Usage): JsonObject {
   const { cached_tokens: read, cache_write_tokens: written = 0 } = details;
   const { reasoning_tokens: thinking } = usage.output_tokens_details;
   return {
@@ -112,19 +128,25 @@ function tokens({ input_tokens: all, input_tokens_details: details, ...usage }: 
   };
 }
 
-function webRequests(shown: readonly OutputItem[]): JsonObject {
-  const looks = shown.flatMap((item) => (item.type === 'web_search_call' ? [item.action.type] : []));
-  if (looks.length === 0) return {};
-  const searches = looks.filter((type) => type === 'search').length;
-  return { server_tool_use: { web_search_requests: searches, web_fetch_requests: looks.length - searches } };
-}
-
-function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
+function messageBlocks(item: OutputItem, facts: MessageFacts): readonly Block[] {
   switch (item.type) {
     case 'message':
-      return item.content.flatMap(textBlock);
-    case 'reasoning':
-      return thinkingBlocks(item, facts);
+      return item.content.flatMap((part): readonly Block[] => {
+        const text = partText(part);
+        const citations = part.type === 'output_text' ? part.annotations.flatMap((each) => citation(each) ?? []) : [];
+        // Anthropic refuses a history with a blank text.
+        if (text.trim() === '' && citations.length === 0) return [];
+        return [{ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) }];
+      });
+    case 'reasoning': {
+      const signature = facts.sealThought(item);
+      if (signature === undefined) return [];
+      if (!facts.showsThoughts) return [{ type: 'thinking', thinking: '', signature }];
+      const thinking = thoughtText(item);
+      return thinking === ''
+        ? [{ type: 'redacted_thinking', data: signature }]
+        : [{ type: 'thinking', thinking, signature }];
+    }
     case 'function_call':
       return [
         { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: argumentsObject(item.arguments) },
@@ -134,31 +156,13 @@ function blocksOf(item: OutputItem, facts: MessageFacts): readonly Block[] {
   }
 }
 
-function textBlock(part: Part): readonly Block[] {
-  const text = textIn(part);
-  const citations = part.type === 'output_text' ? part.annotations.flatMap((each) => citation(each) ?? []) : [];
-  // Anthropic refuses a history with a blank text.
-  if (text.trim() === '' && citations.length === 0) return [];
-  return [{ type: 'text', text, ...(citations.length > 0 ? { citations } : {}) }];
-}
-
-function textIn(part: Part): string {
+function partText(part: Part): string {
   return part.type === 'refusal' ? part.refusal : part.text;
-}
-
-function thinkingBlocks(item: ReasoningItem, { showsThoughts, sealThought }: MessageFacts): readonly Block[] {
-  const signature = sealThought(item);
-  if (signature === undefined) return [];
-  if (!showsThoughts) return [{ type: 'thinking', thinking: '', signature }];
-  const thinking = thoughtText(item);
-  return thinking === ''
-    ? [{ type: 'redacted_thinking', data: signature }]
-    : [{ type: 'thinking', thinking, signature }];
 }
 
 /** The readable text of a thought. */
 export function thoughtText({ summary, content = [] }: ReasoningItem): string {
-  return [...summary, ...content].map(textIn).join('');
+  return [...summary, ...content].map(partText).join('');
 }
 
 /** A page that was cited; files of other servers mean nothing to Anthropic's clients. */

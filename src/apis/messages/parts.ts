@@ -8,63 +8,59 @@ import type { Block } from './request/schema.ts';
 export function userParts(block: Block, note: (note: Note) => void): readonly JsonObject[] {
   switch (block.type) {
     case 'text':
-      return textPart(plainTextOf(block.text));
-    case 'image':
-      return imagePart(block, note);
+      return textParts(plainTextOf(block.text));
+    case 'image': {
+      const url = sourceUrl(block.source);
+      return url === undefined ? noteSkipped('image', note) : [{ type: 'input_image', image_url: url, detail: 'auto' }];
+    }
     case 'document':
       return documentParts(block, note);
     case 'search_result':
-      return textPart(
-        [plainTextOf(block.title), plainTextOf(block.source), ...textsIn(block.content)].filter(Boolean).join('\n'),
-      );
+      return textParts(searchResultText(block));
     case 'tool_reference':
-      return textPart(`Tool: ${plainTextOf(block.tool_name)}`);
+      return textParts(`Tool: ${plainTextOf(block.tool_name)}`);
     default:
-      return skipped(block.type, note);
+      return noteSkipped(block.type, note);
   }
 }
 
-function textPart(text: string): readonly JsonObject[] {
+function textParts(text: string): readonly JsonObject[] {
   return text === '' ? [] : [{ type: 'input_text', text }];
 }
 
-function textsIn(content: unknown): readonly string[] {
-  if (typeof content === 'string') return [content];
-  return Array.isArray(content) ? content.filter(isRecord).map(({ text }) => plainTextOf(text)) : [];
-}
-
-function imagePart({ source }: Block, note: (note: Note) => void): readonly JsonObject[] {
-  const url = urlOf(source);
-  return url === undefined ? skipped('image', note) : [{ type: 'input_image', image_url: url, detail: 'auto' }];
+function searchResultText({ title, source, content }: Block): string {
+  const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
+  const texts = typeof content === 'string' ? [content] : blocks.map(({ text }) => plainTextOf(text));
+  return [plainTextOf(title), plainTextOf(source), ...texts].filter(Boolean).join('\n');
 }
 
 function documentParts({ source, title, context }: Block, note: (note: Note) => void): readonly JsonObject[] {
-  const about = textPart([plainTextOf(title), plainTextOf(context)].filter(Boolean).join('\n'));
+  const about = textParts([plainTextOf(title), plainTextOf(context)].filter(Boolean).join('\n'));
   const { type, data, content } = isRecord(source) ? source : {};
-  if (type === 'text') return [...about, ...textPart(plainTextOf(data))];
+  if (type === 'text') return [...about, ...textParts(plainTextOf(data))];
   if (type === 'content') {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     const inner = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
     // The cast: each block's type is read, whatever it is.
     return [...about, ...inner.flatMap((each) => (each.type === 'document' ? [] : userParts(each as Block, note)))];
   }
-  const url = urlOf(source);
-  if (url === undefined) return skipped('document', note);
+  const url = sourceUrl(source);
+  if (url === undefined) return noteSkipped('document', note);
   const file = type === 'url' ? { file_url: url } : { file_data: url };
   return [
-    ...textPart(plainTextOf(context)),
+    ...textParts(plainTextOf(context)),
     { type: 'input_file', filename: plainTextOf(title) || 'document.pdf', ...file },
   ];
 }
 
 /** A source's address, or its data as one. */
-function urlOf(source: unknown): string | undefined {
+function sourceUrl(source: unknown): string | undefined {
   if (!isRecord(source)) return undefined;
   if (source.type === 'url') return plainTextOf(source.url);
   return source.type === 'base64' ? `data:${source.media_type};base64,${plainTextOf(source.data)}` : undefined;
 }
 
-function skipped(type: string, note: (note: Note) => void): readonly JsonObject[] {
+function noteSkipped(type: string, note: (note: Note) => void): readonly JsonObject[] {
   note({ code: 'item_skipped', message: `A block of type '${type}' cannot be read here; it is left out.` });
   return [];
 }

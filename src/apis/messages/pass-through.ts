@@ -17,7 +17,7 @@ import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteOf, silenceOf } from '../endpoint/prepare.ts';
-import { frameOf, PING } from './encoder.ts';
+import { messageFrame, PING } from './encoder.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
 
@@ -94,7 +94,7 @@ class Passage {
       map: (frames) => {
         started = true;
         if (typeof frames === 'string') return frames;
-        return silence.intervalMs === undefined ? '' : frameOf(PING);
+        return silence.intervalMs === undefined ? '' : messageFrame(PING);
       },
       end: () => {
         this.end('completed');
@@ -138,14 +138,13 @@ class Passage {
    * client cannot read.
    */
   private wholeFrames(text: string): string {
-    const message = jsonIn(text);
-    const error = isRecord(message) ? errorInBody(message) : undefined;
-    throw error ?? new ApiError('upstream_error', 'The model server did not answer with a stream.');
+    throw errorInText(text) ?? new ApiError('upstream_error', 'The model server did not answer with a stream.');
   }
 
   private frame(data: string): string {
-    const type = TYPE.exec(data.slice(0, TYPE_WITHIN))?.[1] ?? typeIn(data);
-    if (type === 'error') throw errorIn(data);
+    const type = TYPE.exec(data.slice(0, TYPE_WITHIN))?.[1] ?? eventType(data);
+    if (type === 'error')
+      throw errorInText(data) ?? new ApiError('upstream_error', 'The model server reported an error.');
     if (type === 'message_start' || type === 'message_delta') this.count(jsonIn(data));
     this.ended ||= type === 'message_stop';
     return `event: ${type}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
@@ -164,7 +163,7 @@ class Passage {
     notify(hooks, 'onError', shown, { requestId: this.request.requestId });
     this.end('failed');
     // The cast: an error's data always has a type.
-    return frameOf(anthropicError(shown, this.request.requestId) as JsonObject & { readonly type: string });
+    return messageFrame(anthropicError(shown, this.request.requestId) as JsonObject & { readonly type: string });
   }
 
   /** Errors in the model server's own answer may contain its secrets. */
@@ -183,14 +182,13 @@ class Passage {
 const TYPE_WITHIN = 64;
 const TYPE = /^\{"type": ?"([a-z_]{1,40})"/;
 
-function typeIn(data: string): string {
+function eventType(data: string): string {
   const event = jsonIn(data);
   const type = isRecord(event) ? event.type : undefined;
   return typeof type === 'string' && /^\w{1,64}$/.test(type) ? type : 'message';
 }
 
-function errorIn(data: string): ApiError {
-  const event = jsonIn(data);
-  const error = isRecord(event) ? errorInBody(event) : undefined;
-  return error ?? new ApiError('upstream_error', 'The model server reported an error.');
+function errorInText(text: string): ApiError | undefined {
+  const body = jsonIn(text);
+  return isRecord(body) ? errorInBody(body) : undefined;
 }

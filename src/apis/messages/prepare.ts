@@ -7,15 +7,15 @@ import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { bringLimits } from '../endpoint/brought.ts';
 import { noteOf } from '../endpoint/prepare.ts';
+import { bringLimits } from '../endpoint/request-limits.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
-import { type InputContext, inputOf } from './input.ts';
+import { type InputContext, messageItems } from './input.ts';
 import { itemsSettings } from './request/sampling.ts';
 import { checkContent, checkMessages, type MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
-import { choiceOf, noteUnknownTools, requestedTools } from './tools.ts';
-import { onOwnTerms } from './web-terms.ts';
+import { noteUnknownTools, requestedTools, toolChoiceFields } from './tools.ts';
+import { onWebTerms } from './web-terms.ts';
 
 /** A request whose tools are known. */
 export interface RequestWithTools {
@@ -28,55 +28,48 @@ export interface RequestWithTools {
 }
 
 /** The first half: enough to decide who answers. Throws `ApiError` for an invalid request. */
-export async function withTools(
-  given: EndpointRequest,
+export async function prepareMessages(
+  request: EndpointRequest,
   settings: MessagesSettings,
   needsMaxTokens = true,
 ): Promise<RequestWithTools> {
-  const { limits } = settings;
-  const body = checkMessages(given.body, bringLimits(given, limits), needsMaxTokens);
+  const { limits, remoteMcp, pipeline, approval } = settings;
+  const body = checkMessages(request.body, bringLimits(request, limits), needsMaxTokens);
   // A middleware in front may have added tools to the body.
-  const tools = given.context?.tools?.client ?? requestedTools(body, settings.remoteMcp !== undefined);
+  const tools = request.context?.tools?.client ?? requestedTools(body, remoteMcp !== undefined);
   const asSent = { api: 'messages', body } as const;
-  const asked = { ...given, asSent, body: { model: body.model, input: [], tools } };
-  const offered = withoutApprovals(await settings.pipeline.injectTools(asked, settings), settings);
-  const request = withToolset(offered, (toolset) => onOwnTerms(toolset, tools));
-  return { body, request, tools, toolset: request.context?.tools?.toolset ?? NO_TOOLS };
-}
-
-function withToolset(request: EndpointRequest, change: (toolset: Toolset) => Toolset): EndpointRequest {
-  const { context } = request;
-  if (!context?.tools) return request;
-  return { ...request, context: { ...context, tools: { ...context.tools, toolset: change(context.tools.toolset) } } };
-}
-
-/** Leaves out the tools that need approval: this API has no way to request it. */
-function withoutApprovals(request: EndpointRequest, settings: MessagesSettings): EndpointRequest {
-  const { context } = request;
-  if (!context?.tools) return request;
-  const rules = approvalRulesOf(context.tools.toolset, request, settings.approval);
-  if (rules.size === 0) return request;
-  const note = noteOf(request, settings);
-  for (const name of rules.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
-  return withToolset(request, (toolset) => new Map([...toolset].filter(([name]) => !rules.has(name))));
-}
-
-function needsApproval(name: string): string {
-  return `The tool '${name}' needs approval, which the Messages API has no words for; the model is not offered it.`;
+  const itemsRequest = { ...request, asSent, body: { model: body.model, input: [], tools } };
+  const offered = await pipeline.injectTools(itemsRequest, settings);
+  const { context } = offered;
+  if (!context?.tools) return { body, request: offered, tools, toolset: NO_TOOLS };
+  // This API has no way to request an approval.
+  const rules = approvalRulesOf(context.tools.toolset, offered, approval);
+  const note = noteOf(offered, settings);
+  for (const name of rules.keys()) {
+    const message = `The tool '${name}' needs approval, which cannot be requested in the Messages API; the model is not offered it.`;
+    note({ code: 'tool_dropped', message });
+  }
+  const callable = new Map([...context.tools.toolset].filter(([name]) => !rules.has(name)));
+  const toolset = onWebTerms(callable, tools);
+  const changed = { ...offered, context: { ...context, tools: { ...context.tools, toolset } } };
+  return { body, request: changed, tools, toolset };
 }
 
 /** The second half: the request in items. Throws `ApiError` for an invalid request, and for a thread. */
-export function inItems({ body, request, tools }: RequestWithTools, settings: MessagesSettings): EndpointRequest {
-  const { thread } = body;
+export function toItemsRequest(
+  { body, request, tools }: RequestWithTools,
+  settings: MessagesSettings,
+): EndpointRequest {
+  const { thread, system } = body;
   if (thread !== undefined && thread !== null)
     throw new ApiError('unsupported_parameter', NO_THREADS, { param: 'thread' });
   checkContent(body);
-  const choice = choiceOf(body);
+  const choice = toolChoiceFields(body);
   noteUnknownTools(body, settings.remoteMcp !== undefined, noteOf(request, settings));
-  const input = inputOf(body, inputContext(body, request, settings));
-  const rewritten = {
+  const input = messageItems(body, inputContext(body, request, settings));
+  const fields = {
     model: body.model,
-    instructions: systemText(body),
+    instructions: typeof system === 'string' ? system : system?.map(({ text }) => String(text)).join('\n\n'),
     input,
     tools,
     ...choice,
@@ -84,7 +77,8 @@ export function inItems({ body, request, tools }: RequestWithTools, settings: Me
     stream: body.stream === true,
     store: false,
   };
-  return { ...request, asSent: { api: 'messages', body }, body: present(rewritten) };
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return { ...request, asSent: { api: 'messages', body }, body: Object.fromEntries(present) };
 }
 
 const NO_THREADS = 'thread: this server holds no conversations; send all messages with each request';
@@ -110,15 +104,6 @@ function inputContext(body: MessagesBody, request: EndpointRequest, settings: Me
   };
 }
 
-function systemText({ system }: MessagesBody): string | undefined {
-  if (typeof system === 'string') return system;
-  return system?.map(({ text }) => String(text)).join('\n\n');
-}
-
-function present(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
-}
-
 /** How thoughts are shown, if the client says it. */
 export function thinkingDisplay({ thinking }: MessagesBody): ModelRequest['thinkingDisplay'] {
   const { display } = isRecord(thinking) ? thinking : {};
@@ -130,7 +115,7 @@ export function thinkingDisplay({ thinking }: MessagesBody): ModelRequest['think
  * Settings that the Responses API lacks: fewer tokens than it allows, the sequences that end the answer, `top_k`, and
  * how thoughts are shown.
  */
-export function withOwnSettings(request: ModelRequest, body: MessagesBody): ModelRequest {
+export function withMessagesSettings(request: ModelRequest, body: MessagesBody): ModelRequest {
   const { max_tokens: maxOutputTokens, stop_sequences: stop, top_k: topK } = body;
   return {
     ...request,
@@ -142,23 +127,25 @@ export function withOwnSettings(request: ModelRequest, body: MessagesBody): Mode
   };
 }
 
-/** Whether Anthropic's own server could not read the request as it is: parts of it were made here. */
-export function holdsOwnBlocks({ messages }: MessagesBody): boolean {
-  return messages.some((message) => {
+/** Whether Anthropic's own server may have the request as it is, and the client its answer. */
+export function mayPassThrough(
+  { toolset, body, request }: RequestWithTools,
+  { upstream, guards }: MessagesSettings,
+): boolean {
+  if (!speaksMessages(upstream, body.model) || guards || request.context?.guards || toolset.size > 0) return false;
+  // That server could not read parts that were made here.
+  return !body.messages.some((message) => {
     const { role, content } = isRecord(message) ? message : {};
-    return role === 'assistant' && Array.isArray(content) && content.some(isOwn);
+    return role === 'assistant' && Array.isArray(content) && content.some(isLocalBlock);
   });
 }
 
-function isOwn(block: unknown): boolean {
+function isLocalBlock(block: unknown): boolean {
   const { type, signature, data, id, citations } = isRecord(block) ? block : {};
+  const isSealed = (text: unknown) => typeof text === 'string' && text.startsWith(SEALED);
   if (type === 'thinking') return signature === '' || isSealed(signature);
   if (type === 'redacted_thinking') return isSealed(data);
   if (type === 'text')
     return Array.isArray(citations) && citations.some((each) => isRecord(each) && each.encrypted_index === '');
   return typeof id === 'string' && /^(srvtoolu|mcptoolu)_(ws|mcp|ci)_/.test(id);
-}
-
-function isSealed(text: unknown): boolean {
-  return typeof text === 'string' && text.startsWith(SEALED);
 }

@@ -13,7 +13,7 @@ interface Entry {
 }
 
 /** A result, and the message that it was found in. */
-interface Placed {
+interface FoundResult {
   readonly block: JsonObject;
   readonly index: number;
 }
@@ -21,17 +21,22 @@ interface Placed {
 /** The messages as model servers accept them, and the repairs that were made. */
 export function repairTurns(messages: readonly unknown[]): Repaired<unknown> {
   const { repairs: all, found } = repairLog('messages');
-  const entries = merged(
-    messages.flatMap((message, index) => readable(message, index, found)),
+  const entries = mergeRoles(
+    messages.flatMap((message, index) => readTurn(message, index, found)),
     found,
   );
-  const answered = withResults(entries, found).filter(notEmpty(found));
+  const answered = withResults(entries, found).filter(({ role, content, index }, at, list) => {
+    const isPrefill = role === 'assistant' && at === list.length - 1;
+    if (content.length > 0 || isPrefill) return true;
+    found('empty_message', index, 'a message must have content.');
+    return false;
+  });
   const repairs = all();
   const list = repairs.length === 0 ? messages : answered.map(({ message, content }) => ({ ...message, content }));
   return { list, places: answered.map(({ index }) => index), repairs };
 }
 
-function readable(message: unknown, index: number, found: Found): readonly Entry[] {
+function readTurn(message: unknown, index: number, found: Found): readonly Entry[] {
   if (!isRecord(message) || typeof message.role !== 'string') {
     found('not_a_message', index, 'it must be an object with a role.');
     return [];
@@ -40,11 +45,11 @@ function readable(message: unknown, index: number, found: Found): readonly Entry
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const list = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
   return [
-    { role, message, index, content: list.flatMap((block, at) => wholeBlock(block, `${index}_${at}`, index, found)) },
+    { role, message, index, content: list.flatMap((block, at) => repairBlock(block, `${index}_${at}`, index, found)) },
   ];
 }
 
-function wholeBlock(block: JsonObject, place: string, index: number, found: Found): readonly JsonObject[] {
+function repairBlock(block: JsonObject, place: string, index: number, found: Found): readonly JsonObject[] {
   if (block.type === 'text' && !block.text) {
     found('empty_message', index, 'a text must not be empty.');
     return [];
@@ -62,7 +67,7 @@ function wholeBlock(block: JsonObject, place: string, index: number, found: Foun
 }
 
 /** Consecutive messages of one role, merged. */
-function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
+function mergeRoles(entries: readonly Entry[], found: Found): readonly Entry[] {
   const runs: Entry[][] = [];
   for (const entry of entries) {
     const run = runs.at(-1);
@@ -76,17 +81,19 @@ function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
 }
 
 function withResults(entries: readonly Entry[], found: Found): readonly Entry[] {
-  const results = resultsIn(entries);
+  const results = resultsByCall(entries);
   const answered = entries.flatMap((entry, at) => {
-    if (entry.role !== 'assistant') return at > 0 && entries[at - 1]?.role === 'assistant' ? [] : [spoken(entry)];
+    if (entry.role !== 'assistant')
+      return at > 0 && entries[at - 1]?.role === 'assistant' ? [] : [withoutResults(entry)];
     const next = entries[at + 1];
-    const calls = withOwnIds(entry, found);
+    const calls = withUniqueIds(entry, found);
     const answers = calls.flatMap(({ block, sentId }) =>
-      block.type === 'tool_use' ? [resultOf({ ...block, sentId }, entry, next, results, found)] : [],
+      block.type === 'tool_use' ? [takeResult({ ...block, sentId }, entry, next, results, found)] : [],
     );
-    const asked = { ...entry, content: calls.map(({ block }) => block) };
-    if (!next) return answers.length > 0 ? [asked, filledIn(answers)] : [asked];
-    return [asked, { ...next, content: [...answers, ...spoken(next).content] }];
+    const withIds = { ...entry, content: calls.map(({ block }) => block) };
+    if (next) return [withIds, { ...next, content: [...answers, ...withoutResults(next).content] }];
+    const added: Entry = { role: 'user', message: { role: 'user' }, index: -1, content: answers };
+    return answers.length > 0 ? [withIds, added] : [withIds];
   });
   for (const [id, left] of results)
     for (const { index } of left)
@@ -95,7 +102,7 @@ function withResults(entries: readonly Entry[], found: Found): readonly Entry[] 
 }
 
 /** The blocks, of which no two have one id; the client's results have the id that was sent. */
-function withOwnIds({ content, index }: Entry, found: Found) {
+function withUniqueIds({ content, index }: Entry, found: Found) {
   const seen = new Set<unknown>();
   return content.map((block, at) => {
     const { id } = block;
@@ -109,8 +116,8 @@ function withOwnIds({ content, index }: Entry, found: Found) {
 }
 
 /** In reverse order, so that the next one is taken from the end. */
-function resultsIn(entries: readonly Entry[]): Map<unknown, Placed[]> {
-  const results = new Map<unknown, Placed[]>();
+function resultsByCall(entries: readonly Entry[]): Map<unknown, FoundResult[]> {
+  const results = new Map<unknown, FoundResult[]>();
   for (const { content, index } of entries.toReversed())
     for (const block of content.toReversed()) {
       if (block.type !== 'tool_result') continue;
@@ -121,40 +128,27 @@ function resultsIn(entries: readonly Entry[]): Map<unknown, Placed[]> {
   return results;
 }
 
-function resultOf(
+function takeResult(
   { id, sentId, name }: JsonObject,
   { index }: Entry,
   next: Entry | undefined,
-  results: Map<unknown, Placed[]>,
+  results: Map<unknown, FoundResult[]>,
   found: Found,
 ): JsonObject {
   const list = results.get(sentId) ?? [];
-  for (let placed = list.pop(); placed; placed = list.pop()) {
-    if (placed.index < index)
-      found('orphan_output', placed.index, `no tool call with the id ${quotedId(id)} stands before it.`);
+  for (let result = list.pop(); result; result = list.pop()) {
+    if (result.index < index)
+      found('orphan_output', result.index, `no tool call with the id ${quotedId(id)} stands before it.`);
     else {
-      if (placed.index !== next?.index)
-        found('misplaced_output', placed.index, `it must follow the tool call ${quotedId(id)}.`);
-      return id === sentId ? placed.block : { ...placed.block, tool_use_id: id };
+      if (result.index !== next?.index)
+        found('misplaced_output', result.index, `it must follow the tool call ${quotedId(id)}.`);
+      return id === sentId ? result.block : { ...result.block, tool_use_id: id };
     }
   }
   found('missing_output', index, `the tool call ${quotedId(id)} of ${quotedId(name)} has no result.`);
   return { type: 'tool_result', tool_use_id: id, content: NO_OUTPUT };
 }
 
-function spoken(entry: Entry): Entry {
+function withoutResults(entry: Entry): Entry {
   return { ...entry, content: entry.content.filter(({ type }) => type !== 'tool_result') };
-}
-
-function filledIn(content: readonly JsonObject[]): Entry {
-  return { role: 'user', message: { role: 'user' }, index: -1, content };
-}
-
-function notEmpty(found: Found): (entry: Entry, at: number, all: readonly Entry[]) => boolean {
-  return ({ role, content, index }, at, all) => {
-    const isPrefill = role === 'assistant' && at === all.length - 1;
-    if (content.length > 0 || isPrefill) return true;
-    found('empty_message', index, 'a message must have content.');
-    return false;
-  };
 }

@@ -77,46 +77,38 @@ function codeBlocks({ id: itemId, code, outputs, status }: CodeInterpreterCallIt
   ];
 }
 
-function webBlocks(item: WebSearchCallItem): Blocks {
-  const { action, status } = item;
-  const id = SERVER_ID + item.id;
+function webBlocks({ id: itemId, action, status, results, encrypted_content: state = '' }: WebSearchCallItem): Blocks {
+  const id = SERVER_ID + itemId;
   const isSearch = action.type === 'search';
-  const name = isSearch ? 'web_search' : 'web_fetch';
+  const name = isSearch ? 'web_search' : FETCH;
   const input = isSearch ? { query: action.query } : { url: action.url };
   const type = `${name}_tool_result`;
-  const failure = { type: `${type}_error`, error_code: errorCode(item) };
-  const content = status === 'failed' ? failure : isSearch ? foundPages(item) : fetchedPage(item);
+  let content: unknown;
+  if (status === 'failed') {
+    const isOverLimit = results?.some(({ text }) => text.startsWith(MAX_USES));
+    content = { type: `${type}_error`, error_code: isOverLimit ? MAX_USES : 'unavailable' };
+  } else if (isSearch) {
+    // The texts, or the state of the server that searched, are in the field that clients send back as it is.
+    const pages = results ?? (action.sources ?? []).map(({ url }) => ({ url, title: url, text: '' }));
+    content = pages.map(({ url = '', title = url, text }, index) => ({
+      type: 'web_search_result',
+      url,
+      title,
+      page_age: null,
+      encrypted_content: index === 0 && state !== '' ? state : text,
+    }));
+  } else {
+    const data = (results ?? []).map(({ text }) => text).join('\n');
+    const source = { type: 'text', media_type: 'text/plain', data };
+    content = { type: 'web_fetch_result', url: action.url, retrieved_at: null, content: { type: 'document', source } };
+  }
   return [
     { type: 'server_tool_use', id, name, input },
     { type, tool_use_id: id, content },
   ];
 }
 
-function errorCode({ results }: WebSearchCallItem): string {
-  return results?.some(({ text }) => text.startsWith(MAX_USES)) ? MAX_USES : 'unavailable';
-}
-
 const MAX_USES = 'max_uses_exceeded';
-
-/** The texts, or the state of the server that searched, are in the field that clients send back as it is. */
-function foundPages({ action, results, encrypted_content: state = '' }: WebSearchCallItem): readonly JsonObject[] {
-  const sources = action.type === 'search' ? (action.sources ?? []) : [];
-  const pages = results ?? sources.map(({ url }) => ({ url, title: url, text: '' }));
-  return pages.map(({ url = '', title = url, text }, index) => ({
-    type: 'web_search_result',
-    url,
-    title,
-    page_age: null,
-    encrypted_content: index === 0 && state !== '' ? state : text,
-  }));
-}
-
-function fetchedPage({ action, results }: WebSearchCallItem): JsonObject {
-  const data = (results ?? []).map(({ text }) => text).join('\n');
-  const source = { type: 'text', media_type: 'text/plain', data };
-  const url = action.type === 'search' ? '' : action.url;
-  return { type: 'web_fetch_result', url, retrieved_at: null, content: { type: 'document', source } };
-}
 
 /** The item of two blocks; undefined for other tools. `seal` seals what Anthropic's own servers need back. */
 export function serverCallItem(
@@ -126,7 +118,23 @@ export function serverCallItem(
 ): JsonObject | undefined {
   const id = plainTextOf(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
   const input = isRecord(use.input) ? use.input : {};
-  if (use.type === 'mcp_tool_use') return mcpItem(id, use, result);
+  if (use.type === 'mcp_tool_use') {
+    const { content, is_error: failed } = result;
+    const texts = Array.isArray(content) ? content.filter(isRecord).map((part) => plainTextOf(part.text)) : [];
+    const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
+    const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
+    return {
+      type: mcpCall.type,
+      id,
+      name: use.name,
+      server_label: use.server_name,
+      arguments: exactText(use.input),
+      output: error ? null : text,
+      error,
+      status: error ? 'failed' : 'completed',
+      approval_request_id: null,
+    };
+  }
   if (use.name === 'web_search' || use.name === 'web_fetch') return searchItem(id, use, result, seal);
   if (!/^(bash_)?code_execution_tool_result$/.test(result.type)) return undefined;
   const { stdout, stderr, return_code: code, content } = isRecord(result.content) ? result.content : {};
@@ -138,23 +146,6 @@ export function serverCallItem(
     container_id: '',
     code: plainTextOf(input.code ?? input.command),
     outputs: [{ type: 'logs', logs }],
-  };
-}
-
-function mcpItem(id: string, { name, server_name: server, input }: Block, { content, is_error: failed }: Block) {
-  const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => plainTextOf(text)) : [];
-  const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
-  const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
-  return {
-    type: mcpCall.type,
-    id,
-    name,
-    server_label: server,
-    arguments: exactText(input),
-    output: error ? null : text,
-    error,
-    status: error ? 'failed' : 'completed',
-    approval_request_id: null,
   };
 }
 
@@ -171,35 +162,25 @@ function searchItem(
       : { type: 'open_page', url: plainTextOf(url) };
   const pages = Array.isArray(content) ? content.filter(isRecord) : [];
   const state = plainTextOf(pages[0]?.encrypted_content);
-  const foreign = isOwn(useId)
+  // This server has made the ids of its own calls.
+  const isLocal = plainTextOf(useId).startsWith(`${SERVER_ID}ws_`);
+  const foreign = isLocal
     ? undefined
     : seal([
         { type: 'server_tool_use', id: useId, name, input },
         { type, tool_use_id: useId, content },
       ]);
   const sealed = state.startsWith(SEALED) ? state : foreign;
-  const item = { type: webSearchCall.type, id, action, status: isFailure(content) ? 'failed' : 'completed' };
-  return sealed === undefined
-    ? { ...item, results: resultsIn(pages, content) }
-    : { ...item, encrypted_content: sealed };
-}
-
-/** Whether this server has made the id. */
-function isOwn(id: unknown): boolean {
-  return plainTextOf(id).startsWith(`${SERVER_ID}ws_`);
-}
-
-function isFailure(content: unknown): content is JsonObject {
-  return isRecord(content) && plainTextOf(content.type).endsWith('_error');
-}
-
-function resultsIn(pages: readonly JsonObject[], content: unknown): readonly JsonObject[] {
-  if (isFailure(content)) return [{ text: `The call failed: ${plainTextOf(content.error_code)}` }];
+  const isFailed = isRecord(content) && plainTextOf(content.type).endsWith('_error');
+  const item = { type: webSearchCall.type, id, action, status: isFailed ? 'failed' : 'completed' };
+  if (sealed !== undefined) return { ...item, encrypted_content: sealed };
+  if (isFailed) return { ...item, results: [{ text: `The call failed: ${plainTextOf(content.error_code)}` }] };
   const document = isRecord(content) && isRecord(content.content) ? content.content.source : undefined;
-  if (isRecord(document)) return [{ text: plainTextOf(document.data) }];
-  return pages.map(({ url, title, encrypted_content: text }) => ({
-    url: plainTextOf(url),
-    title: plainTextOf(title),
-    text: plainTextOf(text),
+  if (isRecord(document)) return { ...item, results: [{ text: plainTextOf(document.data) }] };
+  const results = pages.map((page) => ({
+    url: plainTextOf(page.url),
+    title: plainTextOf(page.title),
+    text: plainTextOf(page.encrypted_content),
   }));
+  return { ...item, results };
 }

@@ -15,14 +15,23 @@ import { otherTerms, webTool } from './web-terms.ts';
  * cannot be met, where such servers are opened here.
  */
 export function requestedTools(body: MessagesBody, opensServers: boolean): readonly JsonObject[] {
-  const given = offeredTools(body);
-  const hosted = new Map(given.flatMap(hostedTool));
-  return [...given.flatMap(clientTool), ...hosted.values(), ...(opensServers ? mcpTools(body, given) : [])];
+  const tools = offeredTools(body);
+  // One for each of Anthropic's tools, under its name without the date.
+  const hosted = new Map<string, JsonObject>();
+  for (const tool of tools) {
+    const type = hostedType(tool);
+    if (type === undefined) continue;
+    const dated = plainTextOf(tool.type);
+    const kind = dated.slice(0, dated.lastIndexOf('_'));
+    const code = () => ({ ...otherTerms(tool), type, container: { type: 'auto' } });
+    hosted.set(kind, type === WEB_SEARCH ? webTool(kind, tool) : code());
+  }
+  return [...tools.flatMap(clientTool), ...hosted.values(), ...(opensServers ? mcpTools(body, tools) : [])];
 }
 
 /** The tools as Anthropic has them, with those that the server runs in the place of its own. */
-export function withServerRun(given: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
-  const own = given.filter((tool) => hostedTypeOf(tool) === undefined && tool.type !== 'mcp_toolset');
+export function withServerRun(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
+  const own = tools.filter((tool) => hostedType(tool) === undefined && tool.type !== 'mcp_toolset');
   const added = definitions(toolset).map(({ name, description, parameters }) => ({
     name,
     ...(description === undefined ? {} : { description }),
@@ -33,18 +42,15 @@ export function withServerRun(given: readonly JsonObject[], toolset: Toolset): r
 
 /** Notes the tools and servers that nobody here knows. */
 export function noteUnknownTools(body: MessagesBody, opensServers: boolean, note: (note: Note) => void): void {
-  const unknown = (body.tools ?? [])
-    .filter((tool) => !isKnown(tool))
-    .map(({ type }) => plainTextOf(type).slice(0, 100));
-  for (const type of [...unknown, ...(body.mcp_servers?.length && !opensServers ? ['mcp'] : [])])
+  const unknown = (body.tools ?? []).filter(
+    (tool) => clientTool(tool).length === 0 && hostedType(tool) === undefined && tool.type !== 'mcp_toolset',
+  );
+  const types = unknown.map(({ type }) => plainTextOf(type).slice(0, 100));
+  for (const type of [...types, ...(body.mcp_servers?.length && !opensServers ? ['mcp'] : [])])
     note({
       code: 'tool_dropped',
       message: `Tools of type '${type}' cannot be run here; the model is not offered it.`,
     });
-}
-
-function isKnown(tool: JsonObject): boolean {
-  return clientTool(tool).length > 0 || hostedTypeOf(tool) !== undefined || tool.type === 'mcp_toolset';
 }
 
 /** The hosted tools behind Anthropic's server tools, whose types end in a date. */
@@ -53,19 +59,8 @@ const HOSTED: readonly (readonly [RegExp, string])[] = [
   [/^code_execution_\d{1,8}$/, CODE_INTERPRETER],
 ];
 
-function hostedTypeOf({ type }: JsonObject): string | undefined {
+function hostedType({ type }: JsonObject): string | undefined {
   return HOSTED.find(([pattern]) => pattern.test(plainTextOf(type)))?.[1];
-}
-
-/** One for each of Anthropic's tools, under its name without the date. */
-function hostedTool(tool: JsonObject): readonly (readonly [string, JsonObject])[] {
-  const type = hostedTypeOf(tool);
-  if (type === undefined) return [];
-  const dated = plainTextOf(tool.type);
-  const kind = dated.slice(0, dated.lastIndexOf('_'));
-  return [
-    [kind, type === WEB_SEARCH ? webTool(kind, tool) : { ...otherTerms(tool), type, container: { type: 'auto' } }],
-  ];
 }
 
 /** Tools of Anthropic's whose arguments its models know without a schema. */
@@ -96,7 +91,7 @@ function mcpTools({ mcp_servers: servers }: MessagesBody, tools: readonly JsonOb
     tools.filter(({ type }) => type === 'mcp_toolset').map((tool) => [tool.mcp_server_name, tool] as const),
   );
   return (servers ?? []).flatMap((server, index) => {
-    const allowed = allowedTools(server, toolsets.get(server.name), index);
+    const allowed = enabledTools(server, toolsets.get(server.name), index);
     if (allowed?.length === 0) return [];
     return [
       {
@@ -112,7 +107,7 @@ function mcpTools({ mcp_servers: servers }: MessagesBody, tools: readonly JsonOb
 }
 
 /** The names that are enabled; undefined for all, empty for none. */
-function allowedTools(
+function enabledTools(
   server: JsonObject,
   toolset: JsonObject | undefined,
   index: number,
@@ -139,7 +134,7 @@ function allowedTools(
 }
 
 /** `tool_choice` and `parallel_tool_calls`. Throws `ApiError` for a choice that cannot be met. */
-export function choiceOf({ tool_choice: choice, tools }: MessagesBody): JsonObject {
+export function toolChoiceFields({ tool_choice: choice, tools }: MessagesBody): JsonObject {
   if (!choice) return {};
   const { type, name, disable_parallel_tool_use: single } = choice;
   const parallel = single === true ? { parallel_tool_calls: false } : {};
@@ -148,19 +143,24 @@ export function choiceOf({ tool_choice: choice, tools }: MessagesBody): JsonObje
   if (type === 'any') return { tool_choice: 'required', ...parallel };
   const tool = tools.find((each) => each.name === name);
   if (!tool) throw fault('tool_choice', `Tool '${String(name).slice(0, 100)}' not found in provided tools`);
-  const hosted = hostedTypeOf(tool);
+  const hosted = hostedType(tool);
   return { tool_choice: hosted ? { type: hosted } : { type: 'function', name }, ...parallel };
 }
 
 /** The tools after the last message's changes. Skips invalid entries, since the messages may not have been validated yet. */
 function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] {
-  const given = tools ?? [];
+  const listed = tools ?? [];
   // This server runs no tool search for Anthropic's, so the model is offered all of them.
-  if (given.some(({ type }) => plainTextOf(type).startsWith('tool_search_tool_'))) return given;
-  const all = new Map<unknown, JsonObject>(given.map((tool, index) => [tool.name ?? index, tool]));
+  if (listed.some(({ type }) => plainTextOf(type).startsWith('tool_search_tool_'))) return listed;
+  const all = new Map<unknown, JsonObject>(listed.map((tool, index) => [tool.name ?? index, tool]));
   const hidden = new Set<unknown>();
   for (const [key, { defer_loading: isDeferred }] of all) if (isDeferred === true) hidden.add(key);
-  for (const block of messages.flatMap(changesIn)) {
+  // Results of the client's own search hold references, system messages the other changes.
+  const blocks = messages
+    .flatMap(contentBlocks)
+    .flatMap((block) => (block.type === 'tool_result' ? contentBlocks(block) : [block]));
+  for (const block of blocks) {
+    if (!CHANGES.has(block.type)) continue;
     const tool = isRecord(block.tool) ? block.tool : {};
     const { definition } = tool;
     if (isRecord(definition)) all.set(definition.name, definition);
@@ -168,23 +168,13 @@ function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] 
     if (block.type === 'tool_removal') hidden.add(name);
     else hidden.delete(name);
   }
-  return hidden.size === 0 && all.size === given.length
-    ? given
+  return hidden.size === 0 && all.size === listed.length
+    ? listed
     : [...all].flatMap(([key, tool]) => (hidden.has(key) ? [] : [tool]));
 }
 
 const CHANGES: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_addition', 'tool_removal']);
 
-/** Results of the client's own search hold references, system messages the other changes. */
-function changesIn(message: unknown): readonly JsonObject[] {
-  const blocks = blocksIn(message);
-  return blocks.flatMap((block) => (block.type === 'tool_result' ? blocksIn(block) : [block])).filter(isChange);
-}
-
-function isChange({ type }: JsonObject): boolean {
-  return CHANGES.has(type);
-}
-
-function blocksIn(holder: unknown): readonly JsonObject[] {
+function contentBlocks(holder: unknown): readonly JsonObject[] {
   return isRecord(holder) && Array.isArray(holder.content) ? holder.content.filter(isRecord) : [];
 }

@@ -32,28 +32,28 @@ const RENAMED: ReadonlySet<string> = new Set(['allowed_domains', 'blocked_domain
  * The toolset with each web tool under the client's terms for it. Who searches may open what was found; who only
  * fetches does not search.
  */
-export function onOwnTerms(toolset: Toolset, asked: readonly JsonObject[]): Toolset {
-  const termsOf = (wanted: string) => asked.find(({ type, name }) => type === WEB_SEARCH && name === wanted);
-  const [searching, fetching] = [termsOf(SEARCHES), termsOf(FETCHES)];
+export function onWebTerms(toolset: Toolset, tools: readonly JsonObject[]): Toolset {
+  const findTerms = (kind: string) => tools.find(({ type, name }) => type === WEB_SEARCH && name === kind);
+  const [searching, fetching] = [findTerms(SEARCHES), findTerms(FETCHES)];
   if (!searching && !fetching) return toolset;
   const entries = [...toolset].flatMap(([name, entry]): readonly (readonly [string, ToolsetEntry])[] => {
     if (entry.tool.requestedBy !== WEB_SEARCH) return [[name, entry]];
-    if (entry.tool.name !== OPEN_PAGE) return searching ? [[name, limited(entry, searching)]] : [];
-    return [[name, limited(entry, fetching ?? { ...searching, max_uses: undefined })]];
+    if (entry.tool.name !== OPEN_PAGE) return searching ? [[name, withUseLimit(entry, searching)]] : [];
+    return [[name, withUseLimit(entry, fetching ?? { ...searching, max_uses: undefined })]];
   });
   return new Map(entries);
 }
 
-function limited(entry: ToolsetEntry, terms: JsonObject): ToolsetEntry {
+function withUseLimit(entry: ToolsetEntry, terms: JsonObject): ToolsetEntry {
   const { provider } = entry;
-  const most = typeof terms.max_uses === 'number' ? terms.max_uses : Number.POSITIVE_INFINITY;
+  const maxUses = typeof terms.max_uses === 'number' ? terms.max_uses : Number.POSITIVE_INFINITY;
   let uses = 0;
   const own: ToolProvider = {
     name: provider.name,
     list: (signal, request) => provider.list(signal, request),
     async call(call, signal) {
       uses += 1;
-      if (uses > most) throw new Error(`max_uses_exceeded: this tool may be used ${most} times in one request.`);
+      if (uses > maxUses) throw new Error(`max_uses_exceeded: this tool may be used ${maxUses} times in one request.`);
       return provider.call({ ...call, settings: terms }, signal);
     },
   };

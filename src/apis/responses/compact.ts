@@ -7,11 +7,11 @@ import { budgeted } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
-import { attemptsOf, notify, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptsOf, notify } from '../../ports/hooks.ts';
 import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
@@ -19,7 +19,6 @@ import { noteOf } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { planTools } from './steps/plan-tools.ts';
-import type { RequestInWindow } from './steps/request.ts';
 import { modelRequest } from './steps/to-model-request.ts';
 
 /** The fields of a body that are read; the settings of an answer have no effect here. */
@@ -39,77 +38,64 @@ export async function compactConversation(
   const { signal, place, leave } = life;
   try {
     if (place) await place;
-    const given = budgeted(request, settings, life);
-    const { settings: own, headers } = isPromise(given) ? await given : given;
-    return withHeaders(jsonReply(await compaction({ ...request, body: modelIn(request.body), signal }, own)), headers);
+    const { settings: charged, headers } = await budgeted(request, settings, life);
+    const { body } = request;
+    const read = isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
+    return withHeaders(jsonReply(await compactedResource({ ...request, body: read, signal }, charged)), headers);
   } finally {
     leave();
   }
 }
 
-function modelIn(body: unknown): unknown {
-  return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
-}
-
-async function compaction(request: EndpointRequest, settings: ResponsesApiSettings): Promise<JsonObject> {
+async function compactedResource(request: EndpointRequest, settings: ResponsesApiSettings): Promise<JsonObject> {
+  const { requestId, scope } = request;
   const prepared = await prepareConversation(request, settings);
+  const { seed, body, window } = prepared;
   const createdAt = Date.now();
-  const info = infoOf(request, prepared);
+  const info = { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
   notify(settings.hooks, 'onRequest', info);
-  const retained = retainedIn(prepared);
-  const done = await summary(prepared, retained.length, request, settings);
-  notify(settings.hooks, 'onResponse', {
-    ...info,
-    status: 'completed',
-    usage: done.usage,
-    ...(done.cost === undefined ? {} : { cost: done.cost }),
-    durationMs: Date.now() - createdAt,
-  });
-  const id = outputItemId('cmp', prepared.seed, retained.length);
+  // The user's messages stay verbatim: the summary is the model's, and may have missed something.
+  const messages = window.items
+    .slice(0, pendingFrom(window.items))
+    .filter((item) => isUsers(item) && item !== window.summary);
+  const retained = inputItems(messages, seed).map(withImageDetails);
+  const { usage, cost, encrypted } = await summaryFor(prepared, retained.length, request, settings);
+  const ended = { status: 'completed', usage, durationMs: Date.now() - createdAt } as const;
+  notify(settings.hooks, 'onResponse', { ...info, ...ended, ...(cost === undefined ? {} : { cost }) });
+  const id = outputItemId('cmp', seed, retained.length);
   return {
     id: info.responseId,
     object: 'response.compaction',
     created_at: Math.floor(createdAt / 1000),
-    output: [...retained, { id, type: 'compaction', encrypted_content: done.encrypted }],
-    usage: done.usage,
+    output: [...retained, { id, type: 'compaction', encrypted_content: encrypted }],
+    usage,
   };
 }
 
-function infoOf({ requestId, scope }: EndpointRequest, { seed, body }: RequestInWindow): RequestInfo {
-  return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
-}
-
-function summary(
-  { body, window, guards }: RequestInWindow,
+function summaryFor(
+  { body, window, guards }: Awaited<ReturnType<typeof prepareConversation>>,
   retained: number,
   apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
 ): Promise<Summarised> {
+  const { scope, signal, requestId } = apiRequest;
   const note = noteOf(apiRequest, settings);
-  const onAttempt = attemptsOf(apiRequest.requestId, settings.hooks);
-  const headers = passedHeaders(apiRequest);
-  const modelCall = { signal: apiRequest.signal, headers, limits: settings.limits, note, onAttempt };
+  const onAttempt = attemptsOf(requestId, settings.hooks);
+  const call = { signal, headers: passedHeaders(apiRequest), limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
   const upstream = guards?.guardsOutput
     ? guardedUpstream(settings.upstream, guards, () => () => true)
     : settings.upstream;
-  const plan = { request, items: window.items, retained, scope: apiRequest.scope, call: modelCall };
-  return summaryOf(plan, { ...settings, upstream });
-}
-
-/** The user's messages, verbatim: the summary is the model's, and may have missed something. */
-function retainedIn({ window: { items, summary: earlier }, seed }: RequestInWindow): readonly Item[] {
-  const kept = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
-  return inputItems(kept, seed).map(withDetails);
+  return summaryOf({ request, items: window.items, retained, scope, call }, { ...settings, upstream });
 }
 
 /** Open Responses requires the detail of each image; `auto` is the meaning of its absence. */
-function withDetails(message: Item): Item {
+function withImageDetails(message: Item): Item {
   const { content } = message;
-  if (!Array.isArray(content) || !content.some(isPlainImage)) return message;
-  return { ...message, content: content.map((part) => (isPlainImage(part) ? { ...part, detail: 'auto' } : part)) };
+  if (!Array.isArray(content) || !content.some(lacksImageDetail)) return message;
+  return { ...message, content: content.map((part) => (lacksImageDetail(part) ? { ...part, detail: 'auto' } : part)) };
 }
 
-function isPlainImage(part: unknown): part is JsonObject {
+function lacksImageDetail(part: unknown): part is JsonObject {
   return isRecord(part) && part.type === 'input_image' && (part.detail === undefined || part.detail === null);
 }

@@ -8,8 +8,8 @@ import { errorOf } from '../../engine/turn/observe.ts';
 import { endOf, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
-import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
-import { isPromise, isRecord, type JsonObject } from '../../protocol/record.ts';
+import type { TurnEvent } from '../../protocol/events.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
 import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
@@ -17,7 +17,8 @@ import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { heartbeatOf } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
-import { type PreparedTurn, prepareTurn, type TurnWay } from './prepare-turn.ts';
+import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
+import type { TurnDurability } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 /** A running response. Its first events have arrived, so that a refusal still has its own status. */
@@ -35,14 +36,16 @@ export async function createResponse(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return began(request, settings, turns, async (prepared, headers) => {
+  return withPreparedTurn(request, settings, turns, async (prepared, headers) => {
     const { info, started, presentItem, turn } = prepared;
-    if (!info.stream) {
-      const resource = endedResource(started, await lastEvent(runTurn(turn)), presentItem);
-      return withHeaders(jsonReply(resource), headers);
+    if (info.stream) {
+      const { events, encoder } = await openTurn(prepared, request, settings);
+      return withHeaders(streamReply(mapped(events, { map: (batch) => encoder.frames(batch) })), headers);
     }
-    const { events, encoder } = await live(prepared, request, settings);
-    return withHeaders(streamReply(mapped(events, { map: (batch) => encoder.frames(batch) })), headers);
+    const end = await endOf(runTurn(turn));
+    // A turn that failed before any output is answered with its error's status.
+    if (end.error && end.output.length === 0) throw errorOf(end.error);
+    return withHeaders(jsonReply(endedResource(started, end, presentItem)), headers);
   });
 }
 
@@ -52,10 +55,11 @@ export function openResponse(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<LiveResponse> {
-  return began(request, settings, turns, (prepared) => live(prepared, request, settings));
+  return withPreparedTurn(request, settings, turns, (prepared) => openTurn(prepared, request, settings));
 }
 
-async function began<Answer>(
+/** Prepares the turn when it may run, and answers; the turn is over if either fails. */
+async function withPreparedTurn<Answer>(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
@@ -64,9 +68,8 @@ async function began<Answer>(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
     if (life.place) await life.place;
-    const given = budgeted(request, settings, life);
-    const { settings: own, headers } = isPromise(given) ? await given : given;
-    const prepared = await prepareTurn(request, own, life);
+    const { settings: charged, headers } = await budgeted(request, settings, life);
+    const prepared = await prepareTurn(request, charged, life);
     notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared, headers);
   } catch (error) {
@@ -75,33 +78,15 @@ async function began<Answer>(
   }
 }
 
-async function live(
+async function openTurn(
   prepared: PreparedTurn,
   request: EndpointRequest,
   settings: ResponsesApiSettings,
 ): Promise<LiveResponse> {
   // First, since the host's choice of a dialect may throw: nobody would close the turn.
-  const encoder = new Encoder(encoding(prepared, request, settings));
+  const encoder = encoderFactory(responseFields(prepared), settings)(request);
   const batches = runTurn(prepared.turn);
   return { id: prepared.info.responseId, events: withFirst(await batches.next(), batches), encoder };
-}
-
-function encoding(
-  { started, presentItem, turn }: PreparedTurn,
-  request: EndpointRequest,
-  settings: ResponsesApiSettings,
-): EncoderOptions {
-  return { ...spelling(request, settings), started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) };
-}
-
-function serverToolsOf(owners: { has(name: string): boolean }): (name: string) => boolean {
-  return (name) => owners.has(name);
-}
-
-/** The encoding settings that depend on the reader. */
-function spelling(reader: EndpointRequest, settings: ResponsesApiSettings) {
-  const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
-  return { reasoning: settings.reasoning, keepalive, dialect: settings.dialectOf(reader.request) } as const;
 }
 
 /** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */
@@ -109,18 +94,16 @@ export async function prepareForBackground(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
   life: Lifetime,
-  way: TurnWay,
+  durability: TurnDurability,
 ) {
-  const given = budgeted(request, settings, life, way.resumed !== undefined);
-  const { settings: own, headers } = isPromise(given) ? await given : given;
-  const prepared = await prepareTurn(request, own, life, way);
-  const { started, presentItem, turn } = prepared;
-  const readerFor = readers({ started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
-  return { ...prepared, readerFor, headers };
+  const isResumed = durability.resumed !== undefined;
+  const { settings: charged, headers } = await budgeted(request, settings, life, isResumed);
+  const prepared = await prepareTurn(request, charged, life, durability);
+  return { ...prepared, readerFor: encoderFactory(responseFields(prepared), settings), headers };
 }
 
 /** The encoding of the events of a response that this process did not prepare. */
-export function readersOf(
+export function storedEncoders(
   { resource }: StoredResponse,
   settings: ResponsesApiSettings,
 ): (reader: EndpointRequest) => Encoder {
@@ -130,20 +113,25 @@ export function readersOf(
   const presentItem = itemPresenter(isRecord(logged) ? logged.include : undefined);
   const tools = (Array.isArray(resource.tools) ? resource.tools : []) as readonly JsonObject[];
   const clientNames = new Set(tools.map(({ name }) => name));
-  return readers({ started, presentItem, isServerTool: (name) => !clientNames.has(name) }, settings);
+  return encoderFactory({ started, presentItem, isServerTool: (name) => !clientNames.has(name) }, settings);
 }
 
-/** A separate function, so that a response that has ended retains nothing of its request. */
-function readers(
-  response: Pick<EncoderOptions, 'started' | 'presentItem' | 'isServerTool'>,
+/** The encoding settings that are the same for every reader. */
+type ResponseFields = Pick<EncoderOptions, 'started' | 'presentItem' | 'isServerTool'>;
+
+/** Separate functions, so that a response that has ended retains nothing of its request. */
+function responseFields({ started, presentItem, turn }: PreparedTurn): ResponseFields {
+  const { owners } = turn.plan;
+  return { started, presentItem, isServerTool: (name) => owners.has(name) };
+}
+
+function encoderFactory(
+  response: ResponseFields,
   settings: ResponsesApiSettings,
 ): (reader: EndpointRequest) => Encoder {
-  return (reader) => new Encoder({ ...spelling(reader, settings), ...response });
-}
-
-/** The end of the turn; one that failed before any output is answered with its error's status. */
-async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
-  const end = await endOf(batches);
-  if (end.error && end.output.length === 0) throw errorOf(end.error);
-  return end;
+  return (reader) => {
+    const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
+    const dialect = settings.dialectOf(reader.request);
+    return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response });
+  };
 }

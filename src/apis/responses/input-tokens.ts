@@ -25,7 +25,9 @@ export async function countInputTokens(
   const { signal, place, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
   try {
     if (place) await place;
-    const body = wholeBody(apiRequest.body);
+    const sent = apiRequest.body;
+    // With the fields that only an answer needs.
+    const body = isRecord(sent) ? { ...sent, model: sent.model ?? NO_MODEL, input: sent.input ?? [] } : sent;
     const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
     const headers = passedHeaders(apiRequest);
     const call = { signal, headers, limits: settings.limits, note: noteOf(apiRequest, settings) };
@@ -34,10 +36,4 @@ export async function countInputTokens(
   } finally {
     leave();
   }
-}
-
-/** The body with the fields that only an answer needs. */
-function wholeBody(body: unknown): unknown {
-  if (!isRecord(body)) return body;
-  return { ...body, model: body.model ?? NO_MODEL, input: body.input ?? [] };
 }

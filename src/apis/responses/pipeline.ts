@@ -2,8 +2,7 @@
 import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
 import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { MaybePromise } from '../../ports/store.ts';
-import { andThen, isPromise } from '../../protocol/record.ts';
+import type { Note } from '../../protocol/note.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import { guardInput } from './steps/guard-input.ts';
@@ -13,10 +12,15 @@ import { resolveHistory } from './steps/resolve-history.ts';
 import { type PromptSettings, resolvePrompt } from './steps/resolve-prompt.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
-import { type ModelRequestSettings, toModelRequest } from './steps/to-model-request.ts';
+import { type ModelRequestSettings, refuseEmpty, toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
+import { withoutTenant } from './steps/without-tenant.ts';
+import { noteUnknownFields } from './unknown-fields.ts';
 
-/** The host's options that the steps need. */
+/** The host's options that the steps of a conversation need. */
+type ConversationSettings = PrepareSettings & WindowSettings & GuardingSettings & PromptSettings & ServerOfModels;
+
+/** The host's options that all steps need. */
 interface PipelineSettings
   extends PrepareSettings,
     WindowSettings,
@@ -25,30 +29,36 @@ interface PipelineSettings
     GuardingSettings,
     PromptSettings {}
 
+/** A request that is to be answered, ready for a model. Throws `ApiError` for an invalid request. */
+export async function prepareAnswerable(
+  request: EndpointRequest,
+  settings: PipelineSettings,
+  note: (note: Note) => void,
+): Promise<PreparedRequest> {
+  noteUnknownFields(request.body, note);
+  const prepared = await prepareRequest(request, settings);
+  refuseEmpty(prepared);
+  return withoutTenant(prepared, request.body);
+}
+
 /** The request, ready for a model. Throws `ApiError` for an invalid request. */
-export function prepareRequest(request: EndpointRequest, settings: PipelineSettings): MaybePromise<PreparedRequest> {
-  const conversation = prepareConversation(request, settings);
-  const withTools = andThen(conversation, (given) => {
-    const tools = resolveTools(given, settings);
-    return isPromise(tools) ? withGuardedErrors(tools, given.guards) : tools;
-  });
-  const withUploads = andThen(withTools, (given) => readUploads(given, settings));
-  const withApprovals = andThen(withUploads, (given) => applyApprovals(given, settings));
-  return andThen(withApprovals, (given) => toModelRequest(given, settings));
+export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
+  const conversation = await prepareConversation(request, settings);
+  const withTools = await withGuardedErrors(resolveTools(conversation, settings), conversation.guards);
+  const withUploads = await readUploads(withTools, settings);
+  const withApprovals = await applyApprovals(withUploads, settings);
+  return toModelRequest(withApprovals, settings);
 }
 
 /** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
-export function prepareConversation(
+export async function prepareConversation(
   request: EndpointRequest,
-  settings: PrepareSettings & WindowSettings & GuardingSettings & PromptSettings & ServerOfModels,
-): MaybePromise<RequestInWindow> {
-  const whole = resolvePrompt(request, settings);
-  const allowed = andThen(whole, (given) => {
-    const checked = validate(given, settings);
-    refuseUnreadable(checked, settings);
-    const guards = guardsOf(checked.apiRequest, settings);
-    return guards ? guardInput(checked, guards, settings) : checked;
-  });
-  const withHistory = andThen(allowed, (given) => resolveHistory(given, settings));
-  return andThen(withHistory, (given) => selectWindow(given, settings));
+  settings: ConversationSettings,
+): Promise<RequestInWindow> {
+  const checked = validate(await resolvePrompt(request, settings), settings);
+  refuseUnreadable(checked, settings);
+  const guards = guardsOf(checked.apiRequest, settings);
+  const allowed = guards ? await guardInput(checked, guards, settings) : checked;
+  const withHistory = await resolveHistory(allowed, settings);
+  return selectWindow(withHistory, settings);
 }

@@ -12,11 +12,11 @@ import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 import type { AnswerReader } from '../endpoint/answer-reader.ts';
 
 /** The output of another server consists of items. */
-type Answer = JsonObject & { readonly id: string; readonly output: readonly Item[] };
+type ForeignResponse = JsonObject & { readonly id: string; readonly output: readonly Item[] };
 
 /** The events that end a turn that can be continued, and the statuses of such a response. */
 const LAST_EVENT = /"response\.(completed|incomplete)"/;
-const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
+const CONTINUABLE: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
 /** Reads the answer to the request. */
 export function responseReader(request: EndpointRequest): AnswerReader {
@@ -31,20 +31,26 @@ export function responseReader(request: EndpointRequest): AnswerReader {
     whole(text) {
       response = jsonIn(text);
     },
-    turn: () => (isKept(response) ? storedTurn(response, request) : undefined),
+    turn: () => (isContinuable(response) ? foreignTurn(response, request) : undefined),
   };
 }
 
-function isKept(response: unknown): response is Answer {
+function isContinuable(response: unknown): response is ForeignResponse {
   if (!isRecord(response) || typeof response.id !== 'string' || !Array.isArray(response.output)) return false;
-  return KEPT.has(response.status ?? 'completed');
+  return CONTINUABLE.has(response.status ?? 'completed');
 }
 
-function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): StoredResponse {
+function foreignTurn({ output, ...resource }: ForeignResponse, request: EndpointRequest): StoredResponse {
   const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
   const { input, previous_response_id: previousResponseId } = body as JsonObject;
   const previousId = context?.history?.previous?.id ?? previousResponseId;
+  // Its server may have echoed secrets that this one would not.
+  const { tools, tool_choice: choice, ...fields } = resource;
+  const echoed = withoutSecrets({
+    ...(tools === undefined ? {} : { tools }),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+  });
   return {
     scope,
     id: resource.id,
@@ -52,15 +58,6 @@ function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): 
     createdAt: Date.now(),
     input: inputItems(ownInput(input, context?.history), randomSeed()),
     output,
-    // Its server may have echoed secrets that this one would not.
-    resource: withoutEchoed(resource),
+    resource: { ...fields, ...echoed },
   };
-}
-
-function withoutEchoed({ tools, tool_choice: choice, ...resource }: JsonObject): JsonObject {
-  const echoed = {
-    ...(tools === undefined ? {} : { tools }),
-    ...(choice === undefined ? {} : { tool_choice: choice }),
-  };
-  return { ...resource, ...withoutSecrets(echoed) };
 }

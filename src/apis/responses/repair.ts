@@ -21,33 +21,45 @@ interface Entry {
  */
 export function repairInput(items: readonly unknown[], continues = false): Repaired<unknown> {
   const { repairs: all, found } = repairLog('input');
-  const entries = items.flatMap((item, index) => wholeEntry(item, index, found));
-  const placed = answered(entries, unseenItems(items, continues), found);
-  const repairs = all();
-  const list = repairs.length === 0 ? items : placed.map(({ item }) => item);
-  return { list, places: placed.map(({ index }) => index), repairs };
-}
-
-function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[] {
-  if (!isRecord(item)) {
-    found('not_a_message', index, 'it must be an object.');
-    return [];
+  const entries = items.flatMap((item, index): readonly Entry[] => {
+    if (!isRecord(item)) {
+      found('not_a_message', index, 'it must be an object.');
+      return [];
+    }
+    // The cast: messages may come without a type.
+    const typed = item as TypedObject;
+    return isCall(typed) ? repairCall(typed, index, found) : [{ item: typed, index }];
+  });
+  const firstReference = items.findIndex(isReference);
+  const unseen: UnseenItems = {
+    first: continues ? -1 : firstReference < 0 ? Number.POSITIVE_INFINITY : firstReference,
+    firstReference: firstReference < 0 ? Number.POSITIVE_INFINITY : firstReference,
+    lastReference: items.findLastIndex(isReference),
+    outputs: new Set(),
+  };
+  const calls = new OpenCalls(entries.filter(({ item }) => isCall(item)));
+  const paired: Entry[] = [];
+  for (const entry of entries) {
+    if (isCall(entry.item)) calls.reach(entry);
+    else if (endsRound(entry.item)) calls.endRound();
+    if (!isCallOutput(entry.item) || staysInPlace(entry, calls, unseen, found)) paired.push(entry);
   }
-  // The cast: messages may come without a type.
-  const typed = item as TypedObject;
-  return isCall(typed) ? wholeCall(typed, index, found) : [{ item: typed, index }];
+  const ordered = withMovedOutputs(paired, unseen, found);
+  const repairs = all();
+  const list = repairs.length === 0 ? items : ordered.map(({ item }) => item);
+  return { list, places: ordered.map(({ index }) => index), repairs };
 }
 
-function wholeCall(item: TypedObject, index: number, found: Found): readonly Entry[] {
+function repairCall(item: TypedObject, index: number, found: Found): readonly Entry[] {
   const { arguments: text } = item;
-  const tool = toolOf(item);
-  if (!isId(tool)) {
+  const tool = calledTool(item);
+  if (!isNonEmpty(tool)) {
     found('empty_name', index, 'a call must name its function.');
     return [];
   }
-  const isKnown = isId(item.call_id);
-  if (!isKnown) found('missing_id', index, `the call of ${quotedId(tool)} has no call_id.`);
-  const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
+  const hasId = isNonEmpty(item.call_id);
+  if (!hasId) found('missing_id', index, `the call of ${quotedId(tool)} has no call_id.`);
+  const identified = hasId ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
   const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(tool)} are not a JSON object.`);
   const whole = argumentText(text, bad);
@@ -55,11 +67,11 @@ function wholeCall(item: TypedObject, index: number, found: Found): readonly Ent
 }
 
 /** The tool that is called: calls of functions and of custom tools name it, and those of other types have one tool. */
-function toolOf(item: TypedObject): unknown {
+function calledTool(item: TypedObject): unknown {
   return writtenKind(item)?.tool ?? item.name;
 }
 
-function isId(id: unknown): boolean {
+function isNonEmpty(id: unknown): boolean {
   return typeof id === 'string' && id !== '';
 }
 
@@ -73,105 +85,92 @@ interface UnseenItems {
   readonly outputs: Set<unknown>;
 }
 
-function unseenItems(items: readonly unknown[], continues: boolean): UnseenItems {
-  const at = items.findIndex(isReference);
-  const firstReference = at < 0 ? Number.POSITIVE_INFINITY : at;
-  const lastReference = items.findLastIndex(isReference);
-  return { first: continues ? -1 : firstReference, firstReference, lastReference, outputs: new Set() };
-}
-
 /** The type of a reference is optional. */
 function isReference(item: unknown): boolean {
-  if (!isRecord(item) || !isId(item.id)) return false;
+  if (!isRecord(item) || !isNonEmpty(item.id)) return false;
   return item.type === 'item_reference' || ((item.type ?? undefined) === undefined && item.role === undefined);
 }
 
-function answered(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
-  const calls = openCalls(entries.filter(({ item }) => isCall(item)));
-  const placed: Entry[] = [];
-  for (const entry of entries) {
-    if (isCall(entry.item)) calls.reach(entry);
-    else if (endsRound(entry.item)) calls.endRound();
-    if (!isCallOutput(entry.item) || mayStay(entry, calls, unseen, found)) placed.push(entry);
-  }
-  return inOrder(placed, unseen, found);
-}
-
 /** The calls without an output. A conversation may be long: each output is matched in constant time. */
-interface OpenCalls {
+class OpenCalls {
+  private readonly before = new WaitingCalls<Entry>();
+  private readonly reached = new Set<unknown>();
+  private readonly after = new Map<unknown, Entry[]>();
+
+  constructor(calls: readonly Entry[]) {
+    for (const call of calls.toReversed()) {
+      const { call_id: id } = call.item;
+      const sameId = this.after.get(id);
+      if (sameId) sameId.push(call);
+      else this.after.set(id, [call]);
+    }
+  }
+
   /** Records that the walk along the list has reached this call. */
-  reach(call: Entry): void;
+  reach(call: Entry): void {
+    const { call_id: id } = call.item;
+    this.reached.add(id);
+    if (call.output) return;
+    this.after.get(id)?.pop();
+    this.before.add(id, call, isCutOff(call.item));
+  }
+
   /** Records that the calls before the current position are not parallel to those after it. */
-  endRound(): void;
+  endRound(): void {
+    this.before.endRound();
+  }
+
   /** The call before the current position that an output there answers. */
-  takeBefore(id: unknown): Entry | undefined;
+  takeBefore(id: unknown): Entry | undefined {
+    return this.before.take(id);
+  }
+
   /** The first one after it. */
-  takeAfter(id: unknown): Entry | undefined;
-  /** Whether the list has such a call before the current position, and whether it has one anywhere. */
-  isReached(id: unknown): boolean;
-  isKnown(id: unknown): boolean;
-}
+  takeAfter(id: unknown): Entry | undefined {
+    return this.after.get(id)?.pop();
+  }
 
-function openCalls(calls: readonly Entry[]): OpenCalls {
-  const before = new WaitingCalls<Entry>();
-  const reached = new Set<unknown>();
-  const after = new Map<unknown, Entry[]>();
-  for (const call of calls.toReversed()) push(after, call);
-  return {
-    reach(call) {
-      reached.add(call.item.call_id);
-      if (call.output) return;
-      after.get(call.item.call_id)?.pop();
-      before.add(call.item.call_id, call, isCutOff(call.item));
-    },
-    endRound: () => before.endRound(),
-    takeBefore: (id) => before.take(id),
-    takeAfter: (id) => after.get(id)?.pop(),
-    isReached: (id) => reached.has(id),
-    isKnown: (id) => after.has(id),
-  };
-}
+  /** Whether the list has such a call before the current position. */
+  isReached(id: unknown): boolean {
+    return this.reached.has(id);
+  }
 
-function push(calls: Map<unknown, Entry[]>, call: Entry): void {
-  const { call_id: id } = call.item;
-  const known = calls.get(id);
-  if (known) known.push(call);
-  else calls.set(id, [call]);
+  /** Whether it has one anywhere. */
+  has(id: unknown): boolean {
+    return this.after.has(id);
+  }
 }
 
 /** Whether the output stays in place; one that precedes its call is moved after it. */
-function mayStay(output: Entry, calls: OpenCalls, unseen: UnseenItems, found: Found): boolean {
+function staysInPlace(output: Entry, calls: OpenCalls, unseen: UnseenItems, found: Found): boolean {
   const { item, index } = output;
   const { name } = item;
   const id = answeredId(item);
   const before = calls.takeBefore(id);
   const callMayBeUnseen = index > (calls.isReached(id) ? unseen.firstReference : unseen.first);
-  if (!before && isId(id) && callMayBeUnseen) {
+  if (!before && isNonEmpty(id) && callMayBeUnseen) {
     unseen.outputs.add(id);
     return true;
   }
   const call = before ?? calls.takeAfter(id);
   if (call) {
     call.output = output;
-    if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call ${quotedId(id)}.`);
-    return !isBefore(output, call);
+    const isMisplaced = index < call.index;
+    if (isMisplaced) found('misplaced_output', index, `it must stand behind the call ${quotedId(id)}.`);
+    return !isMisplaced;
   }
-  if (calls.isKnown(id)) found('duplicate_output', index, `the call ${quotedId(id)} has its output already.`);
+  if (calls.has(id)) found('duplicate_output', index, `the call ${quotedId(id)} has its output already.`);
   // An output that names its tool brings its call along.
   else if (typeof name === 'string') return true;
   else found('orphan_output', index, `there is no call with the call_id ${quotedId(id)}.`);
   return false;
 }
 
-function isBefore(output: Entry, call: Entry): boolean {
-  return output.index < call.index;
-}
-
 /**
  * Missing outputs follow the call and its neighbours, so that parallel calls stay together, and the outputs of calls that
  * share their id.
  */
-function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
+function withMovedOutputs(entries: readonly Entry[], unseen: UnseenItems, found: Found): readonly Entry[] {
   const list: Entry[] = [];
   let owed: Entry[] = [];
   let owedIds = new Set<unknown>();
@@ -186,23 +185,21 @@ function inOrder(entries: readonly Entry[], unseen: UnseenItems, found: Found): 
       owedIds = new Set();
     }
     list.push(entry);
-    if (!isCall(entry.item)) continue;
-    for (const output of owedTo(entry, unseen, found)) {
-      owed.push(output);
-      owedIds.add(answeredId(output.item));
-    }
+    const output = isCall(entry.item) ? owedOutput(entry, unseen, found) : undefined;
+    if (!output) continue;
+    owed.push(output);
+    owedIds.add(answeredId(output.item));
   }
   return [...list, ...owed];
 }
 
-function owedTo(call: Entry, unseen: UnseenItems, found: Found): readonly Entry[] {
-  const { item, index, output } = call;
-  if (output) return isBefore(output, call) ? [output] : [];
+/** The output that is to follow the call: its own where it stood before the call, or one that says that there is none. */
+function owedOutput({ item, index, output }: Entry, unseen: UnseenItems, found: Found): Entry | undefined {
+  if (output) return output.index < index ? output : undefined;
   // A truncated call is left out when the conversation is written for a model.
-  if (isCutOff(item)) return [];
-  if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return [];
-  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(toolOf(item))} has no output.`);
+  if (isCutOff(item)) return undefined;
+  if (index < unseen.lastReference || unseen.outputs.has(item.call_id)) return undefined;
+  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(calledTool(item))} has no output.`);
   const answer = writtenKind(item)?.answeredBy;
-  if (!answer) return [];
-  return [{ item: { type: answer.type, call_id: item.call_id, ...answer.missing(NO_OUTPUT) }, index: -1 }];
+  return answer && { item: { type: answer.type, call_id: item.call_id, ...answer.missing(NO_OUTPUT) }, index: -1 };
 }

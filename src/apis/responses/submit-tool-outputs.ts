@@ -5,8 +5,7 @@ import type { z } from 'zod';
 import { wholeResource } from '../../engine/history/keep-turn.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { Limits } from '../../ports/limits.ts';
-import { fromStore, type StoredResponse } from '../../ports/store.ts';
+import { fromStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
@@ -37,33 +36,29 @@ export async function submitToolOutputs(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return createResponse(await continued(request, settings), settings, turns);
+  return createResponse(await continuation(request, settings), settings, turns);
 }
 
 /** The call as a request for the next response, under the settings of the one that it goes on with. */
-async function continued(request: EndpointRequest, { store, limits }: ResponsesApiSettings): Promise<EndpointRequest> {
+async function continuation(
+  request: EndpointRequest,
+  { store, limits }: ResponsesApiSettings,
+): Promise<EndpointRequest> {
   const id = String(request.params.id);
-  const { tool_outputs: outputs, stream } = checked(request.body, limits);
+  const sent = bodyFields(request.body, limits);
+  const { success, data, error } = bodySchema().safeParse(sent);
+  if (!success) throw invalid(error.issues, sent);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: request.scope, id })) : undefined;
   if (!stored)
     throw new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
-  const input = outputItems(outputs, openCalls(wholeResource(stored)));
-  return { ...request, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
+  const input = outputItems(data.tool_outputs, openCalls(wholeResource(stored)));
+  // A turn of a conversation goes on there.
+  const { conversation } = stored.resource;
+  const past = isRecord(conversation) ? { conversation: conversation.id } : { previous_response_id: stored.id };
+  return { ...request, body: { ...inheritedSettings(stored.resource), ...past, input, stream: data.stream } };
 }
 
-/** A turn of a conversation goes on there. */
-function place({ id, resource }: StoredResponse): JsonObject {
-  return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
-}
-
-function checked(given: unknown, limits: Limits): z.infer<ReturnType<typeof bodySchema>> {
-  const body = bodyFields(given, limits);
-  const result = bodySchema().safeParse(body);
-  if (!result.success) throw invalid(result.error.issues, body);
-  return result.data;
-}
-
-const KEPT = [
+const INHERITED = [
   'model',
   'instructions',
   'temperature',
@@ -87,59 +82,58 @@ const KEPT = [
 ] as const;
 
 /** One turn in two requests. */
-function inherited(kept: JsonObject): JsonObject {
-  const resource: JsonObject = { ...kept, ...(isRecord(kept.requested) ? kept.requested : {}) };
-  const defaults = defaultFields();
-  const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
+function inheritedSettings(stored: JsonObject): JsonObject {
+  const resource: JsonObject = { ...stored, ...(isRecord(stored.requested) ? stored.requested : {}) };
+  // Values that a response has where its request had none: they are not settings, and not every model server accepts them.
+  const none = { tools: [], choice: 'auto' };
+  const defaults = startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: none });
+  const changed = INHERITED.filter(
+    (key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]),
+  );
   return {
     ...Object.fromEntries(changed.map((key) => [key, resource[key]])),
     tool_choice: unforcedChoice(resource.tool_choice),
   };
 }
 
-/** Values that a response has where its request had none: they are not settings, and not every model server accepts them. */
-function defaultFields(): JsonObject {
-  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
-}
-
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
 function outputItems(outputs: readonly Output[], calls: readonly JsonObject[]): readonly JsonObject[] {
   // By maps and sets: a client may send very many outputs.
   const open = new Map(calls.toReversed().flatMap((call) => [call.id, call.call_id].map((id) => [id, call] as const)));
-  const items = outputs.map((each) => {
-    const id = each.tool_call_id ?? each.call_id;
-    return { id, call: open.get(id), output: textOf(each.output) };
+  const found = outputs.map(({ tool_call_id, call_id, output }) => {
+    const id = tool_call_id ?? call_id;
+    return { id, call: open.get(id), output };
   });
-  refuse(
+  const unknown = found.filter(({ call }) => !call);
+  refuseIds(
     'No open tool call with the id',
-    items.filter(({ call }) => !call).map(({ id }) => id),
+    unknown.map(({ id }) => id),
   );
   const answered = new Set<JsonObject | undefined>();
-  const again = items.filter(({ call }) => answered.has(call) || !answered.add(call));
-  refuse(
+  const repeated = found.filter(({ call }) => answered.has(call) || !answered.add(call));
+  refuseIds(
     'More than one tool output for function call',
-    again.map(({ id }) => id),
+    repeated.map(({ id }) => id),
   );
   const missing = calls.filter((call) => !answered.has(call));
-  refuse(
+  refuseIds(
     'No tool output found for function call',
     missing.map((call) => call.call_id),
   );
-  return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
-}
-
-/** Content parts stay as they are; any other value that is not text becomes JSON. */
-function textOf(output: unknown): unknown {
-  if (typeof output === 'string' || Array.isArray(output)) return output;
-  return output === undefined || output === null ? '' : JSON.stringify(output);
+  return found.map(({ call, output }) => {
+    // Content parts stay as they are; any other value that is not text becomes JSON.
+    const isReadable = typeof output === 'string' || Array.isArray(output);
+    const text = isReadable ? output : output === undefined || output === null ? '' : JSON.stringify(output);
+    return { type: `${call?.type}_output`, call_id: call?.call_id, output: text };
+  });
 }
 
 /** Ids that a message names. */
-const MOST_NAMED = 5;
+const MAX_IDS = 5;
 
-function refuse(why: string, ids: readonly unknown[]): void {
+function refuseIds(why: string, ids: readonly unknown[]): void {
   if (ids.length === 0) return;
-  const named = ids.slice(0, MOST_NAMED).map(quotedId).join(', ');
-  const others = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : '';
-  throw new ApiError('invalid_value', `${why} ${named}${others}.`, { param: 'tool_outputs' });
+  const listed = ids.slice(0, MAX_IDS).map(quotedId).join(', ');
+  const others = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : '';
+  throw new ApiError('invalid_value', `${why} ${listed}${others}.`, { param: 'tool_outputs' });
 }

@@ -54,47 +54,37 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['verbosity', 'text.verbosity'],
 ]);
 
-const MOST_NAMED = 8;
+const MAX_NOTED = 8;
 const NAME_LENGTH = 64;
 
 /** Names the first few, and counts the others; null means omitted. */
-export function noteUnknownFields(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
+export function noteUnknownFields(body: unknown, note: (note: Note) => void): void {
+  // The first step validates it.
+  if (!isRecord(body)) return;
   const known = knownFields();
   let unknown = 0;
   for (const field in body) {
     if (known.has(field) || body[field] === undefined || body[field] === null) continue;
     unknown += 1;
-    if (unknown <= MOST_NAMED) note({ code: 'unknown_field', message: unknownField(field) });
+    if (unknown > MAX_NOTED) continue;
+    const otherName = OTHER_NAMES.get(field);
+    const hint = otherName === undefined ? '' : ` Its name here is '${otherName}'.`;
+    const message = `The Responses API has no field '${field.slice(0, NAME_LENGTH)}'; it is ignored.${hint}`;
+    note({ code: 'unknown_field', message });
   }
-  noteWithoutEffect(body, note);
-  const more = unknown - MOST_NAMED;
+  const noteWithoutEffect = (what: string) =>
+    note({ code: 'setting_dropped', message: `${what} no effect here; it is left out.` });
+  for (const { path, harmless } of WITHOUT_EFFECT) {
+    const value = path.reduce<unknown>((parent, field) => (isRecord(parent) ? parent[field] : undefined), body);
+    if (requestsEffect(value, harmless)) noteWithoutEffect(`'${path.join('.')}' has`);
+  }
+  const tools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+  for (const [field, harmless] of TOOL_FIELDS)
+    if (tools.some((tool) => requestsEffect(tool[field], harmless))) noteWithoutEffect(`'${field}' of tools has`);
+  const more = unknown - MAX_NOTED;
   if (more > 0) note({ code: 'unknown_field', message: `${more} more unknown fields are ignored.` });
 }
 
-function noteWithoutEffect(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
-  for (const { path, harmless } of WITHOUT_EFFECT)
-    if (asksForMore(path.reduce<unknown>(fieldOf, body), harmless)) note(withoutEffect(`'${path.join('.')}' has`));
-  const tools = Array.isArray(body.tools) ? body.tools : [];
-  for (const [field, harmless] of TOOL_FIELDS) {
-    if (tools.some((tool) => asksForMore(fieldOf(tool, field), harmless)))
-      note(withoutEffect(`'${field}' of tools has`));
-  }
-}
-
-function fieldOf(value: unknown, field: string): unknown {
-  return isRecord(value) ? value[field] : undefined;
-}
-
-function asksForMore(value: unknown, harmless: unknown): boolean {
+function requestsEffect(value: unknown, harmless: unknown): boolean {
   return value !== undefined && value !== null && value !== harmless;
-}
-
-function withoutEffect(what: string): Note {
-  return { code: 'setting_dropped', message: `${what} no effect here; it is left out.` };
-}
-
-function unknownField(field: string): string {
-  const name = OTHER_NAMES.get(field);
-  const hint = name === undefined ? '' : ` Its name here is '${name}'.`;
-  return `The Responses API has no field '${field.slice(0, NAME_LENGTH)}'; it is ignored.${hint}`;
 }

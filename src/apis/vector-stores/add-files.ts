@@ -31,7 +31,7 @@ interface Lookup {
 }
 
 /** Files that are looked up at the same time. */
-const AT_ONCE = 16;
+const MAX_PARALLEL = 16;
 
 /** The files of vector stores, as requests add them. */
 export class StoreFiles {
@@ -53,8 +53,8 @@ export class StoreFiles {
   async known(wanted: readonly WantedFile[], store: StoredVectorStore, { param, batch }: Lookup): Promise<NewFiles> {
     const createdAt = Date.now();
     const files: NewVectorFile[] = [];
-    for (let from = 0; from < wanted.length; from += AT_ONCE) {
-      const found = wanted.slice(from, from + AT_ONCE).map(async (each): Promise<NewVectorFile> => {
+    for (let from = 0; from < wanted.length; from += MAX_PARALLEL) {
+      const found = wanted.slice(from, from + MAX_PARALLEL).map(async (each): Promise<NewVectorFile> => {
         const { filename } = await this.uploaded(each.id, store.scope, param);
         const place = { scope: store.scope, store: store.id, ...(batch ? { batch: batch.id } : {}) };
         return { ...place, ...each, filename, createdAt };
@@ -62,7 +62,7 @@ export class StoreFiles {
       files.push(...(await Promise.all(found)));
     }
     const added = await this.changed(files);
-    await this.checkRoom(store, added);
+    await this.checkQuota(store, added);
     return { store, files: added, batch: batch && { ...batch, unchanged: files.length - added.length } };
   }
 
@@ -80,8 +80,8 @@ export class StoreFiles {
       return false;
     };
     const areAdded: boolean[] = [];
-    for (let from = 0; from < files.length; from += AT_ONCE)
-      areAdded.push(...(await Promise.all(files.slice(from, from + AT_ONCE).map(isAdded))));
+    for (let from = 0; from < files.length; from += MAX_PARALLEL)
+      areAdded.push(...(await Promise.all(files.slice(from, from + MAX_PARALLEL).map(isAdded))));
     return files.filter((_, at) => areAdded[at]);
   }
 
@@ -101,16 +101,19 @@ export class StoreFiles {
     await this.vectorStores.touch(store);
   }
 
-  private async checkRoom(store: StoredVectorStore, files: readonly NewVectorFile[]): Promise<void> {
+  private async checkQuota(store: StoredVectorStore, files: readonly NewVectorFile[]): Promise<void> {
     const { index } = this.vectorStores;
     const { in_progress: open, completed, failed, cancelled } = await fromIndex(() => index.countFiles(store));
-    const room = this.limits.files - open - completed - failed - cancelled;
-    if (files.length <= room) return;
+    const remaining = this.limits.files - open - completed - failed - cancelled;
+    if (files.length <= remaining) return;
     // Files that are indexed anew take no further place.
     let added = 0;
     for (const file of files) {
       if (!(await fromIndex(() => index.getFile(file)))) added += 1;
-      if (added > Math.max(0, room)) throw tooMany(this.limits);
+      if (added > Math.max(0, remaining)) {
+        const message = `A vector store has at most ${this.limits.files} files on this server.`;
+        throw new ApiError('vector_store_quota_exceeded', message);
+      }
     }
   }
 }
@@ -118,8 +121,4 @@ export class StoreFiles {
 function hasSameChunks({ status, chunking, autoChunking }: VectorFile, file: NewVectorFile): boolean {
   const isThere = status === 'completed' || status === 'in_progress';
   return isThere && autoChunking === file.autoChunking && isDeepStrictEqual(chunking, file.chunking);
-}
-
-function tooMany({ files }: VectorStoreLimits): ApiError {
-  return new ApiError('vector_store_quota_exceeded', `A vector store has at most ${files} files on this server.`);
 }

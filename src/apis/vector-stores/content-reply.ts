@@ -6,21 +6,21 @@ import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
 
 /** Texts that are in memory at the same time. */
-const TEXTS = 64;
+const MAX_TEXTS = 64;
 
 /** Throws `store_error` if the index fails before the answer begins; later, the answer is cut off. */
 export async function contentReply(file: VectorFile, index: VectorIndex): Promise<Reply | JsonReply> {
   const first = await textsFrom(file, 0, index);
-  const whole = jsonReply(pageResource(file, first.map(partOf)));
-  if (first.length < TEXTS) return whole;
-  return { status: whole.status, headers: whole.headers, body: pieces(file, first, index) };
+  const whole = jsonReply(pageResource(file, first.map(contentPart)));
+  if (first.length < MAX_TEXTS) return whole;
+  return { status: whole.status, headers: whole.headers, body: jsonPieces(file, first, index) };
 }
 
 function textsFrom(file: VectorFile, from: number, index: VectorIndex): Promise<readonly string[]> {
-  return fromIndex(() => index.chunkTexts(file, from, TEXTS));
+  return fromIndex(() => index.chunkTexts(file, from, MAX_TEXTS));
 }
 
-function partOf(text: string): JsonObject {
+function contentPart(text: string): JsonObject {
   return { type: 'text', text };
 }
 
@@ -30,13 +30,13 @@ function pageResource({ id: file_id, filename, attributes }: VectorFile, data: r
 }
 
 /** The same JSON in pieces. Throws if the file is deleted or indexed anew meanwhile: what has been sent is not the whole of it. */
-async function* pieces(file: VectorFile, first: readonly string[], index: VectorIndex): AsyncIterable<string> {
+async function* jsonPieces(file: VectorFile, first: readonly string[], index: VectorIndex): AsyncIterable<string> {
   // `data` is the last field.
-  yield JSON.stringify(pageResource(file, first.map(partOf))).slice(0, -']}'.length);
-  for (let from = TEXTS; ; from += TEXTS) {
+  yield JSON.stringify(pageResource(file, first.map(contentPart))).slice(0, -']}'.length);
+  for (let from = MAX_TEXTS; ; from += MAX_TEXTS) {
     const texts = await textsFrom(file, from, index);
-    yield texts.map((text) => `,${JSON.stringify(partOf(text))}`).join('');
-    if (texts.length < TEXTS) break;
+    yield texts.map((text) => `,${JSON.stringify(contentPart(text))}`).join('');
+    if (texts.length < MAX_TEXTS) break;
   }
   const now = await fromIndex(() => index.getFile(file));
   if (now?.createdAt !== file.createdAt) throw new Error('The file was deleted while its texts were sent.');

@@ -108,32 +108,29 @@ export function createVectorStores(options: VectorStoresOptions): VectorStores {
   const { files, index, embeddings, documents = plainText(), indexing = {} } = options;
   checkOptions(`${owner}: indexing`, indexing, INDEXING);
   const embedder = isEmbedder(embeddings) ? embeddings : embeddingsServer(`${owner}: embeddings`, embeddings);
-  return vectorStoresOf({ files, index, embedder, documents, ...termsOf(owner, indexing), report: reporter(options) });
+  if (indexing.engine && indexing.parallelFiles !== undefined)
+    throw new TypeError(`${owner}: indexing: give either engine or parallelFiles, got both`);
+  const { engine, parallelFiles = 4, attempts = 12, fileChunks = 10_000, storeBytes = 4 * GIB } = indexing;
+  const { pollMs = 15_000, claimMs = 60_000 } = indexing;
+  const settings = { engine, parallelFiles, attempts, fileChunks, storeBytes, pollMs, claimMs };
+  return vectorStoresOf({ files, index, embedder, documents, ...settings, report: indexingReporter(options) });
 }
 
 const GIB = 2 ** 30;
 
-function termsOf(owner: string, { engine, ...terms }: IndexingOptions) {
-  if (engine && terms.parallelFiles !== undefined)
-    throw new TypeError(`${owner}: indexing: give either engine or parallelFiles, got both`);
-  const { parallelFiles = 4, attempts = 12, fileChunks = 10_000, storeBytes = 4 * GIB } = terms;
-  const { pollMs = 15_000, claimMs = 60_000 } = terms;
-  return { engine, parallelFiles, attempts, fileChunks, storeBytes, pollMs, claimMs };
-}
-
 /** There is no request whose client would see the error. */
 const ABOUT = { requestId: 'indexing' };
 
-function reporter({ hooks = {}, logger }: VectorStoresOptions): (error: unknown) => void {
+function indexingReporter({ hooks = {}, logger }: VectorStoresOptions): (error: unknown) => void {
   return (error) => {
-    const shown = apiErrorOf(error);
+    const shown = toIndexingError(error);
     if (logger) logError(hostLog(logger), shown, ABOUT);
     // Without a hook, `notify` makes it a process warning.
     if (hooks.onError || logger === undefined) notify(hooks, 'onError', shown, ABOUT);
   };
 }
 
-function apiErrorOf(cause: unknown): ApiError {
+function toIndexingError(cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause;
   if (cause instanceof EmbeddingError) return new ApiError('upstream_unavailable', cause.message, { cause });
   return new ApiError('store_error', 'A file could not be indexed.', { cause });

@@ -119,15 +119,15 @@ export class FileEndpoints {
 
   private async page(request: EndpointRequest, batch: VectorBatch | undefined): Promise<JsonReply> {
     const query = pageQuery(request.query);
-    const status = statusIn(request.query);
+    const status = statusFilter(request.query);
     const store = await storeIn(request, this.index);
     const of = { ...query, ...(status ? { status } : {}), ...(batch ? { batch: batch.id } : {}) };
-    const { entries, hasMore } = await this.keptFiles(store, of, request.signal);
+    const { entries, hasMore } = await this.listFiles(store, of, request.signal);
     return jsonReply(listResource(entries.map(fileResource), hasMore));
   }
 
   /** The page without files whose uploads are gone. It is full if others follow: SDKs end the list at a page without files. */
-  private async keptFiles(
+  private async listFiles(
     store: StoredVectorStore,
     query: VectorFilesQuery,
     signal: AbortSignal,
@@ -137,14 +137,13 @@ export class FileEndpoints {
       const page = await fromIndex(() => this.index.listFiles(store, query));
       const { after, before } = query;
       if (page.unknown) throw fileNotInStore(after ?? before, after === undefined ? 'before' : 'after');
-      const gone = await removeGone(page.entries.filter(isCompleted), this.settings.vectorStores);
+      const gone = await removeGone(
+        page.entries.filter(({ status }) => status === 'completed'),
+        this.settings.vectorStores,
+      );
       if (gone.size === 0) return page;
     }
   }
-}
-
-function isCompleted({ status }: VectorFile): boolean {
-  return status === 'completed';
 }
 
 function answerFile(file: VectorFile | undefined, id: string): JsonReply {
@@ -154,7 +153,7 @@ function answerFile(file: VectorFile | undefined, id: string): JsonReply {
 
 const STATUSES: ReadonlySet<unknown> = new Set<IndexingStatus>(['in_progress', 'completed', 'failed', 'cancelled']);
 
-function statusIn({ filter }: JsonObject): IndexingStatus | undefined {
+function statusFilter({ filter }: JsonObject): IndexingStatus | undefined {
   // The cast: it is among them.
   if (filter === undefined || STATUSES.has(filter)) return filter as IndexingStatus | undefined;
   const message = `Invalid 'filter': supported values are: ${[...STATUSES].join(', ')}.`;

@@ -5,7 +5,6 @@ import { findVectorStore, type VectorStores } from '../../engine/indexing/vector
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
-import type { FoundChunk } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isVectorStoreId, quotedId } from '../../protocol/ids.ts';
 import type { FilePassage } from '../../protocol/items.ts';
@@ -22,9 +21,9 @@ export interface FileSearchOptions {
   readonly maxCharacters?: number | undefined;
 }
 
-const MOST_QUERIES = 5;
-const LONGEST_QUERY = 2000;
-const MOST_STORES = 16;
+const MAX_QUERIES = 5;
+const MAX_QUERY_CHARACTERS = 2000;
+const MAX_STORES = 16;
 
 const TOOL: ProvidedTool = {
   server: FILE_SEARCH,
@@ -40,7 +39,7 @@ const TOOL: ProvidedTool = {
         type: 'array',
         items: { type: 'string' },
         minItems: 1,
-        maxItems: MOST_QUERIES,
+        maxItems: MAX_QUERIES,
         description: 'What to search for, in one or several ways to say it.',
       },
     },
@@ -90,9 +89,9 @@ async function checkSettings(
   { param, vectorStores }: { readonly param: string; readonly vectorStores: VectorStores },
 ): Promise<void> {
   const field = `${param}.vector_store_ids`;
-  const ids = storesIn(settings);
+  const ids = readStoreIds(settings);
   if (!ids) {
-    const message = `Invalid '${field}': expected a list of 1 to ${MOST_STORES} ids of vector stores.`;
+    const message = `Invalid '${field}': expected a list of 1 to ${MAX_STORES} ids of vector stores.`;
     throw new ApiError('invalid_value', message, { param: field });
   }
   searchTerms(settings, `${param}.`);
@@ -103,8 +102,8 @@ async function checkSettings(
   }
 }
 
-function storesIn({ vector_store_ids: ids }: JsonObject): readonly string[] | undefined {
-  if (!Array.isArray(ids) || ids.length === 0 || ids.length > MOST_STORES) return undefined;
+function readStoreIds({ vector_store_ids: ids }: JsonObject): readonly string[] | undefined {
+  if (!Array.isArray(ids) || ids.length === 0 || ids.length > MAX_STORES) return undefined;
   return ids.every((id) => typeof id === 'string') ? [...new Set(ids)] : undefined;
 }
 
@@ -114,41 +113,32 @@ interface Limits {
 }
 
 async function search(
-  { scope, settings = {}, arguments: given }: ToolCall,
+  { scope, settings = {}, arguments: input }: ToolCall,
   vectorStores: VectorStores,
   { maxResults, maxCharacters }: Limits,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const queries = queriesIn(given.queries)
-    .slice(0, MOST_QUERIES)
-    .map((query) => query.slice(0, LONGEST_QUERY));
+  const queries = queriesIn(input.queries)
+    .slice(0, MAX_QUERIES)
+    .map((query) => query.slice(0, MAX_QUERY_CHARACTERS));
   if (queries.length === 0) throw new Error('input_validation_error: there is no query');
   const terms = searchTerms(settings);
-  const stores = storesIn(settings) ?? [];
+  const stores = readStoreIds(settings) ?? [];
   const limit = terms.maxResults ?? maxResults;
   const found = await vectorStores.search({ scope, stores, queries, terms, limit }, signal);
-  await touchAll(stores, scope, vectorStores);
-  const passages = inRoom(found, maxCharacters).map(passageOf);
-  return { content: passagesText(passages), passages };
-}
-
-async function touchAll(stores: readonly string[], scope: string, vectorStores: VectorStores): Promise<void> {
   for (const id of stores) {
     const store = await findVectorStore(vectorStores.index, { scope, id });
     if (store) await vectorStores.touch(store);
   }
-}
-
-/** The passages that fit, not shortened; always the first one. */
-function inRoom(found: readonly FoundChunk[], characters: number): readonly FoundChunk[] {
-  let room = characters;
-  return found.filter(({ text }, at) => {
-    if (at > 0 && text.length > room) return false;
-    room -= text.length;
+  // The passages that fit, not shortened; always the first one.
+  let remaining = maxCharacters;
+  const fitting = found.filter(({ text }, at) => {
+    if (at > 0 && text.length > remaining) return false;
+    remaining -= text.length;
     return true;
   });
-}
-
-function passageOf({ file, filename, score, attributes, text }: FoundChunk): FilePassage {
-  return { file_id: file, filename, score, attributes, text };
+  const passages = fitting.map(({ file, filename, score, attributes, text }): FilePassage => {
+    return { file_id: file, filename, score, attributes, text };
+  });
+  return { content: passagesText(passages), passages };
 }

@@ -1,33 +1,27 @@
 /** Reads plain text, for hosts that have set no reader of other documents. */
-import type { TextDocument, TextReader } from '../../ports/files/text-reader.ts';
+import type { TextReader } from '../../ports/files/text-reader.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { textOfBytes } from '../../protocol/file-data.ts';
 
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 /** A PDF may contain only bytes that are valid text, so its signature is checked. */
 const PDF = '%PDF-';
 
 /** Accepts UTF-8 without NUL: plain text, Markdown, CSV, JSON, HTML with its tags, source code. */
 export function plainText(): TextReader {
-  return { name: 'plain-text', read };
-}
-
-async function read(document: TextDocument, signal: AbortSignal): Promise<string> {
-  if (document.bytes > MOST_BYTES) throw tooLarge();
-  const pieces: Uint8Array[] = [];
-  for await (const piece of await document.content()) {
-    signal.throwIfAborted();
-    pieces.push(piece);
-  }
-  const text = textOfBytes(Buffer.concat(pieces));
-  if (text === undefined || text.startsWith(PDF)) throw unsupported();
-  return text;
-}
-
-function unsupported(): ApiError {
-  return new ApiError('unsupported_file', 'The file is not text, and this server reads no other types.');
-}
-
-function tooLarge(): ApiError {
-  return new ApiError('file_too_large', `The file has more than ${MOST_BYTES} bytes.`);
+  return {
+    name: 'plain-text',
+    async read(document, signal) {
+      if (document.bytes > MAX_BYTES)
+        throw new ApiError('file_too_large', `The file has more than ${MAX_BYTES} bytes.`);
+      const pieces: Uint8Array[] = [];
+      for await (const piece of await document.content()) {
+        signal.throwIfAborted();
+        pieces.push(piece);
+      }
+      const text = textOfBytes(Buffer.concat(pieces));
+      if (text !== undefined && !text.startsWith(PDF)) return text;
+      throw new ApiError('unsupported_file', 'The file is not text, and this server reads no other types.');
+    },
+  };
 }

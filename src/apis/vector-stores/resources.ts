@@ -25,18 +25,18 @@ export function storeResource(store: StoredVectorStore, counts: FileCounts): Jso
       ? { expires_after: null, expires_at: null }
       : {
           expires_after: { anchor: 'last_active_at', days: Math.round(expiresAfterMs / DAY_MS) },
-          expires_at: seconds(lastActiveAt + expiresAfterMs),
+          expires_at: unixSeconds(lastActiveAt + expiresAfterMs),
         };
   return {
     id,
     object: 'vector_store',
-    created_at: seconds(createdAt),
+    created_at: unixSeconds(createdAt),
     name,
     usage_bytes: counts.bytes,
     file_counts: countsResource(counts),
     status: isExpired ? 'expired' : counts.in_progress > 0 ? 'in_progress' : 'completed',
     ...expiry,
-    last_active_at: seconds(lastActiveAt),
+    last_active_at: unixSeconds(lastActiveAt),
     metadata,
   };
 }
@@ -48,7 +48,7 @@ export function fileResource({ id, store, createdAt, status, bytes, error, ...fi
     id,
     object: 'vector_store.file',
     usage_bytes: bytes,
-    created_at: seconds(createdAt),
+    created_at: unixSeconds(createdAt),
     vector_store_id: store,
     status,
     last_error: error ?? null,
@@ -62,21 +62,20 @@ export function fileResource({ id, store, createdAt, status, bytes, error, ...fi
 
 /** OpenAI's batch. */
 export function batchResource({ id, store, createdAt }: VectorBatch, counts: FileCounts): JsonObject {
+  const { in_progress: open, completed, failed, cancelled } = counts;
+  let status = 'completed';
+  if (open > 0) status = 'in_progress';
+  else if (cancelled > 0) status = 'cancelled';
+  // Files that failed are counted; the batch has failed only if all of them did.
+  else if (completed === 0 && failed > 0) status = 'failed';
   return {
     id,
     object: 'vector_store.files_batch',
-    created_at: seconds(createdAt),
+    created_at: unixSeconds(createdAt),
     vector_store_id: store,
-    status: batchStatus(counts),
+    status,
     file_counts: countsResource(counts),
   };
-}
-
-/** Files that failed are counted; the batch has failed only if all of them did. */
-function batchStatus({ in_progress: open, completed, failed, cancelled }: FileCounts): string {
-  if (open > 0) return 'in_progress';
-  if (cancelled > 0) return 'cancelled';
-  return completed === 0 && failed > 0 ? 'failed' : 'completed';
 }
 
 function countsResource({ bytes: _, ...counts }: FileCounts): JsonObject {
@@ -89,6 +88,6 @@ export function foundResource({ file, filename, attributes, text, score }: Found
   return { file_id: file, filename, score, attributes, content: [{ type: 'text', text }] };
 }
 
-function seconds(ms: number): number {
+function unixSeconds(ms: number): number {
   return Math.floor(ms / 1000);
 }

@@ -4,6 +4,7 @@ import { shareOf } from '../../ports/scope.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
+import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { mapped } from '../../streams/pull-stream.ts';
@@ -125,24 +126,17 @@ class CountedTurns implements Pick<BudgetedTurn, 'count'> {
 }
 
 function meteredUpstream(upstream: Upstream, turns: CountedTurns, countTokens: TokenCounter): Upstream {
-  const { chat, messages, speaksMessages: has, facts, nativeTypes, redact } = upstream;
+  const { chat, messages } = upstream;
   const newMeter = (input: JsonObject) => new CallMeter(turns, countTokens, { model: String(input.model), input });
-  return {
-    name: upstream.name,
-    stateOwner: upstream.stateOwner,
-    origin: upstream.origin,
+  return wrapUpstream(upstream, {
     stream(request, call) {
       const meter = newMeter({ ...request });
       const take = (events: readonly ModelEvent[]) => meter.takeEvents(events);
       return countedStream(upstream.stream(request, call), { meter, turns, signal: call.signal, take });
     },
-    ...(chat ? { chat: countedBatches(chat.bind(upstream), newMeter, turns) } : {}),
-    ...(messages ? { messages: countedBatches(messages.bind(upstream), newMeter, turns) } : {}),
-    ...(has ? { speaksMessages: (model) => has.call(upstream, model) } : {}),
-    ...(facts ? { facts: (model, call) => facts.call(upstream, model, call) } : {}),
-    ...(nativeTypes ? { nativeTypes: (model) => nativeTypes.call(upstream, model) } : {}),
-    ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
-  };
+    chat: chat && countedBatches(chat.bind(upstream), newMeter, turns),
+    messages: messages && countedBatches(messages.bind(upstream), newMeter, turns),
+  });
 }
 
 /** The same for calls that pass on the bodies and events of an API. */

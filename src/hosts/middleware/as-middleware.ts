@@ -1,9 +1,9 @@
 /** Turns a preparation step into a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
-import { bringLimits, refuseMany } from '../../apis/endpoint/brought.ts';
 import { errorReplyTo } from '../../apis/endpoint/endpoint.ts';
 import { ANTHROPIC } from '../../apis/endpoint/models.ts';
 import type { Prepare } from '../../apis/endpoint/prepare.ts';
+import { bringLimits, refuseMany } from '../../apis/endpoint/request-limits.ts';
 import { ownError } from '../../ports/host/host-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';

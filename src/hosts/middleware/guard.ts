@@ -3,8 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
-import { bringLimits, refuseMany } from '../../apis/endpoint/brought.ts';
 import { reportError } from '../../apis/endpoint/endpoint.ts';
+import { bringLimits, refuseMany } from '../../apis/endpoint/request-limits.ts';
 import { AnyAnswer } from '../../engine/guarding/answers/any-answer.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardedBody } from '../../engine/guarding/request/guarded-body.ts';

@@ -6,7 +6,9 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { allApis } from '../../server/api.ts';
 import { type BodySize, UnreadAnswer } from '../../server/body-room.ts';
-import { type CoreOptions, coreChecks, coreSettings } from '../../server/options.ts';
+import { coreSettings } from '../../server/core-settings.ts';
+import { coreChecks } from '../../server/option-checks.ts';
+import type { CoreOptions } from '../../server/options.ts';
 import type { ServedApi } from '../../server/served-routes.ts';
 import { toResponse } from './to-response.ts';
 

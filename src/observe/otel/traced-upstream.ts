@@ -3,6 +3,7 @@ import type { Attributes } from '@opentelemetry/api';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import { OwnCalls } from '../../engine/turn/own-calls.ts';
 import type { ChatBatch, ModelAttempt, OnAttempt, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
 import { readUsage, usageIn } from '../../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../../protocol/events.ts';
@@ -39,12 +40,8 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const instruments = lazyInstruments(options);
   const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const calls = new OwnCalls();
-  const { chat, messages, pass, countTokens, facts, speaksMessages, nativeTypes, redact, models, servers, close } =
-    upstream;
-  return {
-    name: upstream.name,
-    stateOwner: upstream.stateOwner ?? upstream.name,
-    origin: upstream.origin,
+  const { chat, messages } = upstream;
+  return wrapUpstream(upstream, {
     stream: (request, call) =>
       new Traced((own) => upstream.stream(request, own), call, calls, {
         begin: beginner({
@@ -53,34 +50,22 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
         }),
         read: readEvents,
       }),
-    ...(chat
-      ? {
-          chat: (body, call) =>
-            new Traced((own) => chat.call(upstream, body, own), call, calls, {
-              begin: beginner(bodyFacts(body)),
-              read: readChat,
-            }),
-        }
-      : {}),
-    ...(messages
-      ? {
-          messages: (body, call) =>
-            new Traced((own) => messages.call(upstream, body, own), call, calls, {
-              begin: beginner(bodyFacts(body)),
-              read: messagesReader(),
-            }),
-        }
-      : {}),
-    ...(pass ? { pass: (request, call) => pass.call(upstream, request, call) } : {}),
-    ...(speaksMessages ? { speaksMessages: (model) => speaksMessages.call(upstream, model) } : {}),
-    ...(nativeTypes ? { nativeTypes: (model) => nativeTypes.call(upstream, model) } : {}),
-    ...(countTokens ? { countTokens: (request, call) => countTokens.call(upstream, request, call) } : {}),
-    ...(facts ? { facts: (model, call) => facts.call(upstream, model, call) } : {}),
-    ...(redact ? { redact: (error, call) => redact.call(upstream, error, calls.passedOn(call)) } : {}),
-    ...(models ? { models: (call) => models.call(upstream, call) } : {}),
-    ...(servers ? { servers: () => servers.call(upstream) } : {}),
-    ...(close ? { close: () => close.call(upstream) } : {}),
-  };
+    chat:
+      chat &&
+      ((body, call) =>
+        new Traced((own) => chat.call(upstream, body, own), call, calls, {
+          begin: beginner(bodyFacts(body)),
+          read: readChat,
+        })),
+    messages:
+      messages &&
+      ((body, call) =>
+        new Traced((own) => messages.call(upstream, body, own), call, calls, {
+          begin: beginner(bodyFacts(body)),
+          read: messagesReader(),
+        })),
+    redact: (error, call) => upstream.redact?.(error, calls.passedOn(call)) ?? error,
+  });
 }
 
 /** The recorded attributes of a request. */

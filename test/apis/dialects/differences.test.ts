@@ -84,13 +84,13 @@ describe('src', () => {
   it('decides nothing by the name of a dialect outside of dialects', () => {
     const wrong = files
       // The port has the list of names.
-      .filter((file) => !file.startsWith('dialects/') && file !== 'ports/dialect.ts')
+      .filter((file) => !file.startsWith('apis/dialects/') && file !== 'ports/dialect.ts')
       .filter((file) => /vllm-responses|open-responses-server|tokligence|\bdialect\.name\b/.test(codeOf(file)));
     expect([files.length > 100, wrong]).toEqual([true, []]);
   });
 
   it('names them there, so that the rule above can fail', () => {
-    expect(codeOf('dialects/dialects.ts')).toContain('vllm-responses');
+    expect(codeOf('apis/dialects/dialects.ts')).toContain('vllm-responses');
   });
 
   function codeOf(file: string): string {

@@ -1,5 +1,5 @@
 /** The plan of a request without tools, which is made once, against the one that is made for each request. */
-import { planOf, planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
+import { buildToolPlan, planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
 import { NO_TOOLS } from '../../../src/ports/toolset.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 
@@ -17,7 +17,7 @@ describe('planTools', () => {
     { tools: [], choice: 'none' },
     { tools: [{ type: 'function', name: 'echo' }], choice: undefined },
   ])('[Q-04] plans %j as if every request were planned by itself', (given) => {
-    expect(planTools(given, NO_TOOLS, note)).toEqual(planOf(given, NO_TOOLS, note));
+    expect(planTools(given, NO_TOOLS, note)).toEqual(buildToolPlan(given, NO_TOOLS, note));
   });
 
   it('[Q-04] makes the plan of requests without tools once', () => {

@@ -3,7 +3,7 @@
 import { ApiError } from '../../../protocol/errors.ts';
 
 /** Maximum characters of a client's value that a message quotes. */
-const PRINTED_CHARACTERS = 100;
+const MAX_QUOTED = 100;
 
 /** A fault of the field at this path, such as `messages.0.content`. */
 export function fault(path: string, message: string): ApiError {
@@ -11,8 +11,8 @@ export function fault(path: string, message: string): ApiError {
 }
 
 /** The value as a message quotes it. */
-export function printed(value: unknown): string {
-  return (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')).slice(0, PRINTED_CHARACTERS);
+export function quotedValue(value: unknown): string {
+  return (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')).slice(0, MAX_QUOTED);
 }
 
 /** Checks one value; throws `ApiError`. */
@@ -70,10 +70,10 @@ export const strings: Check = (value, path) => {
 };
 
 /** One of these strings. */
-export function oneOf(...known: readonly string[]): Check {
-  const quoted = known.map((each) => `'${each}'`);
-  const last = quoted.pop();
-  return expecting(quoted.length > 0 ? `${quoted.join(', ')} or ${last}` : `${last}`, (value) =>
+export function oneWord(...known: readonly string[]): Check {
+  const words = known.map((each) => `'${each}'`);
+  const last = words.pop();
+  return expecting(words.length > 0 ? `${words.join(', ')} or ${last}` : `${last}`, (value) =>
     known.includes(value as string),
   );
 }
@@ -84,8 +84,8 @@ export function fields(checks: Readonly<Record<string, Check>>): Check {
   return (value, path) => {
     anObject(value, path);
     // The cast: checked just above.
-    const given = value as Readonly<Record<string, unknown>>;
-    for (const [name, check] of entries) check(given[name], `${path}.${name}`);
+    const object = value as Readonly<Record<string, unknown>>;
+    for (const [name, check] of entries) check(object[name], `${path}.${name}`);
   };
 }
 
@@ -102,7 +102,7 @@ export function tagged(checks: Readonly<Record<string, Check>>): Check {
     if (!check)
       throw fault(
         path,
-        `Input tag '${printed(type)}' found using 'type' does not match any of the expected tags: ${known}`,
+        `Input tag '${quotedValue(type)}' found using 'type' does not match any of the expected tags: ${known}`,
       );
     check(value, `${path}.${type}`);
   };

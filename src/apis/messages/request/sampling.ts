@@ -5,49 +5,38 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import type { MessagesBody } from './schema.ts';
 
 /** The least that the Responses API takes. */
-const LEAST_TOKENS = 16;
+const MIN_TOKENS = 16;
+/** OpenAI's limit; Claude Code's ids are longer. */
+const MAX_USER_ID = 64;
 
 /** Everything but the messages and the tools. */
 export function itemsSettings(body: MessagesBody): JsonObject {
-  const { max_tokens: tokens, temperature, top_p, metadata } = body;
+  const { max_tokens: tokens, temperature, top_p, metadata, output_config: config, output_format: older } = body;
+  const id = isRecord(metadata) ? metadata.user_id : undefined;
+  const user = typeof id === 'string' && id !== '' ? id : undefined;
+  const format = (isRecord(config) ? config.format : undefined) ?? older;
   return {
-    max_output_tokens: tokens === undefined ? undefined : Math.max(tokens, LEAST_TOKENS),
+    max_output_tokens: tokens === undefined ? undefined : Math.max(tokens, MIN_TOKENS),
     temperature,
     top_p,
-    safety_identifier: isRecord(metadata) ? userId(metadata.user_id) : undefined,
-    reasoning: reasoning(body),
-    text: textFormat(body),
+    safety_identifier: user !== undefined && user.length > MAX_USER_ID ? hash('sha256', user) : user,
+    reasoning: reasoningSettings(body),
+    text: isRecord(format)
+      ? { format: { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } }
+      : undefined,
   };
-}
-
-/** OpenAI's limit; Claude Code's ids are longer. */
-const LONGEST_ID = 64;
-
-function userId(id: unknown): string | undefined {
-  if (typeof id !== 'string' || id === '') return undefined;
-  return id.length > LONGEST_ID ? hash('sha256', id) : id;
-}
-
-/** Without a setting the model server decides, as for clients that do not mention thinking. */
-function reasoning({ thinking, output_config: config }: MessagesBody): JsonObject | undefined {
-  const wished = isRecord(config) && typeof config.effort === 'string' ? config.effort : undefined;
-  if (!isRecord(thinking) || NO_THOUGHTS.has(thinking.type))
-    return wished === undefined ? undefined : { effort: wished };
-  const effort = wished ?? (thinking.type === 'enabled' ? effortOf(Number(thinking.budget_tokens)) : 'high');
-  return { effort, summary: 'auto' };
 }
 
 /** No other server can be asked to think after its first call of a tool and not before. */
 const NO_THOUGHTS: ReadonlySet<unknown> = new Set(['disabled', 'between_tools']);
 
-/** The effort that a budget in tokens stands for. */
-function effortOf(budget: number): string {
-  if (budget <= 4096) return 'low';
-  return budget <= 16_384 ? 'medium' : 'high';
-}
-
-function textFormat({ output_config: config, output_format: older }: MessagesBody): JsonObject | undefined {
-  const format = (isRecord(config) ? config.format : undefined) ?? older;
-  if (!isRecord(format)) return undefined;
-  return { format: { type: 'json_schema', name: 'answer', schema: format.schema, strict: true } };
+/** Without a setting the model server decides, as for clients that do not mention thinking. */
+function reasoningSettings({ thinking, output_config: config }: MessagesBody): JsonObject | undefined {
+  const effort = isRecord(config) && typeof config.effort === 'string' ? config.effort : undefined;
+  if (!isRecord(thinking) || NO_THOUGHTS.has(thinking.type)) return effort === undefined ? undefined : { effort };
+  if (effort !== undefined) return { effort, summary: 'auto' };
+  if (thinking.type !== 'enabled') return { effort: 'high', summary: 'auto' };
+  // The effort that a budget in tokens stands for.
+  const budget = Number(thinking.budget_tokens);
+  return { effort: budget <= 4096 ? 'low' : budget <= 16_384 ? 'medium' : 'high', summary: 'auto' };
 }

@@ -17,9 +17,9 @@ import {
   fault,
   fields,
   integerFrom,
-  oneOf,
+  oneWord,
   optional,
-  printed,
+  quotedValue,
   strings,
   tagged,
 } from './faults.ts';
@@ -51,13 +51,13 @@ export interface MessagesBody extends JsonObject {
 const anyOf = (...types: readonly string[]): Readonly<Record<string, Check>> =>
   Object.fromEntries(types.map((type) => [type, anObject]));
 
-const imageType = oneOf('image/jpeg', 'image/png', 'image/gif', 'image/webp');
+const imageType = oneWord('image/jpeg', 'image/png', 'image/gif', 'image/webp');
 const url = fields({ url: aName });
 const file = fields({ file_id: aName });
 const imageSource = tagged({ base64: fields({ media_type: imageType, data: aName }), url, file });
 const documentSource = tagged({
-  base64: fields({ media_type: oneOf('application/pdf'), data: aName }),
-  text: fields({ media_type: oneOf('text/plain'), data: aString }),
+  base64: fields({ media_type: oneWord('application/pdf'), data: aName }),
+  text: fields({ media_type: oneWord('text/plain'), data: aString }),
   content: fields({
     content: textOr(listOfBlocks(tagged({ text: anObject, image: fields({ source: imageSource }) }))),
   }),
@@ -136,7 +136,9 @@ const content = textOr(listOfBlocks(block));
 const mcpServers = optional(listOfBlocks(fields({ name: aName, url: aName, authorization_token: optional(aString) })));
 
 /** `updates` is `omitted` here: the reports between calls that it would show are written by Anthropic's models alone. */
-const display = { display: optional(oneOf('summarized', 'omitted', 'updates')) };
+const display = { display: optional(oneWord('summarized', 'omitted', 'updates')) };
+
+const outputFormat = optional(tagged({ json_schema: fields({ schema: anObject }) }));
 
 /** The fields besides the messages and tools. */
 const BODY: Readonly<Record<string, Check>> = {
@@ -154,8 +156,8 @@ const BODY: Readonly<Record<string, Check>> = {
       disabled: fields(display),
     }),
   ),
-  output_config: optional(fields({ effort: optional(aString), format: optional(outputFormat()) })),
-  output_format: optional(outputFormat()),
+  output_config: optional(fields({ effort: optional(aString), format: outputFormat })),
+  output_format: outputFormat,
   tool_choice: optional(
     tagged({
       ...anyOf('auto', 'any', 'none'),
@@ -164,27 +166,34 @@ const BODY: Readonly<Record<string, Check>> = {
   ),
 };
 
-function outputFormat(): Check {
-  return tagged({ json_schema: fields({ schema: anObject }) });
-}
-
 /**
  * Checks the fields that decide which server answers, as strictly as every server of this API does. Throws `ApiError`
  * naming the field at fault. A count of tokens needs no `max_tokens`.
  */
 export function checkMessages(
-  given: unknown,
+  sent: unknown,
   limits: BringLimits = DEFAULT_LIMITS,
   needsMaxTokens = true,
 ): MessagesBody {
-  const body = bodyFields(given, limits);
-  aName(body.model, 'model');
-  (needsMaxTokens ? integerFrom(1) : optional(integerFrom(1)))(body.max_tokens, 'max_tokens');
-  aList(body.messages, 'messages');
-  refuseMany(body.messages as readonly unknown[], limits);
-  optional(aBoolean)(body.stream, 'stream');
-  checkToolList(body.tools, limits);
-  mcpServers(body.mcp_servers, 'mcp_servers');
+  const body = bodyFields(sent, limits);
+  const { model, max_tokens: maxTokens, messages, stream, tools, mcp_servers: servers } = body;
+  aName(model, 'model');
+  (needsMaxTokens ? integerFrom(1) : optional(integerFrom(1)))(maxTokens, 'max_tokens');
+  aList(messages, 'messages');
+  let blocks = 0;
+  for (const message of messages as readonly unknown[])
+    blocks += isRecord(message) && Array.isArray(message.content) ? Math.max(message.content.length, 1) : 1;
+  if (blocks > limits.inputItems) {
+    const message = `messages: at most ${limits.inputItems} messages and content blocks are accepted`;
+    throw new ApiError('request_too_large', message);
+  }
+  optional(aBoolean)(stream, 'stream');
+  optional(aList)(tools, 'tools');
+  const toolList = (tools ?? []) as readonly unknown[];
+  if (toolList.length > limits.tools)
+    throw fault('tools', `List should have at most ${limits.tools} items after validation, not ${toolList.length}`);
+  for (const [index, tool] of toolList.entries()) anObject(tool, `tools.${index}`);
+  mcpServers(servers, 'mcp_servers');
   // The cast: these fields have been checked, and the others are before they are read.
   return body as MessagesBody;
 }
@@ -198,20 +207,16 @@ export function checkContent(body: MessagesBody): void {
   for (const [index, message] of messages.entries()) checkMessage(message, index, index === messages.length - 1);
   for (const [name, check] of Object.entries(BODY)) check(body[name], name);
   checkTools(body.tools ?? []);
-  checkThinking(body);
+  const { thinking, max_tokens: maxTokens } = body;
+  if (isRecord(thinking) && thinking.type === 'enabled' && typeof maxTokens === 'number') {
+    if ((thinking.budget_tokens as number) >= maxTokens)
+      throw fault('max_tokens', '`max_tokens` must be greater than `thinking.budget_tokens`');
+  }
   if (messages.length === 0) throw fault('messages', 'at least one message is required');
   checkToolResults(messages);
 }
 
-function refuseMany(messages: readonly unknown[], { inputItems }: BringLimits): void {
-  const blocks = messages.reduce<number>((sum, each) => sum + countOf(each), 0);
-  if (blocks <= inputItems) return;
-  throw new ApiError('request_too_large', `messages: at most ${inputItems} messages and content blocks are accepted`);
-}
-
-function countOf(message: unknown): number {
-  return isRecord(message) && Array.isArray(message.content) ? Math.max(message.content.length, 1) : 1;
-}
+const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);
 
 function checkMessage(message: unknown, index: number, isLast: boolean): void {
   const path = `messages.${index}`;
@@ -220,59 +225,37 @@ function checkMessage(message: unknown, index: number, isLast: boolean): void {
   const { role, content: value } = message as JsonObject;
   aString(role, `${path}.role`);
   if (!ROLES.has(role))
-    throw fault('messages', `Unexpected role "${printed(role)}". Allowed roles are "user" and "assistant".`);
+    throw fault('messages', `Unexpected role "${quotedValue(role)}". Allowed roles are "user" and "assistant".`);
   // A message that only changes the tools needs no content.
   if (role === 'system' && (value === undefined || value === null)) return;
   content(value, `${path}.content`);
   const isEmpty = (value as string | readonly unknown[]).length === 0;
   if (isEmpty && role !== 'system' && !(isLast && role === 'assistant'))
     throw fault(path, 'all messages must have non-empty content except for the optional final assistant message');
-  if (Array.isArray(value)) checkRoles(value, role, path);
-}
-
-const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);
-
-function checkRoles(blocks: readonly Block[], role: unknown, path: string): void {
-  const foreign = role === 'assistant' ? USER_BLOCKS : ASSISTANT_BLOCKS;
-  const wrong = blocks.find(({ type }) => Object.hasOwn(foreign, type));
-  if (!wrong) return;
-  const whose = role === 'assistant' ? 'user' : 'assistant';
-  throw fault(path, `\`${wrong.type}\` blocks can only be in \`${whose}\` messages`);
+  if (!Array.isArray(value)) return;
+  const [foreign, owner] = role === 'assistant' ? [USER_BLOCKS, 'user'] : [ASSISTANT_BLOCKS, 'assistant'];
+  // The cast: the blocks have been checked.
+  const wrong = (value as readonly Block[]).find(({ type }) => Object.hasOwn(foreign, type));
+  if (wrong) throw fault(path, `\`${wrong.type}\` blocks can only be in \`${owner}\` messages`);
 }
 
 const custom = fields({ name: aString, input_schema: anObject, description: optional(aString) });
 
-function checkToolList(tools: unknown, { tools: most }: BringLimits): void {
-  if (tools === undefined || tools === null) return;
-  aList(tools, 'tools');
-  const list = tools as readonly unknown[];
-  if (list.length > most)
-    throw fault('tools', `List should have at most ${most} items after validation, not ${list.length}`);
-  for (const [index, tool] of list.entries()) anObject(tool, `tools.${index}`);
-}
-
 function checkTools(tools: readonly JsonObject[]): void {
   const names = new Set<unknown>();
   for (const [index, tool] of tools.entries()) {
-    checkTool(tool, `tools.${index}`);
-    if (tool.name !== undefined && names.has(tool.name)) throw fault('tools', 'Tool names must be unique.');
-    names.add(tool.name);
+    const path = `tools.${index}`;
+    const { type = 'custom', name, input_schema: schema } = tool;
+    aString(type ?? 'custom', `${path}.type`);
+    if (type === 'custom' || type === null) {
+      custom(tool, `${path}.custom`);
+      // The casts: checked just above.
+      if (!/^[\w-]{1,64}$/.test(name as string))
+        throw fault(`${path}.custom.name`, "String should match pattern '^[a-zA-Z0-9_-]{1,64}$'");
+      if ((schema as JsonObject).type !== 'object')
+        throw fault(`${path}.custom.input_schema.type`, "Input should be 'object'");
+    }
+    if (name !== undefined && names.has(name)) throw fault('tools', 'Tool names must be unique.');
+    names.add(name);
   }
-}
-
-function checkTool(tool: JsonObject, path: string): void {
-  const { type = 'custom', name, input_schema: schema } = tool;
-  aString(type ?? 'custom', `${path}.type`);
-  if (type !== 'custom' && type !== null) return;
-  custom(tool, `${path}.custom`);
-  if (!/^[\w-]{1,64}$/.test(name as string))
-    throw fault(`${path}.custom.name`, "String should match pattern '^[a-zA-Z0-9_-]{1,64}$'");
-  if ((schema as JsonObject).type !== 'object')
-    throw fault(`${path}.custom.input_schema.type`, "Input should be 'object'");
-}
-
-function checkThinking({ thinking, max_tokens: most }: JsonObject): void {
-  if (!isRecord(thinking) || thinking.type !== 'enabled' || typeof most !== 'number') return;
-  if ((thinking.budget_tokens as number) >= most)
-    throw fault('max_tokens', '`max_tokens` must be greater than `thinking.budget_tokens`');
 }

@@ -11,27 +11,34 @@ import { type EncodeOptions, type Of, partIndexField, partKind, textEventName, w
 /** The frames of one batch, as one string for one write; `written` is what earlier batches of the answer have written, if it is kept. */
 export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions, written?: Written): string {
   let text = '';
-  let around: DeltaFrame | undefined;
+  let around: DeltaFrameFields | undefined;
   let started: string | undefined;
   for (const event of events) {
     if (event.type === 'part-delta') {
-      if (!around || !isOf(around, event)) around = deltaFrame(event, options);
-      text += textDelta(event, around);
+      if (!around || around.itemId !== event.itemId || around.partIndex !== event.partIndex)
+        around = deltaFrameFields(event, options);
+      text += deltaFrame(event, around);
     } else if (event.type === 'turn-start' || event.type === 'turn-progress') {
       // Written once for both: it is the larger part of a short answer's encoding cost.
       started ??= JSON.stringify(options.started);
-      text += lifecycle(event.type === 'turn-start' ? 'created' : 'in_progress', event.sequence, started);
-    } else text += encode(event, options, written);
+      text += responseFrame(event.type === 'turn-start' ? 'created' : 'in_progress', event.sequence, started);
+    } else text += eventFrame(event, options, written);
   }
   return text;
 }
 
-function encode(event: TurnEvent, options: EncodeOptions, written: Written | undefined): string {
+function eventFrame(event: TurnEvent, options: EncodeOptions, written: Written | undefined): string {
   switch (event.type) {
-    case 'arguments-delta':
-      return argumentsDelta(event);
-    case 'turn-end':
-      return turnEnd(event, options, written) + DONE_FRAME;
+    case 'arguments-delta': {
+      const { call, sequence, itemId, index, text } = event;
+      const type = `response.${kindOf(call).argumentsEvent}.delta`;
+      return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
+    }
+    case 'turn-end': {
+      const output = listJson(event.output, (item) => itemJson(options.presentItem(item), written));
+      const response = jsonWith(endedFields(options.started, event), 'output', output);
+      return responseFrame(event.status, event.sequence, response) + DONE_FRAME;
+    }
     case 'item-start':
       return itemFrame('added', event, JSON.stringify(options.presentItem(event.item)));
     case 'item-end':
@@ -40,36 +47,35 @@ function encode(event: TurnEvent, options: EncodeOptions, written: Written | und
       return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
       return partFrame('done', event, partJson(event.part, written));
-    case 'text-end':
-      return textEnd(event, options);
+    case 'text-end': {
+      const { part, sequence, text, logprobs } = event;
+      const whole = `"${part === 'refusal' ? 'refusal' : 'text'}":${JSON.stringify(text)}`;
+      const after = part === 'output_text' ? `,"logprobs":[${logprobs}]` : '';
+      return frame(`${textEventName(part, options)}.done`, sequence, `${placeJson(event, part)},${whole}${after}`);
+    }
     case 'heartbeat':
       return HEARTBEAT_FRAME;
-    default:
-      return plainFrame(event, options);
+    default: {
+      const plain = wireEvent(event, options);
+      return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
+    }
   }
 }
 
-function plainFrame(event: TurnEvent, options: EncodeOptions): string {
-  const plain = wireEvent(event, options);
-  return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
-}
-
-function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions, written: Written | undefined): string {
-  const response = endedFields(started, event);
-  const output = listJson(event.output, (item) => itemJson(presentItem(item), written));
-  return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
-}
-
-function lifecycle(name: TurnEnd['status'] | 'created' | 'in_progress', sequence: number, response: string): string {
-  return framed(`response.${name}`, sequence, `"response":${response}`);
+function responseFrame(
+  name: TurnEnd['status'] | 'created' | 'in_progress',
+  sequence: number,
+  response: string,
+): string {
+  return frame(`response.${name}`, sequence, `"response":${response}`);
 }
 
 function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
-  return framed(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
+  return frame(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
 }
 
 /** A frame whose other fields are already serialized. */
-function framed(type: string, sequence: number, json: string): string {
+function frame(type: string, sequence: number, json: string): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${json}}\n\n`;
 }
 
@@ -82,22 +88,18 @@ type Place = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
 function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
   const { type } = event.part;
-  return framed(`response.${partKind(type)}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
+  return frame(`response.${partKind(type)}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
 }
 
 /** The common fields of all deltas of one part; written once for a batch, which saves a third of framing them. */
-interface DeltaFrame {
+interface DeltaFrameFields {
   readonly itemId: string;
   readonly partIndex: number;
   readonly before: string;
   readonly between: string;
 }
 
-function isOf(frame: DeltaFrame, { itemId, partIndex }: Of<'part-delta'>): boolean {
-  return frame.itemId === itemId && frame.partIndex === partIndex;
-}
-
-function deltaFrame(event: Of<'part-delta'>, options: EncodeOptions): DeltaFrame {
+function deltaFrameFields(event: Of<'part-delta'>, options: EncodeOptions): DeltaFrameFields {
   const { itemId, partIndex, part } = event;
   const type = `${textEventName(part, options)}.delta`;
   const before = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
@@ -105,19 +107,10 @@ function deltaFrame(event: Of<'part-delta'>, options: EncodeOptions): DeltaFrame
 }
 
 /** Concatenated by hand: with a whole JSON.stringify for each delta, framing costs more than everything else. */
-function textDelta({ part, sequence, text, logprobs }: Of<'part-delta'>, { before, between }: DeltaFrame): string {
+function deltaFrame(
+  { part, sequence, text, logprobs }: Of<'part-delta'>,
+  { before, between }: DeltaFrameFields,
+): string {
   const after = part === 'output_text' ? `,"logprobs":[${logprobs}]}\n\n` : '}\n\n';
   return before + sequence + between + JSON.stringify(text) + after;
-}
-
-function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
-  const { part, sequence, text, logprobs } = event;
-  const whole = `"${part === 'refusal' ? 'refusal' : 'text'}":${JSON.stringify(text)}`;
-  const after = part === 'output_text' ? `,"logprobs":[${logprobs}]` : '';
-  return framed(`${textEventName(part, options)}.done`, sequence, `${placeJson(event, part)},${whole}${after}`);
-}
-
-function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-delta'>): string {
-  const type = `response.${kindOf(call).argumentsEvent}.delta`;
-  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
 }

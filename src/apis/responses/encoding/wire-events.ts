@@ -38,28 +38,52 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return partEvent('added', event);
     case 'part-end':
       return partEvent('done', event);
-    case 'part-delta':
-      return textDelta(event, options);
-    case 'text-end':
-      return textEnd(event, options);
-    case 'annotation':
-      return annotation(event);
+    case 'part-delta': {
+      const { part, text, logprobs } = event;
+      const type = `${textEventName(part, options)}.delta`;
+      return { type, ...partPlace(event, part), delta: text, ...logProbFields(part, logprobs) };
+    }
+    case 'text-end': {
+      const { part, text, logprobs } = event;
+      const whole = part === 'refusal' ? { refusal: text } : { text };
+      const type = `${textEventName(part, options)}.done`;
+      return { type, ...partPlace(event, part), ...whole, ...logProbFields(part, logprobs) };
+    }
+    case 'annotation': {
+      const { partIndex, annotationIndex, annotation } = event;
+      const place = { ...itemPlace(event), content_index: partIndex, annotation_index: annotationIndex };
+      return { type: 'response.output_text.annotation.added', ...place, annotation };
+    }
     case 'arguments-delta':
       return { type: `response.${kindOf(event.call).argumentsEvent}.delta`, ...itemPlace(event), delta: event.text };
-    case 'arguments-end':
-      return argumentsEnd(event);
+    case 'arguments-end': {
+      const { argumentsEvent, field, namesTool } = kindOf(event.call);
+      const named = namesTool ? { name: event.name } : {};
+      return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: event.arguments };
+    }
+    // Only its position and status: with an error in it, every SDK takes the whole stream for failed.
     case 'call-state':
-      return stateEvent(`${event.kind}.${event.state}`, event);
-    case 'partial-image':
-      return partialImage(event);
-    case 'native-progress':
-      return nativeEvent(event);
+      return { type: `response.${event.kind}.${event.state}`, ...itemPlace(event) };
+    case 'partial-image': {
+      const { number, result, details } = event.image;
+      const image = { partial_image_index: number, partial_image_b64: result, ...details };
+      return { type: `response.${event.kind}.partial_image`, ...itemPlace(event), ...image };
+    }
+    case 'native-progress': {
+      // Some events name no item, as that of a shell command.
+      const { type, item_id: itemId, ...fields } = event.event;
+      const { item_id, output_index } = itemPlace(event);
+      return { type, ...(itemId === undefined ? {} : { item_id }), output_index, ...fields };
+    }
     case 'list-progress':
-      return stateEvent('mcp_list_tools.in_progress', event);
+      return { type: 'response.mcp_list_tools.in_progress', ...itemPlace(event) };
     case 'list-end':
-      return stateEvent('mcp_list_tools.completed', event);
-    case 'error':
-      return errorEvent(event);
+      return { type: 'response.mcp_list_tools.completed', ...itemPlace(event) };
+    case 'error': {
+      // Nested as in the specification and on the wire, flat as in OpenAI's types: each client reads the one it supports.
+      const { code, message, param, type } = event.error;
+      return { type: 'error', code, message, param, error: { type, code, message, param } };
+    }
     case 'keepalive':
       return { type: options.keepalive };
     case 'heartbeat':
@@ -111,60 +135,6 @@ export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions,
   return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
 }
 
-function textDelta(event: Of<'part-delta'>, options: EncodeOptions): WireEvent {
-  const { part, text, logprobs } = event;
-  const type = `${textEventName(part, options)}.delta`;
-  return { type, ...partPlace(event, part), delta: text, ...logProbsOf(part, logprobs) };
-}
-
-function textEnd(event: Of<'text-end'>, options: EncodeOptions): WireEvent {
-  const { part, text, logprobs } = event;
-  const whole = part === 'refusal' ? { refusal: text } : { text };
-  const type = `${textEventName(part, options)}.done`;
-  return { type, ...partPlace(event, part), ...whole, ...logProbsOf(part, logprobs) };
-}
-
-function logProbsOf(part: PartType, logprobs: string) {
+function logProbFields(part: PartType, logprobs: string) {
   return part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
-}
-
-function annotation({ itemId, index, partIndex, annotationIndex, annotation }: Of<'annotation'>): WireEvent {
-  return {
-    type: 'response.output_text.annotation.added',
-    item_id: itemId,
-    output_index: index,
-    content_index: partIndex,
-    annotation_index: annotationIndex,
-    annotation,
-  };
-}
-
-function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
-  const { call, name, arguments: text } = event;
-  const { argumentsEvent, field, namesTool } = kindOf(call);
-  const named = namesTool ? { name } : {};
-  return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: text };
-}
-
-/** Some events name no item, as that of a shell command. */
-function nativeEvent({ event: { type, item_id: named, ...fields }, ...place }: Of<'native-progress'>): WireEvent {
-  const { item_id, output_index } = itemPlace(place);
-  return { type, ...(named === undefined ? {} : { item_id }), output_index, ...fields };
-}
-
-/** Only its position and status: with an error in it, every SDK takes the whole stream for failed. */
-function stateEvent(name: string, event: { readonly index: number; readonly itemId: string }): WireEvent {
-  return { type: `response.${name}`, ...itemPlace(event) };
-}
-
-function partialImage(event: Of<'partial-image'>): WireEvent {
-  const { number, result, details } = event.image;
-  const image = { partial_image_index: number, partial_image_b64: result, ...details };
-  return { type: `response.${event.kind}.partial_image`, ...itemPlace(event), ...image };
-}
-
-/** Nested as in the specification and on the wire, flat as in OpenAI's types: each client reads the one it supports. */
-function errorEvent({ error }: Of<'error'>): WireEvent {
-  const { code, message, param, type } = error;
-  return { type: 'error', code, message, param, error: { type, code, message, param } };
 }

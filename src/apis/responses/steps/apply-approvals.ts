@@ -3,9 +3,7 @@
 import { type ApprovalSettings, readAnswers } from '../../../engine/approvals/read-answers.ts';
 import { approvalRulesOf } from '../../../engine/tools/approval-rules.ts';
 import { needTenant } from '../../../ports/scope.ts';
-import type { MaybePromise } from '../../../ports/store.ts';
 import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
-import { andThen } from '../../../protocol/record.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
 /** The host's options that the step needs. */
@@ -14,13 +12,13 @@ export interface ApplyApprovalsSettings extends ApprovalSettings {
 }
 
 /** Throws `approval_not_found` and `approval_mismatch` for invalid approvals. */
-export function applyApprovals(
+export async function applyApprovals(
   request: RequestWithTools,
   settings: ApplyApprovalsSettings,
-): MaybePromise<RequestWithApprovals> {
+): Promise<RequestWithApprovals> {
   const { apiRequest, input, conversation, toolset } = request;
   const approvalRules = approvalRulesOf(toolset, apiRequest, settings.approval);
   if (approvalRules.size > 0) needTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
-  const answered = readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
-  return andThen(answered, (answers) => Object.assign({}, request, { approvalRules, answers }));
+  const answers = await readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
+  return Object.assign({}, request, { approvalRules, answers });
 }

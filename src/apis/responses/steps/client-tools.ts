@@ -30,6 +30,9 @@ interface ClientTools {
 
 const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [], indirect: [] };
 
+/** Carries the description of a namespace with each of its tools, within this file. */
+const ABOUT_NAMESPACE = 'namespace_description';
+
 /** Reads the tools of a request; those of a namespace are flattened, since models have no namespaces. */
 export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   if (tools.length === 0) return NO_TOOLS;
@@ -37,36 +40,33 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   const unknown: JsonObject[] = [];
   const repeated: string[] = [];
   const indirect: string[] = [];
-  for (const each of tools.flatMap(unpacked)) {
-    const tool = clientTool(each);
+  const flat = tools.flatMap((tool): readonly JsonObject[] => {
+    if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
+    const about = plainTextOf(tool.description);
+    return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name, [ABOUT_NAMESPACE]: about }));
+  });
+  for (const each of flat) {
+    const tool = readClientTool(each);
     const name = tool?.definition.name ?? '';
+    const earlier = known.get(name);
+    // Whether the tool is what a search for the deferred one has found.
+    const isFound = earlier?.deferred !== undefined && tool?.deferred === undefined;
     if (!tool) unknown.push(each);
     else if (!isCalledByModels(each)) indirect.push(name);
-    else if (known.has(name) && !isFound(known.get(name), tool)) repeated.push(name);
+    else if (earlier && !isFound) repeated.push(name);
     else known.set(name, tool);
   }
   return { known, unknown, repeated, indirect };
 }
 
-/** Whether the tool is what a search for the deferred one has found. */
-function isFound(earlier: ClientTool | undefined, tool: ClientTool): boolean {
-  return earlier?.deferred !== undefined && tool.deferred === undefined;
-}
-
-/** Carries the description of a namespace with each of its tools, within this file. */
-const ABOUT_NAMESPACE = 'namespace_description';
-
-function unpacked(tool: JsonObject): readonly JsonObject[] {
-  if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
-  const about = plainTextOf(tool.description);
-  return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name, [ABOUT_NAMESPACE]: about }));
-}
-
-function clientTool(tool: JsonObject): ClientTool | undefined {
+function readClientTool(tool: JsonObject): ClientTool | undefined {
   const { type, name, namespace } = tool;
   if (!isClientTool(type)) return undefined;
   const { functionFor } = kindOfClient({ kind: type });
-  if (functionFor) return withOwnType(type, functionFor(tool));
+  if (functionFor) {
+    const definition = functionFor(tool);
+    return definition && { form: { kind: type, name: definition.name }, definition };
+  }
   // A middleware reads unvalidated tools.
   if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
   const isFound = namespace === undefined && tool[FOUND] === true;
@@ -77,48 +77,41 @@ function clientTool(tool: JsonObject): ClientTool | undefined {
     ...(isFound ? { isFound } : {}),
   };
   const about = plainTextOf(tool[ABOUT_NAMESPACE]);
-  const definition = form.kind === 'custom' ? freeform(form, tool) : callable(form, tool);
+  const { namespace: _, [ABOUT_NAMESPACE]: __, ...clientDefinition } = tool;
   return {
     form,
-    definition,
-    ...(tool.defer_loading === true ? { deferred: ownDefinition(tool) } : {}),
+    definition: toolDefinition(form, tool),
+    ...(tool.defer_loading === true ? { deferred: clientDefinition } : {}),
     ...(about === '' ? {} : { namespaceDescription: about }),
   };
 }
 
-function ownDefinition({ namespace: _, [ABOUT_NAMESPACE]: __, ...tool }: JsonObject): JsonObject {
-  return tool;
-}
-
-function withOwnType(kind: ToolForm['kind'], definition: ToolDefinition | undefined): ClientTool | undefined {
-  return definition && { form: { kind, name: definition.name }, definition };
-}
-
 /** The model's name for the tool. */
-export function modelNameOf({ kind, name, namespace }: ToolForm): string {
+export function modelToolName({ kind, name, namespace }: ToolForm): string {
   if (namespace !== undefined) return namespacedName(namespace, name);
   return kind === 'custom' ? modelSafe(name) : name;
 }
 
-function callable(form: ToolForm, { description, parameters, strict, output_schema }: JsonObject): ToolDefinition {
-  return {
-    name: modelNameOf(form),
-    ...(description ? { description: description as string } : {}),
-    ...(parameters ? { parameters: parameters as JsonObject } : {}),
-    ...(typeof strict === 'boolean' ? { strict } : {}),
-    ...(isRecord(output_schema) ? { outputSchema: output_schema } : {}),
-  };
-}
-
-/** Free text, possibly of a grammar, which Chat Completions can express only as the one argument of a function. */
-function freeform(form: ToolForm, { description, format }: JsonObject): ToolDefinition {
-  const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
-  const text = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
-  return { name: modelNameOf(form), ...(text ? { description: text } : {}), parameters: FREE_TEXT };
-}
-
-function grammarRule({ syntax, definition }: JsonObject): string {
-  return `The input must follow this ${plainTextOf(syntax)} grammar:\n${plainTextOf(definition)}`;
+function toolDefinition(form: ToolForm, tool: JsonObject): ToolDefinition {
+  const name = modelToolName(form);
+  const { description, parameters, strict, output_schema, format } = tool;
+  if (form.kind !== 'custom') {
+    return {
+      name,
+      // The casts: functions have been validated; what a middleware reads is passed on as it is.
+      ...(description ? { description: description as string } : {}),
+      ...(parameters ? { parameters: parameters as JsonObject } : {}),
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+      ...(isRecord(output_schema) ? { outputSchema: output_schema } : {}),
+    };
+  }
+  // Free text, possibly of a grammar, which Chat Completions can express only as the one argument of a function.
+  const grammar =
+    isRecord(format) && format.type === 'grammar'
+      ? `The input must follow this ${plainTextOf(format.syntax)} grammar:\n${plainTextOf(format.definition)}`
+      : '';
+  const text = [plainTextOf(description), grammar].filter(Boolean).join('\n\n');
+  return { name, ...(text ? { description: text } : {}), parameters: FREE_TEXT };
 }
 
 const FREE_TEXT = {

@@ -4,7 +4,7 @@ import { guardedBody, restoredBody } from '../../../engine/guarding/request/guar
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
-import { bringLimits } from '../../endpoint/brought.ts';
+import { bringLimits } from '../../endpoint/request-limits.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `content_filter` and `guard_failed`. */
@@ -14,18 +14,11 @@ export async function guardInput(
   settings: { readonly limits: Limits },
 ): Promise<CheckedRequest> {
   const { apiRequest } = checked;
-  const body = await guarded(checked, guards);
-  const seen = { ...checked, guards };
-  if (body === apiRequest.body) return seen;
-  return {
-    ...seen,
-    apiRequest: { ...apiRequest, body },
-    body: validateCreate(body, bringLimits(apiRequest, settings.limits)),
-  };
-}
-
-async function guarded({ apiRequest: { body, context } }: CheckedRequest, guards: RequestGuards): Promise<unknown> {
-  const sent = await restoredBody(body, guards);
-  const loaded = context?.history?.loaded ?? [];
-  return guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const loaded = apiRequest.context?.history?.loaded ?? [];
+  const sent = await restoredBody(apiRequest.body, guards);
+  const body = await guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const guarded = { ...checked, guards };
+  if (body === apiRequest.body) return guarded;
+  const valid = validateCreate(body, bringLimits(apiRequest, settings.limits));
+  return { ...guarded, apiRequest: { ...apiRequest, body }, body: valid };
 }

@@ -4,16 +4,16 @@ import { conversationItems } from '../../../engine/history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../engine/history/history.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { toolList } from '../../../engine/tools/toolset.ts';
-import type { MaybePromise, StoredResponse } from '../../../ports/store.ts';
-import type { InjectedTools, LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
+import type { StoredResponse } from '../../../ports/store.ts';
+import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { conversationId, quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
-import { onTermsOf } from './server-tools.ts';
+import { toolsetOnTerms } from './server-tools.ts';
 
 /**
  * Prepends the earlier items to the input, and inherits the tools of the continued response if the request has no tools
@@ -21,85 +21,61 @@ import { onTermsOf } from './server-tools.ts';
  */
 export const loadRequestHistory = reportingHistory(addHistory);
 
-function addHistory(request: EndpointRequest, settings: PrepareSettings): MaybePromise<EndpointRequest> {
+async function addHistory(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, scope } = request;
   if (context.history || !isRecord(body)) return request;
   const { store, limits } = settings;
-  const conversation = conversationId(body.conversation);
-  const own = ownItems(body.input);
-  const note = noteOf(request, settings);
   const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
-  const resolved = ({ items, previous }: History) => {
-    const sources = { store, scope, history: items, maxBytes, maxResponses, note };
-    const found = { previous, loaded: items, conversation };
-    return andThen(resolveReferences(own, sources), (input) => {
-      if (input.length === 0 && items.length === 0) refuseUnknown(own);
-      return withHistory(request, body, found, input, input === own);
+  const conversation = conversationId(body.conversation);
+  const { previous_response_id: previousId, conversation: _, ...rest } = body;
+  const { items, previous }: History = conversation
+    ? { items: await conversationItems(store, { scope, id: conversation }, maxBytes), previous: undefined }
+    : await loadHistory(store, scope, typeof previousId === 'string' ? previousId : undefined, limits);
+
+  // A text is one message of the user's. The cast: invalid items are left to the body's validation.
+  const own = (
+    typeof body.input === 'string'
+      ? [{ type: 'message', role: 'user', content: body.input }]
+      : Array.isArray(body.input)
+        ? body.input
+        : []
+  ) as readonly Item[];
+  const sources = { store, scope, history: items, maxBytes, maxResponses, note: noteOf(request, settings) };
+  const input = await resolveReferences(own, sources);
+  const [reference] = own;
+  // Of references alone nothing is left that a model could answer.
+  if (input.length === 0 && items.length === 0 && reference)
+    throw new ApiError('item_not_found', `Item with id ${quotedId(reference.id)} not found.`, {
+      param: 'input[0].id',
     });
-  };
-  if (!conversation) return andThen(loadHistory(store, scope, idIn(body), limits), resolved);
-  return conversationItems(store, { scope, id: conversation }, maxBytes).then((items) =>
-    resolved({ items, previous: undefined }),
-  );
+
+  const history = { previous, loaded: items, conversation };
+  const withHistory = Object.assign({}, request.context, { history });
+  if (!previous && !conversation)
+    return { ...request, body: input === own ? body : { ...body, input }, context: withHistory };
+  return inheritTools(request, { ...rest, input: [...items, ...input] }, previous, withHistory);
 }
 
-/** `isOwn` is whether the input is that of the request, with no reference resolved. */
-function withHistory(
+/** The request with this body and context, and the tools of the continued response where it has no tools field. */
+function inheritTools(
   request: EndpointRequest,
   body: JsonObject,
-  history: LoadedHistory,
-  input: readonly Item[],
-  isOwn: boolean,
-): EndpointRequest {
-  const context = Object.assign({}, request.context, { history });
-  const { previous, conversation, loaded } = history;
-  if (!previous && !conversation) return { ...request, body: isOwn ? body : { ...body, input }, context };
-  return inherit({ ...request, body: continued(body, loaded, input) }, previous, context);
-}
-
-/** Of references alone nothing is left that a model could answer. */
-function refuseUnknown([first]: readonly Item[]): void {
-  if (!first) return;
-  throw new ApiError('item_not_found', `Item with id ${quotedId(first.id)} not found.`, { param: 'input[0].id' });
-}
-
-function idIn({ previous_response_id: id }: JsonObject): string | undefined {
-  return typeof id === 'string' ? id : undefined;
-}
-
-/** A text is one message of the user's. The cast: invalid items are left to the body's validation. */
-function ownItems(input: unknown): readonly Item[] {
-  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
-  return (Array.isArray(input) ? input : []) as readonly Item[];
-}
-
-function continued(body: JsonObject, items: readonly unknown[], own: readonly Item[]): JsonObject {
-  const { previous_response_id: _, conversation: __, ...rest } = body;
-  return { ...rest, input: [...items, ...own] };
-}
-
-function inherit(
-  request: EndpointRequest,
   previous: StoredResponse | undefined,
   context: TurnContext,
 ): EndpointRequest {
-  // The cast: the caller has created this body.
-  const body = request.body as JsonObject;
-  const given = context.tools ? context.tools.client : toolList(body.tools);
+  const { tools: injected } = context;
+  const ownTools = injected ? injected.client : toolList(body.tools);
   const { resource = {} } = previous ?? {};
-  if (given || !Array.isArray(resource.tools)) return { ...request, context };
+  if (ownTools || !Array.isArray(resource.tools)) return { ...request, body, context };
   const client = resource.tools.filter(isRecord);
   // The default has no effect, and not every server accepts a choice without tools.
   const inherited = client.length === 0 && resource.tool_choice === 'auto' ? undefined : resource.tool_choice;
   const choice = body.tool_choice ?? inherited;
   const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
-  if (!context.tools) return { ...request, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
-  const tools = joined(context.tools, client);
-  return { ...request, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
-}
-
-/** A client's tool wins over the server-run tool of the same name, and its terms apply, inherited or not. */
-function joined({ toolset }: InjectedTools, client: readonly JsonObject[]): InjectedTools {
+  if (!injected) return { ...request, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
+  // A client's tool wins over the server-run tool of the same name, and its terms apply, inherited or not.
   const names = readClientTools(client).known;
-  return { toolset: new Map([...onTermsOf(client, toolset)].filter(([name]) => !names.has(name))), client };
+  const toolset = new Map([...toolsetOnTerms(client, injected.toolset)].filter(([name]) => !names.has(name)));
+  const tools: InjectedTools = { toolset, client };
+  return { ...request, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
 }

@@ -45,8 +45,10 @@ export function nativeTools(
   const runnable = unknown.filter(
     (tool) => isTaken(tool) && tool.namespace === undefined && !served.has(requestedType(tool.type)),
   );
-  const chosen = choicesOf(choice);
-  const isAllowed = (tool: JsonObject) => chosen === undefined || chosen.some((each) => names(each, tool));
+  // The tools that a choice allows; undefined if it allows all.
+  const hasList = isRecord(choice) && choice.type === 'allowed_tools';
+  const chosen = hasList ? (Array.isArray(choice.tools) ? choice.tools.filter(isRecord) : []) : undefined;
+  const isAllowed = (tool: JsonObject) => chosen === undefined || chosen.some((entry) => isSameHostedTool(entry, tool));
   const hosted = choice === 'none' ? [] : runnable.filter(isAllowed);
   const searches = tools.some((tool) => tool.type === TOOL_SEARCH && isTaken(tool) && !served.has(TOOL_SEARCH));
   const runsPrograms = hosted.some(({ type }) => type === PROGRAMS);
@@ -57,47 +59,37 @@ export function nativeTools(
     return (searches && tool.defer_loading === true) || (runsPrograms && Array.isArray(tool.allowed_callers));
   };
 
-  const isHosted = new Set(unknown);
-  const sending = new Set(hosted);
-  const taken = new Set<string>();
+  const unknownTools = new Set(unknown);
+  const hostedTools = new Set(hosted);
+  const sentNames = new Set<string>();
   const found = new Set<string>();
   const sent = tools.flatMap((tool): readonly NativeTool[] => {
-    if (isHosted.has(tool)) return sending.has(tool) ? [{ tool, names: [] }] : [];
+    if (unknownTools.has(tool)) return hostedTools.has(tool) ? [{ tool, names: [] }] : [];
     const { known, indirect } = readClientTools([tool]);
-    const own = [...known.keys()].filter((name) => !taken.has(name));
-    const isFound = searches && isFoundTool(tool);
+    const own = [...known.keys()].filter((name) => !sentNames.has(name));
+    // Whether the client's search has found the tool, so that an item of the conversation holds it.
+    const isFound = searches && tool[FOUND] === true;
     if (isFound) for (const name of own) found.add(name);
     if (isFound || !isSent(tool) || (own.length === 0 && indirect.length === 0)) return [];
-    for (const name of own) taken.add(name);
+    for (const name of own) sentNames.add(name);
     return [{ tool, names: own }];
   });
-  const asked = isRecord(choice) ? (chosen ?? [choice]) : [];
+  const entries = isRecord(choice) ? (chosen ?? [choice]) : [];
   return {
     tools: sent,
     hosted,
     found,
-    choice: asked.filter((each) => isChosen(each, hosted)),
+    choice: entries.filter((entry) => isChosen(entry, hosted)),
     searches,
     runsPrograms,
   };
 }
 
-/** Whether the client's search has found the tool, so that an item of the conversation holds it. */
-function isFoundTool(tool: JsonObject): boolean {
-  return tool[FOUND] === true;
-}
-
-/** The tools that a choice allows; undefined if it allows all. */
-function choicesOf(choice: unknown): readonly JsonObject[] | undefined {
-  if (!isRecord(choice) || choice.type !== 'allowed_tools') return undefined;
-  return Array.isArray(choice.tools) ? choice.tools.filter(isRecord) : [];
-}
-
 /** Whether the entry of a choice means one of these tools that the model's server runs. */
 export function isChosen(entry: JsonObject, hosted: readonly JsonObject[]): boolean {
-  return hosted.some((tool) => names(entry, tool));
+  return hosted.some((tool) => isSameHostedTool(entry, tool));
 }
 
-function names({ type, server_label: label }: JsonObject, tool: JsonObject): boolean {
+function isSameHostedTool({ type, server_label: label }: JsonObject, tool: JsonObject): boolean {
   return requestedType(type) === requestedType(tool.type) && (type !== 'mcp' || label === tool.server_label);
 }

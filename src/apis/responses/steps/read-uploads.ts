@@ -6,7 +6,6 @@ import { hasDocument, InlineTexts } from '../../../engine/uploads/inline-text.ts
 import { filePart, uploadIn, withContent } from '../../../engine/uploads/upload-parts.ts';
 import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
 import { fileUrlIn, UrlReader } from '../../../engine/uploads/url-reader.ts';
-import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -22,37 +21,37 @@ import type { RequestWithTools } from './request.ts';
  * Replaces the parts in the conversation and in the window; `input` keeps the ids, so that the store keeps no content. A
  * file of an earlier turn that is gone is named as such. Throws `file_not_found` for one that the request itself names.
  */
-export function readUploads(request: RequestWithTools, settings: PrepareSettings): MaybePromise<RequestWithTools> {
-  return settings.files || settings.documents || settings.fileFetcher ? withUploads(request, settings) : request;
-}
-
-async function withUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
+export async function readUploads(request: RequestWithTools, settings: PrepareSettings): Promise<RequestWithTools> {
   const { files, documents, fileFetcher, limits } = settings;
+  if (!files && !documents && !fileFetcher) return request;
   const { apiRequest, conversation, window, toolset, brought, guards } = request;
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const reader = files && new UploadReader(files, apiRequest, limits);
   // Code reads files; a model alone reads text.
   const texts = runsCode ? undefined : new InlineTexts(documents, apiRequest, limits);
   const urls = fileFetcher && new UrlReader(fileFetcher, apiRequest, limits);
-  const isRead = (part: unknown) =>
+  const isReadable = (part: unknown) =>
     (urls && fileUrlIn(part) !== undefined) ||
     (reader && uploadIn(part) !== undefined) ||
     (texts && documents && hasDocument(part)) ||
     false;
-  const placing = new Placing({ reader, texts, urls }, isRead, request.input, noteOf(apiRequest, settings));
+  const content = new PartContents({ reader, texts, urls }, isReadable, request.input, noteOf(apiRequest, settings));
   const added = runsCode && reader ? await filesOfContainer(brought, reader) : [];
-  const wanted = runsCode ? [...conversation, ...window.items] : window.items;
-  const placed = await placing.changed(wanted);
-  const changed = guards ? await guardedItems(placed, guards) : placed;
+  const read = await content.read(runsCode ? [...conversation, ...window.items] : window.items);
+  const changed = guards ? await guardedItems(read, guards) : read;
   if (changed.size === 0 && added.length === 0) return request;
-  const whole = (items: readonly Item[]) =>
-    behindRules(
-      items.map((item) => changed.get(item) ?? item),
-      added,
-    );
+
+  const withContent = (items: readonly Item[]): readonly Item[] => {
+    const whole = items.map((item) => changed.get(item) ?? item);
+    if (added.length === 0) return whole;
+    // Behind the host's rules, which some models expect first.
+    const isRule = ({ type, role }: Item) => type === 'message' && (role === 'system' || role === 'developer');
+    const first = whole.findIndex((item) => !isRule(item));
+    return first < 0 ? [...whole, ...added] : [...whole.slice(0, first), ...added, ...whole.slice(first)];
+  };
   return Object.assign({}, request, {
-    conversation: whole(conversation),
-    window: { ...window, items: whole(window.items) },
+    conversation: withContent(conversation),
+    window: { ...window, items: withContent(window.items) },
   });
 }
 
@@ -63,74 +62,75 @@ interface Sources {
   readonly urls: UrlReader | undefined;
 }
 
-/** How the parts of one request are replaced. */
-class Placing {
+/** The contents that take the place of the parts of one request. */
+class PartContents {
   private readonly sources: Sources;
-  private readonly isRead: (part: unknown) => boolean;
+  private readonly isReadable: (part: unknown) => boolean;
   private readonly input: readonly Item[];
   private readonly note: (note: Note) => void;
 
   constructor(
     sources: Sources,
-    isRead: (part: unknown) => boolean,
+    isReadable: (part: unknown) => boolean,
     input: readonly Item[],
     note: (note: Note) => void,
   ) {
     this.sources = sources;
-    this.isRead = isRead;
+    this.isReadable = isReadable;
     this.input = input;
     this.note = note;
   }
 
   /** Each item that has a file, with what takes its place. */
-  async changed(items: readonly Item[]): Promise<ReadonlyMap<Item, Item>> {
-    const places = new Map(this.input.map((item, index) => [item, index]));
+  async read(items: readonly Item[]): Promise<ReadonlyMap<Item, Item>> {
+    const indices = new Map(this.input.map((item, index) => [item, index]));
     const changed = new Map<Item, Item>();
     for (const item of items) {
       const field = partFields[itemType(item)]?.field;
       const parts = field === undefined ? undefined : item[field];
       if (changed.has(item) || field === undefined || !Array.isArray(parts)) continue;
-      if (!parts.some(this.isRead)) continue;
-      const place = places.get(item);
-      const path = place === undefined ? undefined : `input[${place}].${field}`;
-      changed.set(item, { ...item, [field]: await this.parts(parts, path) });
+      if (!parts.some(this.isReadable)) continue;
+      const index = indices.get(item);
+      const path = index === undefined ? undefined : `input[${index}].${field}`;
+      changed.set(item, { ...item, [field]: await this.readParts(parts, path) });
     }
     return changed;
   }
 
   /** `path` is undefined for an earlier turn's. */
-  private async parts(parts: readonly unknown[], path: string | undefined): Promise<readonly unknown[]> {
+  private async readParts(parts: readonly unknown[], path: string | undefined): Promise<readonly unknown[]> {
     const whole: unknown[] = [];
     for (const [index, part] of parts.entries())
-      whole.push(isRecord(part) && this.isRead(part) ? await this.placed(part, path && `${path}[${index}]`) : part);
+      whole.push(
+        isRecord(part) && this.isReadable(part) ? await this.readPart(part, path && `${path}[${index}]`) : part,
+      );
     return whole;
   }
 
-  private async placed(part: JsonObject, path: string | undefined): Promise<JsonObject> {
+  private async readPart(part: JsonObject, path: string | undefined): Promise<JsonObject> {
     const { reader, texts, urls } = this.sources;
     const url = urls ? fileUrlIn(part) : undefined;
     const id = uploadIn(part);
     const named = id === undefined ? 'file_data' : 'file_id';
     const param = path === undefined ? 'input' : `${path}.${url === undefined ? named : 'file_url'}`;
     try {
-      if (urls && url !== undefined) return await this.fetched(part, await urls.get(url, param), param);
-      if (id === undefined || !reader) return asText(await texts?.ofPart(part, param)) ?? part;
+      if (urls && url !== undefined) {
+        const file = await urls.get(url, param);
+        return textPart(await texts?.of(file, param)) ?? filePart(file, part.filename);
+      }
+      if (id === undefined || !reader) return textPart(await texts?.ofPart(part, param)) ?? part;
       const upload = await (path === undefined ? reader.find(id, param) : reader.get(id, param));
-      if (!upload) return this.leftOut(`The file ${quotedId(id)} of an earlier turn is not there any more.`, GONE);
+      if (!upload) return this.placeholder(`The file ${quotedId(id)} of an earlier turn is not there any more.`, GONE);
       const text = part.type === 'input_file' ? await texts?.of(upload, param) : undefined;
-      return asText(text) ?? withContent(part, upload, param);
+      return textPart(text) ?? withContent(part, upload, param);
     } catch (error) {
       // The conversation goes on without what was readable once.
       if (path !== undefined || !(error instanceof ApiError) || !UNREADABLE.has(error.code)) throw error;
-      return this.leftOut(error.message, `[${error.message}]`);
+      return this.placeholder(error.message, `[${error.message}]`);
     }
   }
 
-  private async fetched(part: JsonObject, file: Awaited<ReturnType<UrlReader['get']>>, param: string) {
-    return asText(await this.sources.texts?.of(file, param)) ?? filePart(file, part.filename);
-  }
-
-  private leftOut(message: string, text: string): JsonObject {
+  private placeholder(message: string, text: string): JsonObject {
     this.note({ code: 'reference_skipped', message });
     return { type: 'input_text', text };
   }
@@ -139,14 +139,6 @@ class Placing {
 const GONE = '[A file that is not there any more.]';
 const UNREADABLE: ReadonlySet<string> = new Set(['invalid_file', 'file_too_large']);
 
-function asText(text: string | undefined): JsonObject | undefined {
+function textPart(text: string | undefined): JsonObject | undefined {
   return text === undefined ? undefined : { type: 'input_text', text };
-}
-
-/** Behind the host's rules, which some models expect first. */
-function behindRules(items: readonly Item[], added: readonly Item[]): readonly Item[] {
-  if (added.length === 0) return items;
-  const first = items.findIndex(({ type, role }) => type !== 'message' || (role !== 'system' && role !== 'developer'));
-  const place = first < 0 ? items.length : first;
-  return [...items.slice(0, place), ...added, ...items.slice(place)];
 }

@@ -2,12 +2,9 @@
 
 import { inClientsOrder } from '../../../engine/compaction/clients-order.ts';
 import { ownInput } from '../../../engine/history/own-input.ts';
-import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import type { MaybePromise } from '../../../ports/store.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { andThen } from '../../../protocol/record.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
 import { type CreateBody, configurationSchema } from '../../../protocol/responses/schema.ts';
 import type { PrepareSettings } from '../../endpoint/prepare.ts';
@@ -15,28 +12,28 @@ import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
-export function resolveHistory(checked: CheckedRequest, settings: PrepareSettings): MaybePromise<RequestWithHistory> {
-  return andThen(loadRequestHistory(checked.apiRequest, settings), (request) => withHistory(checked, request));
-}
-
-function withHistory({ body, guards }: CheckedRequest, request: EndpointRequest): RequestWithHistory {
+export async function resolveHistory(
+  { apiRequest: request, body, guards }: CheckedRequest,
+  settings: PrepareSettings,
+): Promise<RequestWithHistory> {
+  const apiRequest = await loadRequestHistory(request, settings);
   // The casts: the step has recorded its part in the context, and the body is the validated one.
-  const { history, seed = randomSeed() } = request.context as WithHistory;
-  const { input: sent } = request.body as Readonly<Record<string, unknown>>;
+  const { history, seed = randomSeed() } = apiRequest.context as TurnContext & { readonly history: LoadedHistory };
+  const { input: sent } = apiRequest.body as Readonly<Record<string, unknown>>;
   const input = inputItems(ownInput(sent, history), seed);
   const loaded = history.loaded as readonly Item[];
   const conversation = loaded.length === 0 ? input : inClientsOrder([...loaded, ...input]);
-  const settled = withConfiguration(withPast(body, history), conversation);
-  const resolved = { apiRequest: request, body: settled, history, seed, input, conversation };
+  // History that a middleware has loaded belongs to the request too.
+  const { previous, conversation: conversationId } = history;
+  const references = Object.assign(
+    {},
+    body,
+    previous ? { previous_response_id: previous.id } : {},
+    conversationId ? { conversation: conversationId } : {},
+  );
+  const updated = withConfiguration(references, conversation);
+  const resolved = { apiRequest, body: updated, history, seed, input, conversation };
   return guards ? { ...resolved, guards } : resolved;
-}
-
-type WithHistory = TurnContext & { readonly history: LoadedHistory };
-
-/** History that a middleware has loaded belongs to the request too. */
-function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {
-  const past = previous ? { previous_response_id: previous.id } : {};
-  return Object.assign({}, body, past, conversation ? { conversation } : {});
 }
 
 /**

@@ -2,11 +2,10 @@
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import type { Prompt, PromptsOf } from '../../../ports/prompts.ts';
-import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isId, printedId, quotedId } from '../../../protocol/ids.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
-import { andThen, isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
 
 /** What resolving prompts needs of the host's options. */
@@ -34,51 +33,55 @@ const promptSchema = lazily((z) =>
  * The request with the prompt's fields, messages and instructions where it has none of its own. Throws `unsupported_parameter` if the host
  * has no prompts, `prompt_not_found`, and `missing_required_parameter` or `invalid_value` for the variables.
  */
-export function resolvePrompt(request: EndpointRequest, settings: PromptSettings): MaybePromise<EndpointRequest> {
+export async function resolvePrompt(request: EndpointRequest, settings: PromptSettings): Promise<EndpointRequest> {
   const { body } = request;
   if (!isRecord(body) || body.prompt === undefined || body.prompt === null) return request;
   const { prompts, limits } = settings;
-  if (!prompts) throw unsupported();
+  if (!prompts) {
+    const message = 'Prompt templates are not supported here; send the text itself.';
+    throw new ApiError('unsupported_parameter', message, { param: 'prompt' });
+  }
   const result = promptSchema().safeParse(body.prompt);
   if (!result.success) throw invalid(result.error.issues, body.prompt, ['prompt']);
   const { id, version, variables } = result.data;
-  const found = isId(id) ? prompts({ id, version: version ?? undefined }, request.request) : undefined;
-  return andThen(found, (prompt) => {
-    if (!prompt) throw notFound(id, version ?? undefined);
-    const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
-    const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
-    return { ...request, body: { ...withPrompt(body, filled), prompt: named } };
-  });
+  const prompt = isId(id) ? await prompts({ id, version: version ?? undefined }, request.request) : undefined;
+  if (!prompt) {
+    const which = typeof version === 'string' ? ` and version ${quotedId(version)}` : '';
+    throw new ApiError('prompt_not_found', `Prompt with id ${quotedId(id)}${which} not found.`, { param: 'prompt' });
+  }
+  const filled = new Filling(variables ?? {}, limits.bodyBytes).fill(prompt);
+  const named = { id, version: prompt.version ?? version ?? null, variables: variables ?? null };
+  return { ...request, body: { ...withPrompt(body, filled), prompt: named } };
 }
 
 function withPrompt(
   body: JsonObject,
-  { instructions, input: messages = [], settings: given = {} }: Prompt,
+  { instructions, input: messages = [], settings: promptSettings = {} }: Prompt,
 ): JsonObject {
   // How the answer reaches its client was decided before the prompt was looked up.
-  const { stream: _, background: __, prompt: ___, ...settings } = given;
+  const { stream: _, background: __, prompt: ___, ...settings } = promptSettings;
   const own = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined && value !== null));
-  const asked = typeof own.input === 'string' ? [{ role: 'user', content: own.input }] : own.input;
+  const ownInput = typeof own.input === 'string' ? [{ role: 'user', content: own.input }] : own.input;
   // A value that is no list is refused where the body is checked.
-  const input = asked === undefined || Array.isArray(asked) ? [...messages, ...(asked ?? [])] : asked;
+  const input = ownInput === undefined || Array.isArray(ownInput) ? [...messages, ...(ownInput ?? [])] : ownInput;
   return {
     ...settings,
     ...(instructions === undefined ? {} : { instructions }),
     ...own,
-    ...(messages.length > 0 || asked === undefined ? { input } : {}),
+    ...(messages.length > 0 || ownInput === undefined ? { input } : {}),
   };
 }
 
 /** Fills one prompt. A value is never searched for variables itself: it is the client's text. */
 class Filling {
   private readonly variables: Variables;
-  private room: number;
+  private remainingLength: number;
   private readonly missing = new Set<string>();
   private readonly used = new Set<string>();
 
   constructor(variables: Variables, maxLength: number) {
     this.variables = variables;
-    this.room = maxLength;
+    this.remainingLength = maxLength;
   }
 
   fill(prompt: Prompt): Prompt {
@@ -122,13 +125,13 @@ class Filling {
   /** The image or the file that takes the place of the text; undefined if it is not one variable that holds one. */
   private part(text: string): JsonObject | undefined {
     const name = /^\{\{([\w.-]{1,64})\}\}$/.exec(text.trim())?.[1];
-    const value = name === undefined ? undefined : this.valueOf(name);
+    const value = name === undefined ? undefined : this.useVariable(name);
     return isRecord(value) && value.type !== 'input_text' ? value : undefined;
   }
 
   private text(template: string): string {
     return template.replace(VARIABLE, (_, name: string) => {
-      const value = this.valueOf(name);
+      const value = this.useVariable(name);
       if (value === undefined) this.missing.add(name);
       const text = isRecord(value) ? value.text : (value ?? '');
       if (typeof text !== 'string') {
@@ -137,29 +140,18 @@ class Filling {
           `Invalid 'prompt.variables': ${quotedId(name)} stands within a text, and is none.`,
         );
       }
-      this.room -= text.length;
-      if (this.room < 0)
+      this.remainingLength -= text.length;
+      if (this.remainingLength < 0)
         throw new ApiError('request_too_large', 'The request with its prompt is larger than this server takes.');
       return text;
     });
   }
 
-  private valueOf(name: string): string | JsonObject | undefined {
+  private useVariable(name: string): string | JsonObject | undefined {
     if (!Object.hasOwn(this.variables, name)) return undefined;
     this.used.add(name);
     return this.variables[name];
   }
-}
-
-function unsupported(): ApiError {
-  return new ApiError('unsupported_parameter', 'Prompt templates are not supported here; send the text itself.', {
-    param: 'prompt',
-  });
-}
-
-function notFound(id: string, version: string | undefined): ApiError {
-  const which = version === undefined ? '' : ` and version ${quotedId(version)}`;
-  return new ApiError('prompt_not_found', `Prompt with id ${quotedId(id)}${which} not found.`, { param: 'prompt' });
 }
 
 function variableError(

@@ -1,31 +1,18 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
-import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import type { MaybePromise } from '../../../ports/store.ts';
-import { andThen } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
 
-/** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
-export function resolveTools(
-  request: RequestInWindow,
-  settings: PrepareSettings & ServerOfModels,
-): MaybePromise<RequestWithTools> {
-  return andThen(injectServerTools(request.apiRequest, settings), (apiRequest) =>
-    withPlan(request, apiRequest, settings),
-  );
-}
-
 const NO_TYPES: ReadonlySet<unknown> = new Set();
 
-/** `apiRequest` is the request with its tools. */
-function withPlan(
+/** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
+export async function resolveTools(
   request: RequestInWindow,
-  apiRequest: EndpointRequest,
   settings: PrepareSettings & ServerOfModels,
-): RequestWithTools {
+): Promise<RequestWithTools> {
+  const apiRequest = await injectServerTools(request.apiRequest, settings);
   const { conversation } = request;
   // The casts: the step has recorded its part in the context, and the body is the validated one.
   const {

@@ -7,7 +7,6 @@ import { ApiError } from '../../../protocol/errors.ts';
 import { originOfItem } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { nativeTypesOf, type ServerOfModels } from '../../endpoint/prepare.ts';
 import type { CheckedRequest, RequestInWindow, RequestWithHistory } from './request.ts';
 
@@ -16,30 +15,15 @@ export interface WindowSettings {
   readonly compaction: CompactionSettings;
 }
 
-/** Whether the model's own server made the compaction, and reads it itself. */
-function isNativeIn(request: EndpointRequest, settings: WindowSettings & ServerOfModels, model: unknown) {
-  // Looked up where there is such an item: most conversations have none.
-  return ({ id, encrypted_content: sealed }: JsonObject) => {
-    if (typeof sealed !== 'string' || nativeTypesOf(request, settings, model) === undefined) return false;
-    return originOfItem(id) !== undefined || !sealed.startsWith(SEALED_COMPACTION);
-  };
-}
-
 /** Throws `invalid_encrypted_content` for a compaction item of the conversation that was not sealed here. */
 export function selectWindow(request: RequestWithHistory, settings: WindowSettings & ServerOfModels): RequestInWindow {
   const { body, apiRequest, conversation } = request;
-  const open = opener(apiRequest, settings);
-  const read = (item: Item) => opened(open(item.encrypted_content), pastIn(body));
+  const { previous_response_id: previousId, conversation: conversationId } = body;
+  const past = previousId ? 'previous_response_id' : conversationId ? 'conversation' : 'input';
+  const read = (item: Item) => openCompaction(item, apiRequest, settings, past);
   return Object.assign({}, request, {
-    window: contextWindow(conversation, read, isNativeIn(apiRequest, settings, body.model)),
+    window: contextWindow(conversation, read, nativeCompactions(apiRequest, settings, body.model)),
   });
-}
-
-function opener(
-  { scope }: EndpointRequest,
-  { compaction }: WindowSettings,
-): (sealed: unknown) => Compacted | undefined {
-  return (sealed) => compaction.seal.open(sealed, scope);
 }
 
 /** Checks every one that is sent, even if a newer one replaces it: the client receives the fault and its position. */
@@ -48,21 +32,30 @@ export function refuseUnreadable(
   settings: WindowSettings & ServerOfModels,
 ): void {
   const { body } = apiRequest;
-  const open = opener(apiRequest, settings);
-  const isNative = isNativeIn(apiRequest, settings, model);
+  const isNative = nativeCompactions(apiRequest, settings, model);
   const input = isRecord(body) && Array.isArray(body.input) ? body.input : [];
   for (const [index, item] of input.entries()) {
     if (isRecord(item) && item.type === 'compaction' && !isNative(item))
-      opened(open(item.encrypted_content), `input[${index}].encrypted_content`);
+      openCompaction(item, apiRequest, settings, `input[${index}].encrypted_content`);
   }
 }
 
-function pastIn({ previous_response_id: id, conversation }: CreateBody): string {
-  if (id) return 'previous_response_id';
-  return conversation ? 'conversation' : 'input';
+/** Whether the model's own server made a compaction, and reads it itself. */
+function nativeCompactions(request: EndpointRequest, settings: WindowSettings & ServerOfModels, model: unknown) {
+  // Looked up where there is such an item: most conversations have none.
+  return ({ id, encrypted_content: sealed }: JsonObject) => {
+    if (typeof sealed !== 'string' || nativeTypesOf(request, settings, model) === undefined) return false;
+    return originOfItem(id) !== undefined || !sealed.startsWith(SEALED_COMPACTION);
+  };
 }
 
-function opened(compacted: Compacted | undefined, param: string): Compacted {
+function openCompaction(
+  item: JsonObject,
+  { scope }: EndpointRequest,
+  { compaction }: WindowSettings,
+  param: string,
+): Compacted {
+  const compacted = compaction.seal.open(item.encrypted_content, scope);
   if (compacted) return compacted;
   const why = 'it was changed, made for someone else, or made with a key that this server does not have';
   throw new ApiError('invalid_encrypted_content', `The compaction item in '${param}' cannot be read: ${why}.`, {

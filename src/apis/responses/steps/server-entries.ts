@@ -71,44 +71,47 @@ const entrySchema = lazily((z) =>
 );
 type Entry = z.infer<ReturnType<typeof entrySchema>>;
 
+/** Each brings a list of tools, though many may have one URL and share its connection. */
+const MAX_URLS = 16;
+
 /**
  * The servers that the request names, in its order; `hosted` are the labels of the host's own. Entries that this server
- * is not configured for are left out. Throws `ApiError` naming the field at fault; its message quotes no secret.
+ * is not configured for are left out, and noted like all tools that this server cannot run. Throws `ApiError` naming the
+ * field at fault; its message quotes no secret.
  */
 export function serverEntries(
   tools: readonly JsonObject[],
   hosted: ReadonlySet<string>,
   settings: ServerSettings,
 ): readonly ServerEntry[] {
-  if (settings.remoteMcp) refuseMany(tools);
-  const entries = tools.flatMap((tool, index) =>
-    isTurnedOn(tool, hosted, settings) ? [readEntry(tool, index, hosted, settings)] : [],
-  );
-  refuseRepeated(entries);
+  const { remoteMcp, mcpLabels } = settings;
+  const urls = remoteMcp ? tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length : 0;
+  if (urls > MAX_URLS) {
+    const message = `The request names ${urls} MCP servers by URL; it may name at most ${MAX_URLS}.`;
+    throw new ApiError('array_above_max_length', message, { param: 'tools' });
+  }
+  const labels = new Set<string>();
+  const entries: ServerEntry[] = [];
+  for (const [index, tool] of tools.entries()) {
+    if (tool.type !== 'mcp') continue;
+    if (!remoteMcp) {
+      if (tool.server_url || tool.connector_id || tool.tunnel_id) continue;
+      const isHosted = typeof tool.server_label === 'string' && hosted.has(tool.server_label);
+      if (mcpLabels === undefined && !isHosted) continue;
+    }
+    entries.push(readServerEntry(tool, index, hosted, settings));
+  }
+  for (const { label, param } of entries) {
+    if (labels.has(label))
+      throw new ApiError('invalid_value', `Two tools have the label '${label}'; labels must differ.`, {
+        param: `${param}.server_label`,
+      });
+    labels.add(label);
+  }
   return entries;
 }
 
-/** Each brings a list of tools, though many may have one URL and share its connection. */
-const MOST_URLS = 16;
-
-function refuseMany(tools: readonly JsonObject[]): void {
-  const urls = tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length;
-  if (urls <= MOST_URLS) return;
-  const message = `The request names ${urls} MCP servers by URL; it may name at most ${MOST_URLS}.`;
-  throw new ApiError('array_above_max_length', message, { param: 'tools' });
-}
-
-/**
- * Whether this server is configured for such an entry; others are noted, like all tools that this server cannot run.
- */
-function isTurnedOn(tool: JsonObject, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
-  if (tool.type !== 'mcp') return false;
-  if (remoteMcp) return true;
-  if (tool.server_url || tool.connector_id || tool.tunnel_id) return false;
-  return mcpLabels !== undefined || (typeof tool.server_label === 'string' && hosted.has(tool.server_label));
-}
-
-function readEntry(
+function readServerEntry(
   tool: JsonObject,
   index: number,
   hosted: ReadonlySet<string>,
@@ -121,14 +124,29 @@ function readEntry(
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
   if (tunnel) throw fault('unsupported_parameter', 'tunnel_id', NO_TUNNELS);
-  const [unkept] = unkeptTerms(tool);
-  if (unkept !== undefined)
-    throw fault('unsupported_parameter', unkept, `Nothing here keeps to '${unkept}' of a tool.`);
-  refuseLong(data, fault);
-  if (url) refuseLabel(label, hosted, fault);
-  else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);
-  const remote = url ? { label, url, headers: headersOf(data, fault), param } : undefined;
-  return { label, param, remote, ...termsOf(data) };
+  const [unsupported] = unkeptTerms(tool);
+  if (unsupported !== undefined)
+    throw fault('unsupported_parameter', unsupported, `Nothing here keeps to '${unsupported}' of a tool.`);
+  refuseLongEntry(data, fault);
+  if (url) {
+    // Models know its tools by names that may contain the label.
+    if (hosted.has(label))
+      throw fault('invalid_value', 'server_label', `The label '${label}' is that of one of this server's own servers.`);
+    if (!/^[\w-]{1,64}$/.test(label))
+      throw fault(
+        'invalid_value',
+        'server_label',
+        "Invalid 'server_label': it must be 1 to 64 letters, digits, _ and -.",
+      );
+  } else {
+    // The host's own servers receive the host's own headers.
+    const secret = (['headers', 'authorization'] as const).find((field) => data[field]);
+    if (secret) throw fault('invalid_value', secret, `'${secret}' has no meaning without a 'server_url'.`);
+    if (!hosted.has(label) || !mcpLabels.includes(label))
+      throw fault('invalid_value', 'server_label', `This server has no tools under the label '${label}'.`);
+  }
+  const remote = url ? { label, url, headers: remoteHeaders(data, fault), param } : undefined;
+  return { label, param, remote, ...entryTerms(data) };
 }
 
 type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
@@ -137,57 +155,34 @@ const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
 const NO_TUNNELS = "Tunnels are not supported here; name a 'server_url'.";
 
 /** The maximum length of a URL that common web servers accept. */
-const MOST_URL_CHARACTERS = 8 * 1024;
+const MAX_URL_CHARACTERS = 8 * 1024;
 /** The maximum size of a request's headers that Node's own server accepts. */
-const MOST_HEADER_CHARACTERS = 16 * 1024;
+const MAX_HEADER_CHARACTERS = 16 * 1024;
 
 /** Each is searched for in all of the server's output, and kept in memory for that. */
-function refuseLong({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
-  if (url && url.length > MOST_URL_CHARACTERS)
-    throw fault('string_above_max_length', 'server_url', tooLong('server_url', MOST_URL_CHARACTERS));
-  const given = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  if (given + (authorization?.length ?? 0) <= MOST_HEADER_CHARACTERS) return;
-  const field = given > MOST_HEADER_CHARACTERS ? 'headers' : 'authorization';
-  throw fault('string_above_max_length', field, tooLong('headers', MOST_HEADER_CHARACTERS));
+function refuseLongEntry({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
+  const refuse = (field: string, what: string, max: number) =>
+    fault('string_above_max_length', field, `Invalid '${what}': it may have at most ${max} characters in all.`);
+  if (url && url.length > MAX_URL_CHARACTERS) throw refuse('server_url', 'server_url', MAX_URL_CHARACTERS);
+  const length = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (length + (authorization?.length ?? 0) <= MAX_HEADER_CHARACTERS) return;
+  throw refuse(length > MAX_HEADER_CHARACTERS ? 'headers' : 'authorization', 'headers', MAX_HEADER_CHARACTERS);
 }
 
-function tooLong(what: string, most: number): string {
-  return `Invalid '${what}': it may have at most ${most} characters in all.`;
-}
-
-/** Models know its tools by names that may contain the label. */
-function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): void {
-  if (hosted.has(label))
-    throw fault('invalid_value', 'server_label', `The label '${label}' is that of one of this server's own servers.`);
-  if (!/^[\w-]{1,64}$/.test(label))
-    throw fault(
-      'invalid_value',
-      'server_label',
-      "Invalid 'server_label': it must be 1 to 64 letters, digits, _ and -.",
-    );
-}
-
-/** The host's own servers receive the host's own headers. */
-function refuseStrange({ server_label: label, ...entry }: Entry, isKnown: boolean, fault: Fault): void {
-  const secret = (['headers', 'authorization'] as const).find((field) => entry[field]);
-  if (secret) throw fault('invalid_value', secret, `'${secret}' has no meaning without a 'server_url'.`);
-  if (!isKnown) throw fault('invalid_value', 'server_label', `This server has no tools under the label '${label}'.`);
-}
-
-function headersOf({ headers, authorization }: Entry, fault: Fault): Readonly<Record<string, string>> {
-  const given = headersIn(headers ?? {}, 'headers', fault);
-  if (!authorization) return Object.fromEntries(given);
-  if (given.has('authorization'))
+function remoteHeaders({ headers, authorization }: Entry, fault: Fault): Readonly<Record<string, string>> {
+  const own = parseHeaders(headers ?? {}, 'headers', fault);
+  if (!authorization) return Object.fromEntries(own);
+  if (own.has('authorization'))
     throw fault(
       'mutually_exclusive_parameters',
       'authorization',
       "Mutually exclusive parameters: 'authorization' and an Authorization header.",
     );
-  const own = headersIn({ authorization: `Bearer ${authorization}` }, 'authorization', fault);
-  return Object.fromEntries([...given, ...own]);
+  const bearer = parseHeaders({ authorization: `Bearer ${authorization}` }, 'authorization', fault);
+  return Object.fromEntries([...own, ...bearer]);
 }
 
-function headersIn(headers: Readonly<Record<string, string>>, field: string, fault: Fault): Headers {
+function parseHeaders(headers: Readonly<Record<string, string>>, field: string, fault: Fault): Headers {
   try {
     return new Headers(headers);
   } catch {
@@ -198,43 +193,35 @@ function headersIn(headers: Readonly<Record<string, string>>, field: string, fau
 
 type Terms = Pick<ServerEntry, 'isFiltered' | 'allows' | 'needsApproval' | 'defers'>;
 
-function termsOf({ allowed_tools: allowed, require_approval: approval, server_url: url, defer_loading }: Entry): Terms {
+function entryTerms({
+  allowed_tools: allowed,
+  require_approval: requiredApproval,
+  server_url: url,
+  defer_loading,
+}: Entry): Terms {
   // The cast: a list is one of names.
   const only = Array.isArray(allowed) ? { tool_names: allowed as readonly string[] } : (allowed as Filter | undefined);
-  const isAllowed = only ? passing(only) : () => true;
+  const approval: Approval = requiredApproval ?? (url ? 'always' : 'never');
+  const isOneWord = typeof approval === 'string';
+  // For a tool that neither filter names: the host's own are trusted if only `always` is given, others never are.
+  const always = toolFilter(isOneWord ? undefined : approval.always, approval === 'always');
+  const never = toolFilter(isOneWord ? undefined : approval.never, isOneWord ? approval === 'never' : !url);
   return {
     isFiltered: only !== undefined && only !== null,
-    allows: isAllowed,
+    allows: toolFilter(only, true),
     // A client that names the tools wants to be offered them.
     defers: ({ deferred }) => defer_loading ?? (only?.tool_names ? false : deferred),
-    needsApproval: approvalOf(approval ?? (url ? 'always' : 'never'), !url),
+    needsApproval: (tool) => always(tool) || !never(tool),
   };
 }
 
-/** For a tool that neither filter names: the host's own are trusted if only `always` is given, others never are. */
-function approvalOf(approval: Approval, isHosted: boolean): (tool: ProvidedTool) => boolean {
-  if (typeof approval === 'string') return () => approval === 'always';
-  const always = approval.always ? passing(approval.always) : () => false;
-  const never = approval.never ? passing(approval.never) : () => isHosted;
-  return (tool) => always(tool) || !never(tool);
-}
-
-/** Whether a tool passes the filter, in which a client may list a million names. */
-function passing({ tool_names: listed, read_only: readOnly }: Filter): (tool: ProvidedTool) => boolean {
+/** Whether a tool passes the filter, in which a client may list a million names; `byDefault` where there is none. */
+function toolFilter(filter: Filter | null | undefined, byDefault: boolean): (tool: ProvidedTool) => boolean {
+  if (!filter) return () => byDefault;
+  const { tool_names: listed, read_only: readOnly } = filter;
   const names = listed ? new Set(listed) : undefined;
   return ({ name, annotations }) => {
     const isReadOnly = annotations?.readOnlyHint === true;
     return (names?.has(name) ?? true) && (readOnly ?? isReadOnly) === isReadOnly;
   };
-}
-
-function refuseRepeated(entries: readonly ServerEntry[]): void {
-  const seen = new Set<string>();
-  for (const { label, param } of entries) {
-    if (seen.has(label))
-      throw new ApiError('invalid_value', `Two tools have the label '${label}'; labels must differ.`, {
-        param: `${param}.server_label`,
-      });
-    seen.add(label);
-  }
 }

@@ -17,7 +17,6 @@ import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
 import { nativeTypesOf, noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
-import type { NativeTools } from './native-tools.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
@@ -32,43 +31,42 @@ export function toModelRequest(
   request: RequestWithApprovals,
   settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks' | 'offeredTools' | 'remoteMcp'>,
 ): PreparedRequest {
-  const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
-  const { upstream, stateSealer } = settings;
+  const { apiRequest, body, conversation, window, toolset, tools, answers, brought } = request;
+  const { upstream, stateSealer, remoteMcp } = settings;
   const takes = nativeTypesOf(apiRequest, settings, body.model);
-  refuseComputers(request.brought, upstream, takes);
+  // A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to.
+  const computer = brought.find(({ type }) => COMPUTERS.has(type) && !takes?.(String(type)));
+  if (computer) {
+    const message = `Tools of type '${computer.type}' are not supported by the model server '${upstream.name}'.`;
+    throw new ApiError('invalid_value', message, { param: 'tools' });
+  }
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
-  const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
-  const items = settings.dialectOf(apiRequest.request).completesOrphans ? withOrphansNamed(named) : named;
-  const native = tools.native && takes ? nativeRequest(body, tools.native, servedOf(request, settings)) : undefined;
+  const withFiles = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  const { completesOrphans } = settings.dialectOf(apiRequest.request);
+  const items = completesOrphans ? withNamedOrphans(withFiles) : withFiles;
+
+  let native: NativeRequest | undefined;
+  if (tools.native && takes) {
+    const { tools: sent, found, choice } = tools.native;
+    const include = (body.include ?? []).filter((field) => typeof field === 'string');
+    // What is served here: the types of tools that the host has, and the MCP servers, all of them where it opens any.
+    const types = new Set([...(apiRequest.context?.tools?.served ?? []), ...(remoteMcp ? ['mcp_call'] : [])]);
+    const labels = new Set([...toolset.values()].map(({ tool }) => tool.server));
+    native = { tools: sent, found, choice, include, served: { types, labels } };
+  }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const opened = states.opened(forModel(withDenied(items, answers), toolset, tools.forms, isNative));
-  const offers = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedOf(tools) } : tools;
-  const isOffline = request.brought.some(({ external_web_access: access }) => access === false);
+  const opened = states.opened(forModel(withDeniedCalls(items, answers), toolset, tools.forms, isNative));
+  const offered = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedModelTools(tools) } : tools;
+  const isOffline = brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
-  const asked = Object.assign(modelRequest(body, opened, offers), terms, native ? { native } : {});
-  return Object.assign({}, request, { states, request: asked });
+  const sent = Object.assign(modelRequest(body, opened, offered), terms, native ? { native } : {});
+  return Object.assign({}, request, { states, request: sent });
 }
 
-/** What is served here: the types of tools that the host has, and the MCP servers, all of them where it opens any. */
-function servedOf(
-  { apiRequest, toolset }: RequestWithApprovals,
-  { remoteMcp }: Pick<PrepareSettings, 'remoteMcp'>,
-): NativeRequest['served'] {
-  const types = [...(apiRequest.context?.tools?.served ?? []), ...(remoteMcp ? ['mcp_call'] : [])];
-  return { types: new Set(types), labels: new Set([...toolset.values()].map(({ tool }) => tool.server)) };
-}
-
-function nativeRequest(
-  { include }: CreateBody,
-  { tools, found, choice }: NativeTools,
-  served: NativeRequest['served'],
-): NativeRequest {
-  const fields = (include ?? []).filter((field) => typeof field === 'string');
-  return { tools, found, choice, include: fields, served };
-}
+const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);
 
 /** Throws `invalid_value` for a request without anything that a model could answer. */
 export function refuseEmpty({ request, answers, input }: PreparedRequest): void {
@@ -83,36 +81,22 @@ export function refuseEmpty({ request, answers, input }: PreparedRequest): void 
 const ORPHANS_TOOL = 'unknown_tool';
 
 /** Outputs without a call with the name of a tool: such an output brings its call along. */
-function withOrphansNamed(items: readonly Item[]): readonly Item[] {
-  const called = new Set<unknown>();
+function withNamedOrphans(items: readonly Item[]): readonly Item[] {
+  const callIds = new Set<unknown>();
   return items.map((item) => {
-    if (isCall(item)) called.add(item.call_id);
-    const isOrphan = item.type === 'function_call_output' && !called.has(item.call_id);
+    if (isCall(item)) callIds.add(item.call_id);
+    const isOrphan = item.type === 'function_call_output' && !callIds.has(item.call_id);
     return isOrphan && typeof item.name !== 'string' ? { ...item, name: ORPHANS_TOOL } : item;
   });
 }
 
-/** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
-function refuseComputers(
-  tools: readonly JsonObject[],
-  { name }: Upstream,
-  takes: ((type: string) => boolean) | undefined,
-): void {
-  const computer = tools.find(({ type }) => COMPUTERS.has(type) && !takes?.(String(type)));
-  if (!computer) return;
-  const message = `Tools of type '${computer.type}' are not supported by the model server '${name}'.`;
-  throw new ApiError('invalid_value', message, { param: 'tools' });
-}
-
-const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);
-
 /** The items with the calls that the user denies now: some clients send the answer alone. */
-function withDenied(items: readonly Item[], { denied }: Answers): readonly Item[] {
-  const unseen = denied.flatMap(({ request }) =>
+function withDeniedCalls(items: readonly Item[], { denied }: Answers): readonly Item[] {
+  const missing = denied.flatMap(({ request }) =>
     request && !items.some(({ id }) => id === request.id) ? [request] : [],
   );
-  if (unseen.length === 0) return items;
-  const requests = new Map(unseen.map((request) => [request.id, request]));
+  if (missing.length === 0) return items;
+  const requests = new Map(missing.map((request) => [request.id, request]));
   return items.flatMap((item) => {
     const request = item.type === 'mcp_approval_response' ? requests.get(String(item.approval_request_id)) : undefined;
     return request ? [request, item] : [item];
@@ -127,7 +111,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
   const settings = {
     instructions: body.instructions,
     toolChoice: plan.toolChoice,
-    allowedTools: isLimited ? allowedOf(plan).map(({ name }) => name) : undefined,
+    allowedTools: isLimited ? allowedModelTools(plan).map(({ name }) => name) : undefined,
     parallelToolCalls: body.parallel_tool_calls,
     textFormat: textFormat(body.text?.format),
     verbosity: body.text?.verbosity,
@@ -143,32 +127,32 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     serviceTier: body.service_tier,
     safetyIdentifier: body.safety_identifier,
     promptCacheKey: body.prompt_cache_key,
-    promptCacheOptions: given(body.prompt_cache_options),
+    promptCacheOptions: definedFields(body.prompt_cache_options),
     promptCacheRetention: body.prompt_cache_retention,
-    moderation: given(body.moderation),
+    moderation: definedFields(body.moderation),
     user: body.user,
   };
   // The cast: null means omitted, and the remaining values have the right types.
-  return { model: body.model, items, tools: plan.modelTools, ...given(settings) } as ModelRequest;
+  return { model: body.model, items, tools: plan.modelTools, ...definedFields(settings) } as ModelRequest;
 }
 
 /** The offered tools that the model may call. */
-function allowedOf({ modelTools, allowed }: ToolPlan): readonly ToolDefinition[] {
+function allowedModelTools({ modelTools, allowed }: ToolPlan): readonly ToolDefinition[] {
   return offeredAfter(OFFERS_ALLOWED_ONLY, modelTools, { allowedTools: allowed }, ({ name }) => name);
 }
 
 /** The fields that have a value; undefined if none has. */
-function given(fields: Readonly<Record<string, unknown>> | null | undefined): JsonObject | undefined {
-  const found: Record<string, unknown> = {};
+function definedFields(fields: Readonly<Record<string, unknown>> | null | undefined): JsonObject | undefined {
+  const defined: Record<string, unknown> = {};
   let isEmpty = true;
   // A loop: `Object.entries` makes 1.6 KB of pairs for each request.
   for (const name in fields) {
     const value = fields[name];
     if (value === undefined || value === null) continue;
-    found[name] = value;
+    defined[name] = value;
     isEmpty = false;
   }
-  return isEmpty ? undefined : found;
+  return isEmpty ? undefined : defined;
 }
 
 type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;

@@ -2,8 +2,8 @@
 
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
-import { bringLimits } from '../../endpoint/brought.ts';
 import type { PrepareSettings } from '../../endpoint/prepare.ts';
+import { bringLimits } from '../../endpoint/request-limits.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `ApiError` naming the field at fault. */

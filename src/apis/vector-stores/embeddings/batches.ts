@@ -8,23 +8,23 @@ interface BatchLimits {
 }
 
 /** The texts in their order, in as few requests as the limits allow. */
-export function batchesOf(
+export function embeddingBatches(
   texts: readonly string[],
   limits: BatchLimits,
-  tokensOf: (text: string) => number,
+  countTokens: (text: string) => number,
 ): readonly (readonly string[])[] {
   const batches: string[][] = [];
-  let room = 0;
+  let remainingTokens = 0;
   for (const text of texts) {
-    const tokens = tokensOf(text);
+    const tokens = countTokens(text);
     let batch = batches.at(-1);
-    if (!batch || batch.length >= limits.texts || tokens > room) {
+    if (!batch || batch.length >= limits.texts || tokens > remainingTokens) {
       batch = [];
       batches.push(batch);
-      room = limits.tokens;
+      remainingTokens = limits.tokens;
     }
     batch.push(text);
-    room -= tokens;
+    remainingTokens -= tokens;
   }
   return batches;
 }

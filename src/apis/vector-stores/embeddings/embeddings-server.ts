@@ -21,8 +21,8 @@ import { isRecord, plainTextOf } from '../../../protocol/record.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../../protocol/secrets/mask.ts';
 import { isContextOverflow } from '../../../protocol/upstream-errors/context-overflow.ts';
 import { bytesOf, readWhole } from '../../../streams/bytes.ts';
-import { batchesOf } from './batches.ts';
-import { EmbeddingFault, embeddingsIn, MOST_DIMENSIONS } from './read-embeddings.ts';
+import { embeddingBatches } from './batches.ts';
+import { EmbeddingFault, embeddingsIn, MAX_DIMENSIONS } from './read-embeddings.ts';
 
 /** The server and the model that embed; `undefined` means omitted. */
 export interface EmbeddingsOptions {
@@ -113,7 +113,7 @@ class EmbeddingsServer implements Embedder {
     this.options = options;
     this.name = options.model;
     this.url = urlBelow(options.baseURL, 'embeddings');
-    this.headers = headersOf(options);
+    this.headers = requestHeaders(options);
     const secrets = [...Object.values(this.headers).flatMap(secretsOfHeader), ...secretsOfURL(options.baseURL)];
     // Clients see the server's own words in the errors of their files, and need not know where it is.
     const { href, origin, host, hostname } = this.url;
@@ -123,7 +123,7 @@ class EmbeddingsServer implements Embedder {
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
     const { batchTexts = 64, batchTokens = 32_768 } = this.options;
     const embeddings: Float32Array[] = [];
-    for (const batch of batchesOf(texts, { texts: batchTexts, tokens: batchTokens }, estimatedTokens))
+    for (const batch of embeddingBatches(texts, { texts: batchTexts, tokens: batchTokens }, estimatedTokens))
       embeddings.push(...(await this.embedFitting(batch, signal)));
     if (embeddings.some(({ length }) => length !== embeddings[0]?.length))
       throw new EmbeddingError('The embeddings server changed the length of its embeddings.', { retryable: false });
@@ -151,10 +151,10 @@ class EmbeddingsServer implements Embedder {
         return [...first, ...(await this.embedFitting(texts.slice(middle), signal))];
       }
       if (cuts === MAX_CUTS || text.length < 2) throw error;
-      const halves = halvesOf(text);
+      const halves = splitText(text);
       const [one] = await this.embedFitting(halves.slice(0, 1), signal, cuts + 1);
       const [other] = await this.embedFitting(halves.slice(1), signal, cuts + 1);
-      return one && other ? [meanOf(one, other)] : [];
+      return one && other ? [meanVector(one, other)] : [];
     }
   }
 
@@ -186,7 +186,7 @@ class EmbeddingsServer implements Embedder {
       return await this.exchange(texts, controller.signal);
     } catch (cause) {
       controller.signal.throwIfAborted();
-      throw cause instanceof ServerFailure ? cause : failureOf(cause);
+      throw cause instanceof ServerFailure ? cause : toServerFailure(cause);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', follow);
@@ -203,7 +203,7 @@ class EmbeddingsServer implements Embedder {
     const answer = await this.agent.request({ origin, path, method: 'POST', body, headers, signal });
     const bytes = bytesOf(answer.body);
     if (answer.statusCode !== 200) throw this.refused(answer, await readWhole(bytes, ERROR_BYTES).catch(() => ''));
-    const most = ERROR_BYTES + input.length * (dimensions ?? MOST_DIMENSIONS) * NUMBER_BYTES;
+    const most = ERROR_BYTES + input.length * (dimensions ?? MAX_DIMENSIONS) * NUMBER_BYTES;
     return embeddingsIn(await readWhole(bytes, most), input.length);
   }
 
@@ -236,7 +236,7 @@ function isTooLarge(text: string): boolean {
 }
 
 /** Cut at white space near the middle, if there is some, and never within a character. */
-function halvesOf(text: string): readonly [string, string] {
+function splitText(text: string): readonly [string, string] {
   const middle = Math.floor(text.length / 2);
   const space = text.lastIndexOf(' ', middle);
   const cut = space > middle / 2 ? space : middle;
@@ -245,7 +245,7 @@ function halvesOf(text: string): readonly [string, string] {
 }
 
 /** Of the same length as the embeddings are, which is 1 at most servers. */
-function meanOf(one: Float32Array, other: Float32Array): Float32Array {
+function meanVector(one: Float32Array, other: Float32Array): Float32Array {
   const mean = one.map((value, at) => (value + (other[at] ?? 0)) / 2);
   const [length, wanted] = [mean, one].map((vector) =>
     Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0)),
@@ -269,7 +269,7 @@ class ServerFailure extends EmbeddingError {
 }
 
 /** Without the error's own message, which may contain the address. Another attempt would not mend a wrong or too large answer. */
-function failureOf(cause: unknown): ServerFailure {
+function toServerFailure(cause: unknown): ServerFailure {
   if (cause instanceof EmbeddingFault) return new ServerFailure(cause.message, { retryable: false });
   if (isRecord(cause) && cause.code === 'upstream_error')
     return new ServerFailure('sent too large an answer', { retryable: false });
@@ -277,7 +277,7 @@ function failureOf(cause: unknown): ServerFailure {
   return new ServerFailure(`could not be reached${code === undefined ? '' : ` (${code})`}`, { retryable: true, cause });
 }
 
-function headersOf({ apiKey, headers = {} }: EmbeddingsOptions): Readonly<Record<string, string>> {
+function requestHeaders({ apiKey, headers = {} }: EmbeddingsOptions): Readonly<Record<string, string>> {
   const own = Object.entries(headers).filter(([, value]) => value !== undefined);
   const named = own.map(([name, value]) => [name.toLowerCase(), value]);
   return { ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}), ...Object.fromEntries(named) };

@@ -3,7 +3,7 @@ import { objectIn } from '../../../protocol/json/json-text.ts';
 import { isRecord } from '../../../protocol/record.ts';
 
 /** Longer lists are not taken for embeddings. */
-export const MOST_DIMENSIONS = 16_384;
+export const MAX_DIMENSIONS = 16_384;
 
 /** What is wrong with an answer, in words that follow "The embeddings server". */
 export class EmbeddingFault extends Error {
@@ -18,9 +18,10 @@ export function embeddingsIn(text: string, count: number): readonly Float32Array
   const ordered: Float32Array[] = new Array(count);
   for (const [place, each] of data.entries()) {
     const { index = place, embedding } = isRecord(each) ? each : {};
-    if (!isPlace(index, count) || ordered[index])
+    const isIndex = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < count;
+    if (!isIndex || ordered[index])
       throw new EmbeddingFault('answered with embeddings whose index is wrong or repeated');
-    ordered[index] = vectorOf(embedding);
+    ordered[index] = readVector(embedding);
   }
   const dimensions = ordered[0]?.length;
   if (ordered.some(({ length }) => length !== dimensions))
@@ -28,13 +29,12 @@ export function embeddingsIn(text: string, count: number): readonly Float32Array
   return ordered;
 }
 
-function isPlace(index: unknown, count: number): index is number {
-  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < count;
-}
-
-function vectorOf(given: unknown): Float32Array {
-  const vector = typeof given === 'string' ? decoded(given) : numbersOf(given);
-  if (!vector || vector.length === 0 || vector.length > MOST_DIMENSIONS)
+function readVector(embedding: unknown): Float32Array {
+  let vector: Float32Array | undefined;
+  if (typeof embedding === 'string') vector = floatsFromBase64(embedding);
+  else if (Array.isArray(embedding) && embedding.every((each) => typeof each === 'number'))
+    vector = Float32Array.from(embedding);
+  if (!vector || vector.length === 0 || vector.length > MAX_DIMENSIONS)
     throw new EmbeddingFault('answered with something that is not an embedding');
   // Float32Array.from turns texts into NaN, and numbers that are too large into Infinity.
   if (!vector.every(Number.isFinite))
@@ -42,16 +42,11 @@ function vectorOf(given: unknown): Float32Array {
   return vector;
 }
 
-function numbersOf(given: unknown): Float32Array | undefined {
-  return Array.isArray(given) && given.every((each) => typeof each === 'number') ? Float32Array.from(given) : undefined;
-}
-
 /** OpenAI's `base64`: 32-bit floats, the lowest byte first. */
-function decoded(given: string): Float32Array | undefined {
-  const bytes = Buffer.from(given, 'base64');
+function floatsFromBase64(text: string): Float32Array | undefined {
+  const bytes = Buffer.from(text, 'base64');
   if (bytes.length % Float32Array.BYTES_PER_ELEMENT !== 0) return undefined;
-  const { length } = bytes;
-  const vector = new Float32Array(length / Float32Array.BYTES_PER_ELEMENT);
+  const vector = new Float32Array(bytes.length / Float32Array.BYTES_PER_ELEMENT);
   for (let at = 0; at < vector.length; at += 1) vector[at] = bytes.readFloatLE(at * Float32Array.BYTES_PER_ELEMENT);
   return vector;
 }

@@ -2,6 +2,7 @@
 import { hasLeft } from '../../../engine/request/endpoint-request.ts';
 import { OwnCalls } from '../../../engine/turn/own-calls.ts';
 import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../../ports/upstream.ts';
+import { wrapUpstream } from '../../../ports/wrap-upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
 import { type Mapping, mapped } from '../../../streams/pull-stream.ts';
@@ -28,16 +29,9 @@ export interface EndedCall {
   readonly error: RecordedError | undefined;
 }
 
-/**
- * Wraps `stream`, `chat` and `messages`, and `redact` for their calls; all other members are the upstream's own, including
- * unknown ones. A proxy, since the upstream may be an object of a class with private fields.
- */
+/** Wraps `stream`, `chat` and `messages`, and `redact` for their calls. */
 export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
   const calls = new OwnCalls();
-  const stream: Upstream['stream'] = (request, call) => {
-    const watch = new EventWatch(upstream, { call, calls }, sink, request);
-    return mapped(upstream.stream(request, watch.call), watch);
-  };
   const passing =
     (name: 'chat' | 'messages'): Pass =>
     (body, call) => {
@@ -45,17 +39,14 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
       // The cast: this is called only if the upstream has the function.
       return mapped((upstream[name] as Pass).call(upstream, body, watch.call), watch);
     };
-  const passed = { chat: passing('chat'), messages: passing('messages') };
-  const redact: NonNullable<Upstream['redact']> = (error, call) =>
-    upstream.redact?.(error, calls.passedOn(call)) ?? error;
-  return new Proxy(upstream, {
-    get(target, name) {
-      if (name === 'stream') return stream;
-      const value: unknown = Reflect.get(target, name, target);
-      if (name === 'chat' || name === 'messages') return value && passed[name];
-      if (name === 'redact') return value && redact;
-      return typeof value === 'function' ? value.bind(target) : value;
+  return wrapUpstream(upstream, {
+    stream(request, call) {
+      const watch = new EventWatch(upstream, { call, calls }, sink, request);
+      return mapped(upstream.stream(request, watch.call), watch);
     },
+    chat: passing('chat'),
+    messages: passing('messages'),
+    redact: (error, call) => upstream.redact?.(error, calls.passedOn(call)) ?? error,
   });
 }
 

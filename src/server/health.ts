@@ -20,7 +20,7 @@ export interface Failure {
 const COUNTS_MS = 60_000;
 
 /** What one part last did. */
-export class Vital {
+export class PartHealth {
   lastError: Failure | null = null;
   lastSuccessAt: number | null = null;
 
@@ -40,9 +40,9 @@ export class Vital {
 }
 
 /** The parts of a router that may fail. */
-export class Vitals {
-  readonly upstream = new Vital();
-  readonly store = new Vital();
+export class RouterHealth {
+  readonly upstream = new PartHealth();
+  readonly store = new PartHealth();
 
   noteError(error: ApiError): void {
     if (error.code === 'store_error') this.store.failed(error);
@@ -56,7 +56,7 @@ function isUpstreams({ code, server }: ApiError): boolean {
 }
 
 /** The same store, whose last write the status shows. A read may succeed where a write fails, as on a full disk; failures are noted where they are reported. */
-export function watchedStore(store: ResponseStore, vital: Vital): ResponseStore {
-  const wrote = () => vital.succeeded();
+export function watchedStore(store: ResponseStore, health: PartHealth): ResponseStore {
+  const wrote = () => health.succeeded();
   return { ...store, put: (response) => andThen(store.put(response), wrote) };
 }

@@ -1,0 +1,90 @@
+/** Stores the results of a turn: the items of its conversation, the calls that wait for approval, and the response. */
+
+import { dropPending, keepPending } from '../../engine/approvals/pending-call.ts';
+import { reportApproval } from '../../engine/approvals/report-approval.ts';
+import { withdrawTurn } from '../../engine/history/conversation.ts';
+import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../engine/history/keep-turn.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
+import { versionOf } from '../../ports/store.ts';
+import { findTool } from '../../ports/toolset.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { keptFields } from '../../protocol/responses/resource.ts';
+import { noteOf } from '../endpoint/prepare.ts';
+import type { ResponseStart } from './response-start.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
+
+const CONVERSATION_GONE: Note = {
+  code: 'conversation_gone',
+  message: 'The conversation was deleted during the turn: the response is stored without it.',
+};
+
+/**
+ * Stores the turn at its end. Until then it retains nothing of the history, which can be freed while the model answers.
+ */
+export function turnPersister(
+  { stored: turn, storedStart }: Pick<ResponseStart, 'stored' | 'storedStart'>,
+  prepared: PreparedRequest,
+  settings: ResponsesApiSettings,
+): Turn['keep'] {
+  const { scope, input } = turn;
+  const { requestId } = prepared.apiRequest;
+  const { conversation: conversationId, loaded } = prepared.history;
+  // The existing items, which the request only references. The cast: the step of the history has loaded items.
+  const existing = conversationId ? new Set((loaded as readonly Item[]).map((item): unknown => item.id)) : undefined;
+  const withApprovals = prepared.approvalRules.size > 0 ? prepared : undefined;
+  const { store, background } = prepared.body;
+  // In the background no client waits for the answer: it is stored for a while all the same.
+  const isStored = store !== false || background || settings.keepsUnstored;
+  const mayBeOverruled = background === true || turn.version !== undefined;
+  const storeResponse = mayBeOverruled ? keepEnd : keepTurn;
+  // Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
+  const maxBytes = settings.limits.historyBytes + settings.limits.outputBytes;
+  const note = noteOf(prepared.apiRequest, settings);
+  return async (end) => {
+    // First the write that may be refused: a response that the client sees as failed must not be found.
+    if (conversationId && existing) {
+      const fence = mayBeOverruled ? { id: turn.id, epoch: versionOf(turn) } : undefined;
+      const items = itemsToAppend(existing, [...input, ...end.output]);
+      const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
+      // The answer is paid for, and its client may retrieve it and go on from it.
+      if (!(await extend(settings, extension, requestId))) note(CONVERSATION_GONE);
+    }
+    if (withApprovals) await storePendingCalls(end.output, withApprovals, settings);
+    if (!isStored) return;
+    try {
+      await storeResponse(turn, { resource: keptFields(storedStart, end), output: end.output }, settings, requestId);
+    } catch (error) {
+      if (error instanceof TurnOverruled && !error.isTakenOver) {
+        await withdrawTurn(settings.store, { ...turn, resource: storedStart });
+        await dropPending(settings.store, scope, end.output);
+      }
+      throw error;
+    }
+  };
+}
+
+/** The items that a conversation lacks, each once: its pages continue after an id, so no two of its items may share one. */
+function itemsToAppend(existing: ReadonlySet<unknown>, items: readonly Item[]): readonly Item[] {
+  const ids = new Set(existing);
+  return items.filter(({ id }) => {
+    const isNew = !ids.has(id);
+    ids.add(id);
+    return isNew;
+  });
+}
+
+/** Also if the client wants nothing stored: its later approvals are bound to these. */
+async function storePendingCalls(
+  output: readonly OutputItem[],
+  prepared: PreparedRequest,
+  settings: ResponsesApiSettings,
+): Promise<void> {
+  for (const request of output) {
+    if (request.type !== 'mcp_approval_request') continue;
+    const [, entry] = findTool(prepared.toolset, request.server_label, request.name) ?? [];
+    await keepPending(settings, prepared.apiRequest, { request, url: entry?.url ?? null });
+    reportApproval({ id: request.id, request }, 'requested', prepared, settings);
+  }
+}

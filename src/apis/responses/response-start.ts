@@ -1,0 +1,44 @@
+/** What identifies a response, and how it begins: as the client sees it, as it is stored, and as hooks receive it. */
+
+import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
+import type { RequestInfo } from '../../ports/hooks.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import { responseId } from '../../protocol/ids.ts';
+import type { JsonObject } from '../../protocol/record.ts';
+import { startedFields, startedResource } from '../../protocol/responses/resource.ts';
+import type { PreparedRequest } from './steps/request.ts';
+
+/** How a turn outlives its request, if it does. */
+export interface TurnDurability {
+  /** Whether its events are kept in the store's log. */
+  readonly isLogged?: boolean;
+  /** Set if another process began it. */
+  readonly resumed?: ResumedResponse | undefined;
+}
+
+/** The start of a response. */
+export interface ResponseStart {
+  readonly info: RequestInfo;
+  /** The resource as in `response.created`. */
+  readonly started: JsonObject;
+  /** The same as it is stored, without its `output`. */
+  readonly storedStart: JsonObject;
+  /** The turn as it is stored, except for its end. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+}
+
+/** A resumed response keeps the time and the version under which it is stored. */
+export function responseStart(prepared: PreparedRequest, { resumed, isLogged = false }: TurnDurability): ResponseStart {
+  const { apiRequest, body, history, seed, input, tools } = prepared;
+  const { scope, requestId } = apiRequest;
+  const id = responseId(seed);
+  const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
+  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const fields = startedFields(started);
+  const storedStart = isLogged ? { ...fields, logged: { include: body.include ?? null } } : fields;
+  const continued = history.previous ? { previousId: history.previous.id } : {};
+  const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
+  const background = body.background === true;
+  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
+  return { info, started, storedStart, stored };
+}

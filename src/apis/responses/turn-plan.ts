@@ -1,0 +1,37 @@
+/** The plan of a turn: what the state machine must know of the request. */
+
+import { ownersOf } from '../../engine/tools/toolset.ts';
+import { filesShown } from '../../engine/turn/cited-files.ts';
+import type { TurnPlan } from '../../engine/turn/state.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
+
+/** Requested by clients that keep the history themselves: the only form in which they receive a thought. */
+const SEALED_THOUGHTS = 'reasoning.encrypted_content';
+
+/** `container` is where the code of the turn runs; undefined if it runs none. */
+export function turnPlan(
+  { seed, tools, toolset, approvalRules, body, states, conversation }: PreparedRequest,
+  container: string | undefined,
+  { reasoning, mcpItems, queuedEvent, limits }: ResponsesApiSettings,
+): TurnPlan {
+  const { allowed, denied, forms, toolChoice } = tools;
+  return {
+    seed,
+    reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
+    ...(allowed ? { allowedTools: allowed } : {}),
+    ...(denied ? { deniedTools: denied } : {}),
+    ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
+    ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
+    ...(toolChoice === 'required' ? { needsCall: true } : {}),
+    owners: ownersOf(toolset, { approvalRules, container }),
+    forms,
+    files: filesShown(conversation),
+    ownedAs: mcpItems,
+    queuedEvent: queuedEvent || body.background === true,
+    outputBytes: limits.outputBytes,
+    argumentBytes: limits.argumentBytes,
+    seal: states.seal,
+    ...(body.include?.includes(SEALED_THOUGHTS) ? { sealThought: states.sealThought } : {}),
+  };
+}

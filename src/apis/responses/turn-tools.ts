@@ -1,0 +1,73 @@
+/** The tools of a turn: which calls run, how many of them, and what the client is shown of the tools. */
+
+import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
+import { conversationImages } from '../../engine/tools/conversation-images.ts';
+import { withoutRepeats } from '../../engine/tools/interrupted-calls.ts';
+import { type RunCall, toolRounds } from '../../engine/tools/rounds.ts';
+import { toolRunner } from '../../engine/tools/tool-runner.ts';
+import { forModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
+import { ranHere } from '../../engine/turn/call-items.ts';
+import type { Turn } from '../../engine/turn/run-turn.ts';
+import type { PendingToolCall, TurnState } from '../../engine/turn/state.ts';
+import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { Workspace } from '../../ports/tool-provider.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
+
+const NO_LISTS: Turn['lists'] = new Map();
+
+/** `state` is where another process left the turn; undefined for a turn that begins here. */
+export function turnTools(
+  prepared: PreparedRequest,
+  { workspace, state }: { readonly workspace: Workspace | undefined; readonly state: TurnState | undefined },
+  settings: ResponsesApiSettings,
+  signal: AbortSignal,
+): Pick<Turn, 'resumed' | 'lists' | 'deferred' | 'named' | 'approved' | 'beginRounds'> {
+  const { apiRequest, body, toolset, brought, conversation, answers, guards, states } = prepared;
+  const { findable, known } = prepared.tools;
+  const { isSteered } = apiRequest;
+  const images = conversationImages(toolset, conversation, (items) => items);
+  // Created here: a function that creates it would retain the request, and with it the whole history.
+  const run = toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal);
+  const guarded = guards ? guardedCalls(run, guards, signal) : run;
+  // Calls that ran when their process was lost do not run again.
+  const interrupted = state?.finish === undefined ? undefined : state.pending;
+  const runCall: RunCall<PendingToolCall> = interrupted
+    ? withoutRepeats<PendingToolCall>(guarded, toolset, ({ index }) => interrupted.has(index))
+    : guarded;
+  const limits = remainingLimits(settings.limits, body.max_tool_calls, state);
+  const output = state?.output.from(0) ?? [];
+  // Strict Open Responses has no item type for the lists of tools.
+  const showsLists = settings.mcpItems === 'mcp_call' && settings.listsTools;
+  const resumed: ResumedTurn | undefined = state && {
+    state,
+    modelView: (items) => states.opened(forModel(items, toolset, state.plan.forms)),
+  };
+  return {
+    resumed,
+    lists: showsLists ? newLists(toolset, { conversation, output, known }) : NO_LISTS,
+    deferred: hiddenTools(findable, known),
+    named: serversNamed(toolset),
+    // Of those that another process ran something is written already.
+    approved: output.length === 0 ? answers.approved : [],
+    beginRounds: () => toolRounds<PendingToolCall>(limits, runCall, isSteered),
+  };
+}
+
+/** What the process that began the turn has left of its limits. */
+function remainingLimits(
+  limits: Limits,
+  maxToolCalls: number | null | undefined,
+  state: TurnState | undefined,
+): Limits {
+  const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
+  if (!state) return { ...limits, toolCalls };
+  const finished = state.output.from(0).filter((item) => ranHere(state.plan, item)).length;
+  const isRound = state.pending.size > 0;
+  return {
+    ...limits,
+    toolCalls: Math.max(toolCalls - finished + state.pending.size, 0),
+    toolIterations: Math.max(limits.toolIterations - state.round + (isRound ? 1 : 0), 0),
+  };
+}

@@ -1,0 +1,106 @@
+/** The options that all routers and adapters share, checked once, with every default filled in. */
+
+import { stateSealer } from '../apis/endpoint/provider-state.ts';
+import { type CompactionSettings, compactionSettings } from '../engine/compaction/settings.ts';
+import { type GuardSettings, guardSettings } from '../engine/guarding/guard/settings.ts';
+import { tokenSettings } from '../engine/tokens/settings.ts';
+import { fromHost } from '../ports/host/host-error.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
+import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
+import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
+import type { ResponseStore } from '../ports/store.ts';
+import type { TokenCounter, TokenCounting } from '../ports/token-counter.ts';
+import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
+import type { Upstream } from '../ports/upstream.ts';
+import { createSchema } from '../protocol/responses/schema.ts';
+import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { checkDurability, limitChecks } from './option-checks.ts';
+import type { AnyCoreOptions, CoreOptions } from './options.ts';
+import { type PlainSettings, plainSettings } from './plain-api.ts';
+import { type PresentationSettings, presentationSettings } from './presentation.ts';
+import { promptSource } from './prompt-source.ts';
+import { settingsStore } from './settings-store.ts';
+
+/** The settings of a router. Those that may be undefined are absent features. */
+export interface CoreSettings
+  extends PresentationSettings,
+    Omit<PlainSettings, 'dialectOf' | 'envelopeOf'>,
+    Pick<AnyCoreOptions, 'remoteMcp' | 'mcpLabels' | 'budget'>,
+    Required<Pick<AnyCoreOptions, 'files' | 'documents' | 'fileFetcher' | 'engine'>> {
+  readonly toolsOf: ToolsOf;
+  readonly approval?: ApprovalPolicy | undefined;
+  readonly offeredTools: 'all' | 'allowed';
+  readonly toolItems: 'hidden' | 'shown';
+  readonly guards: GuardSettings | undefined;
+  readonly upstream: Upstream;
+  readonly store: ResponseStore;
+  readonly onStoreError: 'fail' | 'continue';
+  readonly stateSealer: Sealer;
+  readonly durable: boolean;
+  readonly compaction: CompactionSettings;
+  readonly countTokens: TokenCounter;
+  readonly tokenCounting: TokenCounting;
+  readonly prompts: ReturnType<typeof promptSource>;
+  /** The tools of every request; undefined if the host chooses them by request. */
+  readonly providers: readonly ToolProvider[] | undefined;
+  /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
+  readonly keepsUnstored?: boolean;
+}
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettings {
+  return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
+}
+
+/** The same for an endpoint that calls no model server itself. */
+export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
+  const { limits = {}, hooks = {}, stateKey, tools } = options;
+  // Made here, or the first request would wait until zod is loaded.
+  createSchema();
+  checkOptions(`${owner}: limits`, limits, limitChecks);
+  const plain = plainSettings(owner, { hooks, logger: options.logger });
+  checkDurability(owner, options);
+  const presentation = presentationSettings(owner, options);
+
+  const chosenLimits = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+  const withDefaults: Limits = { ...DEFAULT_LIMITS, ...chosenLimits };
+  // A host that takes longer bodies than the default takes as many of them at the same time.
+  const bodiesBytes = limits.bodiesBytes ?? Math.max(withDefaults.bodiesBytes, 8 * withDefaults.bodyBytes);
+  const allLimits = { ...withDefaults, bodiesBytes };
+
+  const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
+  const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
+  const providers = typeof tools === 'function' ? undefined : toolProviders(tools);
+  return {
+    ...plain,
+    ...presentation,
+    store: settingsStore(options.store, allLimits.storeTimeoutMs, plain.recorder.health.store),
+    files: options.files,
+    documents: options.documents,
+    fileFetcher: options.fileFetcher,
+    // The cast: the request is the host's own, as its function expects it.
+    toolsOf: typeof tools === 'function' ? (request) => fromHost(() => tools(request as never)) : () => providers ?? [],
+    remoteMcp: options.remoteMcp,
+    mcpLabels: options.mcpLabels,
+    // The cast: as for the other functions, the request is the host's own.
+    approval: options.approval as ApprovalPolicy | undefined,
+    offeredTools: options.offeredTools ?? 'all',
+    toolItems: options.toolItems ?? 'hidden',
+    guards: guardSettings(`${owner}: guards`, options.guards),
+    limits: allLimits,
+    onStoreError: options.onStoreError ?? 'fail',
+    stateSealer: stateSealer(key),
+    engine: options.engine,
+    durable: options.durable ?? false,
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
+    countTokens: tokenCounting.upperCount,
+    tokenCounting,
+    prompts: promptSource(owner, options.prompts),
+    budget: options.budget,
+    providers,
+  };
+}
+
+function toolProviders(tools: Exclude<CoreOptions['tools'], ToolsOf>): readonly ToolProvider[] {
+  return tools === undefined ? [] : [tools].flat();
+}

@@ -1,0 +1,26 @@
+/** The options of heartbeats, which routers and a middleware have. */
+
+import { anyMilliseconds, checkOptions, type OptionCheck, oneOf } from '../ports/host/options-check.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
+
+/** How idle time on an event stream is filled. */
+export interface HeartbeatOptions {
+  /** Milliseconds without output before a heartbeat. Default: 15,000. */
+  readonly intervalMs?: number | undefined;
+  /**
+   * `comment`: SSE comments, each fourth in a row OpenAI's `keepalive` event, since some clients' timers do not see
+   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default:
+   * `comment`.
+   */
+  readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
+}
+
+/** A time for a timer, or `Infinity` for none. */
+export const millisecondsOrNever: OptionCheck = (value) =>
+  value === Number.POSITIVE_INFINITY || anyMilliseconds(value) === true || `${anyMilliseconds(0)}, or Infinity`;
+
+/** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
+export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
+  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: oneOf('comment', 'keepalive', 'ping') });
+  return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
+}

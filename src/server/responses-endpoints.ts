@@ -1,0 +1,146 @@
+/** The Responses API as functions from a request to a reply, for any framework. */
+
+import { BackgroundRuns } from '../apis/background/background-runs.ts';
+import {
+  cancel,
+  createDurable,
+  createInBackground,
+  outlivesClient,
+  replay,
+  settled,
+  wantsBackground,
+} from '../apis/background/endpoints.ts';
+import { Followers } from '../apis/background/followers.ts';
+import { createResponse, prepareForBackground, storedEncoders } from '../apis/responses/create.ts';
+import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
+import { dropPending } from '../engine/approvals/pending-call.ts';
+import { withdrawTurn } from '../engine/history/conversation.ts';
+import { wholeResource } from '../engine/history/keep-turn.ts';
+import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
+import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
+import { page } from '../engine/request/item-pages.ts';
+import type { Lifetime } from '../engine/turn/lifetime.ts';
+import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isResponseId, quotedId } from '../protocol/ids.ts';
+import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
+import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
+import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
+import type { CoreSettings } from './core-settings.ts';
+import { settingsFor } from './presentation.ts';
+
+/** The endpoints over one router's settings. */
+export class ResponsesEndpoints {
+  readonly turns: Activity;
+  private readonly settings: CoreSettings;
+  private readonly background: BackgroundRuns;
+  private readonly followers: Followers;
+
+  constructor(settings: CoreSettings) {
+    this.settings = settings;
+    this.turns = activity(settings.limits);
+    this.followers = new Followers(settings.limits);
+    const engine = settings.engine ?? inProcessEngine();
+    this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
+      prepareForBackground(request, withTakeover(settingsFor(settings, request)), life, { isLogged: true, resumed }),
+    );
+  }
+
+  async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
+    const own = settingsFor(this.settings, apiRequest);
+    const prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) =>
+      prepareForBackground(request, withTakeover(own), life, { isLogged });
+    if (wantsBackground(apiRequest)) return createInBackground(apiRequest, own, this.parts, prepare);
+    if (own.durable && outlivesClient(apiRequest)) return createDurable(apiRequest, own, this.parts, prepare);
+    return createResponse(apiRequest, own, this.turns);
+  }
+
+  async retrieve(apiRequest: EndpointRequest) {
+    const response = await this.findResponse(apiRequest);
+    if (apiRequest.query.stream !== 'true') return storedReply(apiRequest, response);
+    const own = settingsFor(this.settings, apiRequest);
+    const readerOf = (stored: StoredResponse) => storedEncoders(stored, own);
+    return replay(apiRequest, response, own, { ...this.parts, readerOf });
+  }
+
+  async inputItems(apiRequest: EndpointRequest) {
+    return jsonReply(page((await this.findResponse(apiRequest)).input, apiRequest.query));
+  }
+
+  async remove(apiRequest: EndpointRequest) {
+    const { store } = this.settings;
+    const key = { scope: apiRequest.scope, id: responseIdIn(apiRequest) };
+    const stored = await fromStore(() => store.get(key));
+    const { runs } = this.background;
+    await runs.find(key)?.stop();
+    runs.forget(key);
+    // Before the response: a second request finds that, and so its log, if this fails.
+    if (stored?.resource.logged !== undefined) await this.background.forgetEvents(key);
+    if (!(await fromStore(() => store.delete(key)))) throw responseNotFound(key.id);
+    if (stored && isRunning(stored)) await withdrawTurn(store, { ...stored, version: versionOf(stored) + 1 });
+    await dropPending(store, key.scope, stored?.output ?? []);
+    return jsonReply({ id: key.id, object: 'response', deleted: true });
+  }
+
+  async cancel(apiRequest: EndpointRequest) {
+    const response = await this.findResponse(apiRequest);
+    const now = await cancel(response, this.background, this.settings.store);
+    if (!now) throw responseNotFound(response.id);
+    return storedReply(apiRequest, now);
+  }
+
+  async submit(apiRequest: EndpointRequest) {
+    if (!this.settings.dialectOf(apiRequest.request).submitsToolOutputs)
+      throw new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
+    return submitToolOutputs(apiRequest, settingsFor(this.settings, apiRequest), this.turns);
+  }
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    const { engine } = this.settings;
+    // At once: what another process can continue need not end here.
+    if (engine?.takesOver) await engine.release();
+    await this.turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await this.followers.drain({ ...options, timeoutMs });
+    await engine?.close();
+  }
+
+  get running() {
+    const { running: inFlight, waiting } = this.turns;
+    return { inFlight, background: this.background.runs.running, waiting };
+  }
+
+  private get parts() {
+    const { turns, background, followers } = this;
+    return { turns, background, followers };
+  }
+
+  private async findResponse(apiRequest: EndpointRequest): Promise<StoredResponse> {
+    const { store, limits } = this.settings;
+    const id = responseIdIn(apiRequest);
+    const response = await fromStore(() => store.get({ scope: apiRequest.scope, id }));
+    if (!response) throw responseNotFound(id);
+    return settled(response, limits.durationMs);
+  }
+}
+
+/** The settings of a response that another process continues if this one cannot: so it does, whatever the host wants of others. */
+function withTakeover<Settings extends Pick<CoreSettings, 'engine' | 'onStoreError'>>(settings: Settings): Settings {
+  return settings.engine?.takesOver ? { ...settings, onStoreError: 'fail' } : settings;
+}
+
+function responseIdIn({ params }: EndpointRequest): string {
+  const id = String(params.id);
+  if (!isResponseId(id)) throw responseNotFound(id);
+  return id;
+}
+
+function responseNotFound(id: string): ApiError {
+  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
+}
+
+function storedReply({ query }: EndpointRequest, response: StoredResponse) {
+  return jsonReply(wholeResource({ ...response, output: response.output.map(queryPresenter(query)) }));
+}
