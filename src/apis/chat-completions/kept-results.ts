@@ -8,7 +8,6 @@ import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { ChatCall } from './completion/completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -20,7 +19,7 @@ export interface ChatRound {
   readonly before: readonly Message[];
   /** The round's own text; the client has the text of all rounds in one message. */
   readonly text: string;
-  readonly clients: readonly ChatCall[];
+  readonly clients: readonly AnsweredChatCall['call'][];
   readonly answered: readonly AnsweredChatCall[];
 }
 
@@ -30,7 +29,7 @@ interface KeptRound extends Item {
   readonly before: readonly Message[];
   readonly text: string;
   readonly clients: readonly JsonObject[];
-  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'> & { readonly output: unknown })[];
+  readonly calls: readonly (AnsweredChatCall['call'] & { readonly output: unknown })[];
 }
 
 const TYPE = 'chat_round';

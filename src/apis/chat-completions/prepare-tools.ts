@@ -33,10 +33,10 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
   const note = noteOf(request, settings);
-  const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
+  const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
   const kept = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
   const obeying = kept.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => kept.has(entry)));
-  const denied = deniedNames([...whole.values()], [...obeying.values()], chatToolNames(body));
+  const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
   const runnable = withoutApprovalRequired(obeying, request, settings);
   const { allowedTools } = chatCallRules(body, runnable);
   const allows = (name: string) => allowedTools?.has(name) ?? true;
@@ -57,7 +57,7 @@ function needsApproval(name: string): string {
 }
 
 /** The names of the client's own tools, including custom ones and legacy functions. */
-export function chatToolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
+export function toolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
   const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
   return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
 }
@@ -77,8 +77,8 @@ function ownTools(body: JsonObject, toolset: Toolset): JsonObject {
 }
 
 /** The body with these tools too, except those that it has. */
-export function withFound<Body extends JsonObject>(body: Body, found: readonly ToolDefinition[]): Body {
-  const names = chatToolNames(body);
+export function bodyWithDefinitions<Body extends JsonObject>(body: Body, found: readonly ToolDefinition[]): Body {
+  const names = toolNames(body);
   const added = found.filter(({ name }) => !names.has(name));
   return added.length === 0 ? body : withDefinitions(body, added);
 }
@@ -99,7 +99,7 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
   if (given === 'none') return { allowedTools: new Set() };
   if (!isRecord(given)) return { singleCall };
   const allowed = allowedIn(given);
-  if (!allowed) return { singleCall, forcedTool: nameIn(given) || undefined };
+  if (!allowed) return { singleCall, forcedTool: toolName(given) || undefined };
   const search = toolset.get(TOOL_SEARCH)?.search ? [TOOL_SEARCH] : [];
   return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => namesMeant(tool, toolset)), ...search]) };
 }
@@ -112,7 +112,7 @@ function allowedIn({ type, allowed_tools: allowed, tools }: JsonObject): readonl
 
 /** The model's names for what an entry means: a tool by its name, those of a server by its label, or a hosted one by its type. */
 function namesMeant(tool: JsonObject, toolset: Toolset): readonly string[] {
-  const name = nameIn(tool);
+  const name = toolName(tool);
   if (tool.type !== 'mcp') return [name, ...namesServing(toolset, tool.type)];
   const { server_label: label } = tool;
   const ofServer = [...toolset].filter(([, entry]) => entry.tool.server === label);
@@ -122,13 +122,21 @@ function namesMeant(tool: JsonObject, toolset: Toolset): readonly string[] {
 /** The tools that the body's choice names: the model must be offered those. */
 function chosenNames({ tool_choice: choice, function_call: legacy }: JsonObject): readonly string[] {
   const given = choice ?? legacy;
-  return isRecord(given) ? (allowedIn(given) ?? [given]).map(nameIn) : [];
+  return isRecord(given) ? (allowedIn(given) ?? [given]).map(toolName) : [];
 }
 
 /** The name in a tool, or in a choice of one; empty for none. */
-export function nameIn({ function: called, custom, name }: JsonObject): string {
+export function toolName({ function: called, custom, name }: JsonObject): string {
   const named = called ?? custom;
   return plainTextOf(isRecord(named) ? named.name : name);
+}
+
+/** Whether the body's choice demands a call. */
+export function demandsCall({ tool_choice: choice, function_call: legacy }: JsonObject): boolean {
+  const wanted = choice ?? legacy;
+  if (!isRecord(wanted)) return choice === 'required';
+  const { type, allowed_tools: allowed } = wanted;
+  return type !== 'allowed_tools' || (isRecord(allowed) && allowed.mode === 'required');
 }
 
 /** The body with a request for the usage, which has to be summed over the rounds. */

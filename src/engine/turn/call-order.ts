@@ -51,9 +51,12 @@ function isWhole(call: OpenToolCall): boolean {
   return call.object.phase === 'after';
 }
 
-function shownCall(draft: Draft, { toolCallIndex, name, head, arguments: text, bytes }: WaitingCall): OpenToolCall {
-  const call = showCall(draft, toolCallIndex, name, head);
+function shownCall(draft: Draft, waiting: WaitingCall): OpenToolCall {
+  const { arguments: text, bytes } = waiting;
+  const call = showCall(draft, waiting.toolCallIndex, waiting.name, waiting.head);
   draft.bytes += bytes;
   call.bytes += bytes;
-  return text === '' ? call : writeArguments(draft, call, text);
+  if (text !== '') writeArguments(draft, call, text);
+  for (const chunk of waiting.chunks) draft.events.push(chunk);
+  return call;
 }

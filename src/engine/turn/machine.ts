@@ -47,7 +47,7 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
     if (draft.ended) break;
     if (isCutOff(draft) && SPEECH.has(input.type)) continue;
     // Most inputs are text, and come while no call is open.
-    if (draft.openCall && followsCall(draft.openCall, input)) settleCalls(draft, take);
+    if (draft.openCall && followsCall(draft, draft.openCall, input)) settleCalls(draft, take);
     if (!waitsForCall(draft, input)) take(draft, input);
     const bytes = draft.waiting ? draft.bytes + draft.waiting.bytes : draft.bytes;
     if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
@@ -114,6 +114,11 @@ function take(draft: Draft, input: TurnInput): void {
       if (input.stopSequence !== undefined) draft.facts = { ...draft.facts, stopSequence: input.stopSequence };
       if (input.isContextFull) draft.facts = { ...draft.facts, isContextFull: true };
       return finishModelCall(draft, input.reason);
+    case 'raw':
+      if (input.isEnd) settleAll(draft, take, false);
+      // Of a call that the request does not allow nothing is shown.
+      if (input.call === undefined || !draft.refused.has(input.call)) draft.events.push(input);
+      return;
     default:
       takeControl(draft, input);
   }
@@ -143,6 +148,7 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
       draft.finish = undefined;
       draft.refused = NOTHING;
       draft.hasCall = false;
+      if (draft.plan.repeatsCallIds) draft.callIds = new SharedMap();
       draft.isForced = input.isForced;
       return;
     case 'resume':

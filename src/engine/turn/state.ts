@@ -6,6 +6,7 @@ import {
   type IncompleteReason,
   type ModelEvent,
   NO_USAGE,
+  type RawChunk,
   type TurnEvent,
   type TurnInput,
   type UpstreamFacts,
@@ -45,6 +46,8 @@ export interface TurnPlan extends CallRules {
   readonly outputBytes: number;
   /** UTF-8 bytes of the arguments of one call. */
   readonly argumentBytes: number;
+  /** Whether calls of two answers may have the same id: the client receives none of the first. Default: false. */
+  readonly repeatsCallIds?: boolean;
   /**
    * Seals the upstream state that must be sent back, for the item that carries it; without `seal` that state is left
    * out.
@@ -112,6 +115,8 @@ export interface WaitingCall {
   readonly arguments: string;
   /** UTF-8 bytes of the arguments. */
   readonly bytes: number;
+  /** The chunks that it came in, for an API that sends them on. */
+  readonly chunks: SharedList<RawChunk>;
 }
 
 /** What the model has written behind the open call since another call began, in the order in which it began. */

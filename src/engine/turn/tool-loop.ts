@@ -3,7 +3,7 @@
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
-import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
@@ -31,6 +31,8 @@ export interface Loop {
   /** The items as the upstream receives them: with the upstream's own state that they carry. */
   readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;
+  /** Whether the client receives the model server's own chunks, where the halves of a character may stand apart. Default: false. */
+  readonly passesChunks?: boolean;
   readonly plan: Pick<TurnPlan, 'owners'> & CallRules;
   /** The tools of each server that the client has not been shown yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
@@ -47,6 +49,8 @@ export interface Loop {
    * call runs, or it would be made twice. Undefined if there is none.
    */
   readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
+  /** Receives each result as the model does. */
+  readonly onResult?: ((call: PendingToolCall, result: ToolCallResult) => void) | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
@@ -73,8 +77,13 @@ export type Inputs = AsyncIterable<readonly TurnInput[]>;
  * The single answer of a model without server-run tools: there is no second request, so the first is not kept in
  * memory.
  */
-export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
-  return mapped(upstream.stream(takeRequest(), call), new WholeCharacters());
+export function soleAnswer(loop: Loop): Inputs {
+  return modelOutput(loop, loop.takeRequest());
+}
+
+function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
+  const output = upstream.stream(request, call);
+  return passesChunks ? output : mapped(output, new WholeCharacters());
 }
 
 /**
@@ -109,7 +118,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const before = current().output.size;
     const isForced = typeof request.toolChoice === 'object';
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
-    yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
+    yield introduced(modelOutput(loop, request));
     const { pending, refused, finish, hasCall } = current();
     if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
       loop.call.note?.(lacksCallNote(loop.plan));
@@ -197,7 +206,7 @@ async function* ran(
   await loop.beforeCalls?.(current());
   yield interleaved((push) => {
     const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
-    return resultsOf(rounds, pending, outputs, partial, current);
+    return resultsOf({ loop, rounds, current }, pending, outputs, partial);
   });
   if (rounds.stopped()) return undefined;
   const written = current().output.from(before);
@@ -211,16 +220,16 @@ type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
 
 /** Runs the calls, and records the result of each. */
 async function* resultsOf(
-  rounds: ToolRounds<PendingToolCall>,
+  { loop, rounds, current }: LoopedTurn,
   pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
   onPartialImage: OnPartialImage,
-  current: () => TurnState,
 ): AsyncGenerator<readonly TurnInput[], void> {
   for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
     const { bytes, plan } = current();
     const outcome = withinRoom(given, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
+    loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
   const reason = rounds.stopped();

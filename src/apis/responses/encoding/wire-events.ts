@@ -62,6 +62,7 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return errorEvent(event);
     case 'keepalive':
       return { type: options.keepalive };
+    case 'raw':
     case 'heartbeat':
     case 'call-dropped':
       return undefined;
