@@ -122,7 +122,7 @@ export class ModelAnswer {
       if (call !== undefined) this.entries = [];
       inputs.push({ type: 'raw', data, chunk: undefined, call, isOutput: true, isEnd: false, part: 0, parts: 1 });
     } else if (isDone(data)) this.isDone = true;
-    else if (data !== '') this.takeChunk(data, inputs);
+    else if (data !== '') this.takeChunk(data, parsedChunk(data), inputs);
   }
 
   /** Takes a chunk of text alone, which nothing waits for; returns false, having read nothing, for any other. */
@@ -159,11 +159,10 @@ export class ModelAnswer {
     this.whole = parsedChunk(text);
     this.completion.isRewritten = true;
     this.isDone = true;
-    this.takeChunk(text, inputs);
+    this.takeChunk(text, this.whole, inputs);
   }
 
-  private takeChunk(data: string, inputs: ModelEvent[]): void {
-    const chunk = parsedChunk(data);
+  private takeChunk(data: string, chunk: JsonObject, inputs: ModelEvent[]): void {
     const events: ModelEvent[] = [];
     this.decoder.take(chunk, events);
     this.memo.learn(data, chunk);

@@ -9,7 +9,7 @@ import { inTurn, type Mapping, mapped, only, type PullStream } from '../../strea
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
 import { closingReason, wholeCompletion } from './closing.ts';
-import { addAnswer, type Completion, closingFrames, dataFrame } from './completion.ts';
+import { addAnswer, type Completion, closingFrames, dataFrame, passedFrame } from './completion.ts';
 import { ChatEncoder } from './encoder.ts';
 import { ModelAnswer } from './model-answer.ts';
 import { demandsCall } from './prepare-tools.ts';
@@ -19,23 +19,16 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
   readonly completion: Completion;
   private readonly chat: PreparedChat;
   private readonly answer: ModelAnswer;
-  private readonly encoder: ChatEncoder;
-  /** Puts interleaved calls in order; of text it need not know before there are any. */
-  private state: TurnState;
-  private hasCalls = false;
+  /** Puts interleaved calls in order; an answer without calls needs none. */
+  private order: ChunkOrder | undefined = undefined;
   private isOpen = false;
   private failure: unknown = undefined;
 
   constructor(chat: PreparedChat) {
-    const { completion, limits, wantsWhole, callRules } = chat;
+    const { completion, limits, wantsWhole } = chat;
     this.chat = chat;
     this.completion = completion;
     this.answer = new ModelAnswer(completion, { holdsCalls: false, keepsFields: wantsWhole, limits });
-    this.encoder = new ChatEncoder(completion);
-    const { outputBytes, argumentBytes } = limits;
-    const nothingOwned = { owners: new Map<never, never>(), ownedAs: 'mcp_call', queuedEvent: false } as const;
-    const plan = { seed: '', reasoning: 'reasoning_text', ...nothingOwned, ...callRules } as const;
-    this.state = startState({ ...plan, outputBytes, argumentBytes });
   }
 
   /** The model server's own bytes; an object made of its chunks if it streamed all the same. */
@@ -70,8 +63,12 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     let frames = '';
     try {
       for (const each of data) {
-        if (!whole && !this.hasCalls && this.answer.takePlainText(each)) frames += dataFrame(each);
-        else frames += this.orderedFrames({ whole, data: [each] });
+        if (!whole && !this.order && this.answer.takePlainText(each)) frames += dataFrame(each);
+        else {
+          const events: ModelEvent[] = [];
+          this.answer.take({ whole, data: [each] }, events);
+          frames += this.chunkFrames(events);
+        }
       }
     } catch (failure) {
       // Output before it in the same batch still counts.
@@ -93,7 +90,7 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     const { answer, completion } = this;
     const events: ModelEvent[] = [];
     answer.end(events);
-    let frames = this.framesOf(events);
+    let frames = this.chunkFrames(events);
     this.endAnswer();
     const share = { calls: answer.calls, hasResults: false, isStopped: false };
     if (completion.isRewritten) frames += closingFrames(completion, closingReason(answer, share));
@@ -101,18 +98,19 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     return frames || undefined;
   }
 
-  private orderedFrames(batch: ChatBatch): string {
-    const events: ModelEvent[] = [];
-    this.answer.take(batch, events);
-    this.hasCalls ||= events.some((event) => event.type === 'raw' && event.call !== undefined);
-    return this.framesOf(events);
-  }
-
-  private framesOf(inputs: readonly ModelEvent[]): string {
-    const [state, events] = step(this.state, inputs);
-    this.state = state;
-    const frames = this.encoder.frames(events);
-    this.failure ??= this.encoder.failure;
+  /** The frames of chunks, behind what was read from them. */
+  private chunkFrames(events: readonly ModelEvent[]): string {
+    const { completion } = this;
+    if (!this.order && (completion.isRewritten || events.some(isOfCall)))
+      this.order = new ChunkOrder(completion, this.chat.limits);
+    if (this.order) {
+      const frames = this.order.frames(events);
+      this.failure ??= this.order.failure;
+      return frames;
+    }
+    let frames = '';
+    for (const event of events)
+      if (event.type === 'raw' && event.chunk) frames += passedFrame(completion, event.data, event.chunk);
     return frames;
   }
 
@@ -121,5 +119,32 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     addAnswer(completion, answer.text, answer.usage);
     if (demandsCall(chat.body) && answer.calls.length === 0 && !answer.isCutOff)
       chat.call.note(lacksCallNote(chat.callRules));
+  }
+}
+
+function isOfCall(event: ModelEvent): boolean {
+  return event.type === 'raw' && event.call !== undefined;
+}
+
+/** The chunks of an answer as the machine orders them: one call after another. All calls are the client's. */
+class ChunkOrder {
+  private readonly encoder: ChatEncoder;
+  private state: TurnState;
+
+  constructor(completion: Completion, { outputBytes, argumentBytes }: PreparedChat['limits']) {
+    this.encoder = new ChatEncoder(completion);
+    const nothingOwned = { owners: new Map<never, never>(), ownedAs: 'mcp_call', queuedEvent: false } as const;
+    const plan = { seed: '', reasoning: 'reasoning_text', ...nothingOwned, outputBytes, argumentBytes } as const;
+    this.state = startState(plan);
+  }
+
+  get failure(): unknown {
+    return this.encoder.failure;
+  }
+
+  frames(inputs: readonly ModelEvent[]): string {
+    const [state, events] = step(this.state, inputs);
+    this.state = state;
+    return this.encoder.frames(events);
   }
 }
