@@ -90,7 +90,7 @@ export class ChatEncoder {
     const { parts } = this;
     if (raw.parts === 1) {
       const before = parts.length > 0 ? this.partFrames() : '';
-      if (this.unsent.length > 0) this.unsent = [];
+      if (this.unsent.length > 0) this.unsent.length = 0;
       if (call) this.numberCall(call, raw);
       return before + (raw.chunk ? passedFrame(this.completion, raw.data, raw.chunk) : dataFrame(raw.data));
     }
