@@ -41,7 +41,7 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   const choices = chunkChoices(chunk);
   const [choice] = choices;
   const [entry] = entries;
-  const hasText = hasOutput(chunk);
+  const hasText = hasChunkOutput(chunk);
   if (choices.length !== 1 || !choice || (choice.index ?? 0) !== 0) return [otherPart(chunk, hasText, false)];
   const { delta, finish_reason: finish } = choice;
   const { tool_calls: calls, function_call: called, ...rest } = isRecord(delta) ? delta : {};
@@ -72,7 +72,7 @@ function callPart(chunk: JsonObject, call: number): ChunkPart {
 }
 
 /** Whether the chunk holds output besides calls. */
-function hasOutput(chunk: JsonObject): boolean {
+function hasChunkOutput(chunk: JsonObject): boolean {
   return chunkDeltas(chunk).some((delta) =>
     Object.entries(delta).some(
       ([name, value]) => !NO_OUTPUT.has(name) && value !== undefined && value !== null && value !== '',

@@ -268,7 +268,7 @@ export class ModelAnswer {
     call.arguments += event.arguments;
     call.bytes += bytes;
     completion.bytes += bytes;
-    if (call.bytes > this.rules.limits.argumentBytes) throw tooLarge('the arguments of a tool call');
+    if (call.bytes > this.rules.limits.argumentBytes) throw answerTooLarge('the arguments of a tool call');
     return known || call.id === event.id ? event : { ...event, id: call.id };
   }
 
@@ -284,7 +284,7 @@ export class ModelAnswer {
   }
 
   private refuseTooLarge(): void {
-    if (this.completion.bytes > this.rules.limits.outputBytes) throw tooLarge('a response');
+    if (this.completion.bytes > this.rules.limits.outputBytes) throw answerTooLarge('a response');
   }
 }
 
@@ -295,7 +295,7 @@ function parsedChunk(data: string): JsonObject {
   return chunk;
 }
 
-function tooLarge(what: string): ApiError {
+function answerTooLarge(what: string): ApiError {
   return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
 }
 

@@ -15,7 +15,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
 import type { AnswerReader } from '../endpoint/answer-reader.ts';
-import { isMessageList, itemsOf } from './items.ts';
+import { isMessageList, messageItems } from './items.ts';
 
 /** The limits of the answer, and where reasoning is kept. */
 interface RecordSettings {
@@ -102,7 +102,7 @@ function storedTurn(
     body: { model: String(model), previous_response_id: previousId ?? null },
     tools: { tools: [], choice: 'auto' },
   });
-  const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
+  const input = inputItems(isMessageList(own) ? messageItems(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
   return keptTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
 }

@@ -15,7 +15,7 @@ import type { Reports } from '../../ports/hooks.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { PrepareSettings } from '../endpoint/prepare.ts';
-import { itemsOf } from './items.ts';
+import { messageItems } from './items.ts';
 import { type ChatRound, keepResults } from './kept-results.ts';
 import { toolNames } from './prepare-tools.ts';
 import { uploadsForCode } from './read-uploads.ts';
@@ -49,7 +49,7 @@ export async function serverCalls(
     { toolset, tools, conversation, seed: randomSeed(), scope, hasUploads },
     settings.store,
   );
-  const images = conversationImages(toolset, body.messages, itemsOf);
+  const images = conversationImages(toolset, body.messages, messageItems);
   const run = toolRunner({ toolset, workspace, images, tools }, request, settings, signal);
   const runCall = guards ? guardedCalls(run, guards, signal) : run;
   return {

@@ -21,7 +21,7 @@ export function settleCalls(draft: Draft, take: Take, isOver: IsOver = isWhole):
     while (!draft.openCall && draft.waiting) {
       const entry = nextWaiting(draft, draft.waiting);
       if (!entry) continue;
-      if ('toolCallIndex' in entry) draft.openCall = shownCall(draft, entry);
+      if ('toolCallIndex' in entry) draft.openCall = openWaitingCall(draft, entry);
       else take(draft, entry);
     }
   }
@@ -51,7 +51,7 @@ function isWhole(call: OpenToolCall): boolean {
   return call.object.phase === 'after';
 }
 
-function shownCall(draft: Draft, waiting: WaitingCall): OpenToolCall {
+function openWaitingCall(draft: Draft, waiting: WaitingCall): OpenToolCall {
   const { arguments: text, bytes } = waiting;
   const call = showCall(draft, waiting.toolCallIndex, waiting.name, waiting.head);
   draft.bytes += bytes;

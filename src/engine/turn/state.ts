@@ -258,7 +258,7 @@ export function startState(plan: TurnPlan): TurnState {
 }
 
 /** A copy to change. It copies field by field: spreading costs six times as much, and this runs for every batch. */
-export function draftOf(state: TurnState): Draft {
+export function copyState(state: TurnState): Draft {
   const { writing } = state;
   return {
     plan: state.plan,
@@ -313,7 +313,7 @@ function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>)
  * The state that the draft has become: the draft itself, which must not be changed from now on. A second copy would be
  * the larger half of a step's cost.
  */
-export function stateOf(draft: Draft): TurnState {
+export function finishDraft(draft: Draft): TurnState {
   draft.events = NO_EVENTS;
   return draft;
 }
