@@ -4,11 +4,8 @@ import { budgeted } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
-import { upstreamInfo } from '../../engine/turn/observe.ts';
-import { notify, observed, type RequestInfo } from '../../ports/hooks.ts';
-import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
+import { notify } from '../../ports/hooks.ts';
 import { toApiError } from '../../protocol/errors.ts';
-import { NO_USAGE } from '../../protocol/events.ts';
 import { isPromise } from '../../protocol/record.ts';
 import { type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
@@ -20,6 +17,7 @@ import type { ChatAnswer, ChatSettings, PreparedChat } from './chat-request.ts';
 import { chunkFrame } from './completion.ts';
 import { PassThrough } from './pass-through.ts';
 import { prepareChat } from './prepare-chat.ts';
+import { type NotifyEnd, reportRequest } from './report-request.ts';
 import { ToolTurn } from './tool-turn.ts';
 
 /** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
@@ -57,36 +55,6 @@ const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 /** Errors in the model server's own answer may contain its secrets. */
 function redacted(error: unknown, { upstream }: ChatSettings, chat: PreparedChat | undefined): unknown {
   return upstream.redact?.(error, chat?.call) ?? error;
-}
-
-type NotifyEnd = (status: 'completed' | 'failed') => void;
-
-/**
- * Reports the request to the host now, and returns a function that reports its end. The id is the request's: the model
- * server's arrives later.
- */
-function reportRequest(
-  { requestId, scope, body: sent }: EndpointRequest,
-  { body, completion, call }: PreparedChat,
-  { hooks }: ChatSettings,
-): NotifyEnd {
-  const began = Date.now();
-  const facts = { model: body.model, stream: body.stream === true, background: false };
-  const info: RequestInfo = { requestId, responseId: requestId, scope, ...facts };
-  observed(() => ({ ...info, api: 'chat-completions', body: sent, signal: call.signal }), hooks);
-  notify(hooks, 'onRequest', info);
-  return (status) => {
-    const { answeredBy: model, server, lastUsage, usage: reported } = completion;
-    const usage = readUsage(reported) ?? NO_USAGE;
-    const cost = reported && costIn(reported);
-    const answered = upstreamInfo({
-      ...(model === undefined ? {} : { model }),
-      ...(server === undefined ? {} : { server }),
-      ...(lastUsage ? { usage: lastUsage } : {}),
-      ...(cost === undefined ? {} : { cost }),
-    });
-    notify(hooks, 'onResponse', { status, usage, ...answered, durationMs: Date.now() - began, ...info });
-  };
 }
 
 /** How a completion is streamed. */

@@ -2,7 +2,7 @@
 
 import { lacksCallNote } from '../../engine/turn/call-permission.ts';
 import { step } from '../../engine/turn/machine.ts';
-import { startState, type TurnState } from '../../engine/turn/state.ts';
+import { plainPlan, startState, type TurnState } from '../../engine/turn/state.ts';
 import type { ChatBatch } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { inTurn, type Mapping, mapped, only, type PullStream } from '../../streams/pull-stream.ts';
@@ -131,11 +131,9 @@ class ChunkOrder {
   private readonly encoder: ChatEncoder;
   private state: TurnState;
 
-  constructor(completion: Completion, { outputBytes, argumentBytes }: PreparedChat['limits']) {
+  constructor(completion: Completion, limits: PreparedChat['limits']) {
     this.encoder = new ChatEncoder(completion);
-    const nothingOwned = { owners: new Map<never, never>(), ownedAs: 'mcp_call', queuedEvent: false } as const;
-    const plan = { seed: '', reasoning: 'reasoning_text', ...nothingOwned, outputBytes, argumentBytes } as const;
-    this.state = startState(plan);
+    this.state = startState(plainPlan(limits, 'reasoning_text', ''));
   }
 
   get failure(): unknown {

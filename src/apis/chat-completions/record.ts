@@ -4,7 +4,7 @@ import { keptTurn } from '../../engine/history/keep-turn.ts';
 import { ownInput } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { step } from '../../engine/turn/machine.ts';
-import { startState } from '../../engine/turn/state.ts';
+import { plainPlan, startState } from '../../engine/turn/state.ts';
 import type { Presentation } from '../../ports/dialect.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
@@ -28,7 +28,7 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
   const decoder = chatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the state machine enforces the limit on the answer's size, and stops there.
-  let state = startState({ seed, ...rulesOf(limits, reasoning) });
+  let state = startState(plainPlan(limits, reasoning === 'summary' ? 'summary_text' : 'reasoning_text', seed));
   let head: JsonObject | undefined;
   let failed = false;
   let done = false;
@@ -72,12 +72,6 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
       return ended && head ? storedTurn(ended, head, request, seed) : undefined;
     },
   };
-}
-
-function rulesOf({ outputBytes, argumentBytes }: Limits, reasoning: Presentation['reasoning']) {
-  const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
-  const nothingOwned = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false } as const;
-  return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
 }
 
 function storedTurn(

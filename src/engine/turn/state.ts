@@ -57,6 +57,15 @@ export interface TurnPlan extends CallRules {
   readonly sealThought?: ((thought: string, state?: unknown) => string) | undefined;
 }
 
+/** The plan of an answer whose calls are all the client's, where nobody is shown the ids of its items. */
+export function plainPlan(
+  { outputBytes, argumentBytes }: Pick<TurnPlan, 'outputBytes' | 'argumentBytes'>,
+  reasoning: TurnPlan['reasoning'],
+  seed: string,
+): TurnPlan {
+  return { seed, reasoning, owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false, outputBytes, argumentBytes };
+}
+
 /** A part that is being written. */
 export interface OpenPart extends GrownText {
   readonly type: PartType;
