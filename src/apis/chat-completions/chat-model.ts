@@ -135,7 +135,7 @@ class AnswerEvents implements Mapping<ChatBatch, readonly ModelEvent[]> {
     } catch (error) {
       this.failure = error;
       // What fails before any output has a status of its own.
-      if (events.length === 0) return undefined;
+      if (!events.some(({ type }) => type === 'raw')) return undefined;
     }
     return events;
   }

@@ -202,7 +202,7 @@ export class ModelAnswer {
       }
     const numbers = new Set(deltas.size === 0 ? [] : held.flatMap(({ parts }) => parts.map(({ call }) => call)));
     // What the decoder kept back of calls before.
-    for (const [call, events] of deltas) if (!numbers.has(call)) inputs.push(...events);
+    for (const [call, events] of deltas) if (!numbers.has(call)) for (const event of events) inputs.push(event);
     for (const { data, parts, events } of held) {
       for (const event of events) if (event.type !== 'tool-call-delta') inputs.push(event);
       for (const [part, { chunk, call, isOutput, isEnd }] of parts.entries()) {

@@ -22,6 +22,8 @@ export interface Setting {
   readonly wantsUsage?: boolean;
   readonly isLegacy?: boolean;
   readonly wantsWhole?: boolean;
+  /** The name of the model server that answers, of several. */
+  readonly server?: string;
   /** Whether the model server answers with one JSON object. Default: false. */
   readonly isWhole?: boolean;
   readonly body?: JsonObject;
@@ -34,6 +36,8 @@ export interface Outcome {
   /** The whole completion, if it was wanted. */
   readonly whole: string | undefined;
   readonly error: unknown;
+  /** Whether the stream was opened. */
+  readonly isOpen: boolean;
   /** The bodies that the model server received. */
   readonly bodies: readonly ChatBody[];
   /** The calls that ran. */
@@ -60,7 +64,7 @@ export async function run(answers: readonly (readonly string[])[], setting: Sett
     bodies.push(body);
     for (const each of data) {
       frames.push('');
-      yield { whole: isWhole, data: [each] };
+      yield { whole: isWhole, data: [each], ...(setting.server === undefined ? {} : { server: setting.server }) };
     }
     frames.push('');
   }
@@ -91,14 +95,17 @@ export async function run(answers: readonly (readonly string[])[], setting: Sett
   };
   const answer = hasTools ? new ToolTurn(chat, server) : new PassThrough(chat);
   let whole: string | undefined;
+  let isOpen = false;
   try {
     if (wantsWhole) whole = await answer.whole();
     else
-      for await (const sent of answer.frames())
+      for await (const sent of answer.frames()) {
+        isOpen = true;
         frames[frames.length - 1] += sent.endsWith(DONE_FRAME) ? sent.slice(0, -DONE_FRAME.length) : sent;
-    return { frames, whole, error: undefined, bodies, calls };
+      }
+    return { frames, whole, error: undefined, isOpen, bodies, calls };
   } catch (error) {
-    return { frames, whole, error, bodies, calls };
+    return { frames, whole, error, isOpen, bodies, calls };
   }
 }
 

@@ -259,6 +259,14 @@ describe('what is refused', () => {
     expect(await failure(['{"error":"Out of memory."}'])).toMatchObject({ message: 'Out of memory.' });
   });
 
+  it('[P-08] opens no stream where it comes first, also from one server of several', async () => {
+    const opened = [];
+    for (const hasTools of [true, false])
+      for (const setting of [{ hasTools }, { hasTools, server: 'eu' }])
+        opened.push((await run([['{"error":"Out of memory."}']], setting)).isOpen);
+    expect(opened).toEqual([false, false, false, false]);
+  });
+
   it('[P-08] is an end without a sign that it is one', async () => {
     for (const hasTools of [true, false])
       expect((await run([[TEXT]], { hasTools })).error).toMatchObject({
