@@ -15,6 +15,7 @@ import type {
   UrlSource,
   WebAction,
 } from './items.ts';
+import type { JsonObject } from './record.ts';
 
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
@@ -192,7 +193,29 @@ export type ModelEvent =
       readonly stopSequence?: string;
       /** Whether the model's context is full, so that a larger limit of tokens would not have helped. */
       readonly isContextFull?: true;
-    };
+    }
+  | RawChunk;
+
+/**
+ * A chunk of the model server, or a part of one, right after the events that were read from it: Chat Completions sends its
+ * clients the model server's own chunks. The state machine only keeps it in order with the calls; no other API reads it.
+ */
+export interface RawChunk {
+  readonly type: 'raw';
+  /** The text of the whole chunk. */
+  readonly data: string;
+  /** The chunk, or this part of it; undefined for a chunk of a single delta, which is read without parsing it. */
+  readonly chunk: JsonObject | undefined;
+  /** The number of the call that it belongs to; undefined for anything else. */
+  readonly call: number | undefined;
+  /** Whether it holds output of the model besides calls, which keeps its place among them. */
+  readonly isOutput: boolean;
+  /** Whether it ends the answer: nothing of the answer waits longer. */
+  readonly isEnd: boolean;
+  /** The position of the part, from 0, and how many there are of the chunk. */
+  readonly part: number;
+  readonly parts: number;
+}
 
 /** Why a turn ended before the model was done. */
 export type IncompleteReason =
@@ -338,6 +361,7 @@ export type TurnEvent =
   | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
   | { readonly type: 'call-dropped'; readonly name: string; readonly why: CallRefusal | 'cut_off' }
+  | RawChunk
   | { readonly type: 'heartbeat' }
   | { readonly type: 'keepalive'; readonly sequence: number }
   | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }

@@ -1,7 +1,7 @@
 /** All APIs as one function from a request to a reply, for frameworks without a router in this package. */
 
+import type { ChatSettings } from '../apis/chat-completions/chat-request.ts';
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
-import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import type { DrainOptions } from '../engine/request/activity.ts';
 import { checkOptions } from '../ports/host/options-check.ts';

@@ -1,32 +1,23 @@
 /** As many calls as one answer may contain, each in a chunk of its own: no chunk may search through all calls before it. */
-import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
-import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
-import { newRound } from '../../src/apis/chat-completions/round-state.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import { run } from '../apis/chat-completions/answer-frames.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('rounds');
 
 const CALLS = 8000;
-const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
+const limits = { ...DEFAULT_LIMITS, outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
 
 type CallAt = (index: number) => { readonly name: string; readonly arguments: string };
 
-function read(count: number, callAt: CallAt): void {
-  const rules = {
-    hidesCalls: true,
-    callRules: {},
-    isOwned: (name: string) => name === 'ours',
-    newCallId: () => 'own',
-    limits,
-  };
-  const round = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
-  for (let index = 0; index < count; index += 1) {
+async function read(count: number, callAt: CallAt): Promise<void> {
+  const chunks = Array.from({ length: count }, (_, index) => {
     const call = { index, id: `c${index}`, function: callAt(index) };
-    takeData(round, JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [call] } }] }));
-  }
-  takeData(round, '[DONE]');
-  endRound(round);
+    return JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [call] } }] });
+  });
+  const { error } = await run([[...chunks, '[DONE]']], { limits });
+  expect(error).toBeUndefined();
 }
 
 it.each<[string, CallAt]>([

@@ -1,13 +1,12 @@
 /** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
 
-import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
-import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
-import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { openResponsesServer } from '../../src/apis/dialects/open-responses-server.ts';
 import { step } from '../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/state.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';
+import { run } from '../apis/chat-completions/answer-frames.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
 
 const OWNER = { server: 's', name: 'f' };
@@ -164,16 +163,8 @@ describe('thousands of pieces of calls', () => {
   });
 });
 
-describe('a round of thousands of calls without arguments', () => {
-  const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
-  const rules = {
-    hidesCalls: true,
-    callRules: {},
-    isOwned: (name: string) => name === 'ours',
-    newCallId: () => 'own',
-    limits,
-  };
-  const plan = { wantsUsage: false, legacy: false };
+describe('an answer of thousands of calls without arguments', () => {
+  const limits = { ...DEFAULT_LIMITS, outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
   const chunk = (delta: object) => JSON.stringify({ id: 'x', choices: [{ index: 0, delta }] });
   const begun = (index: number, name = 'f') =>
     chunk({ tool_calls: [{ index, id: `c${index}`, function: { name, arguments: '' } }] });
@@ -182,23 +173,18 @@ describe('a round of thousands of calls without arguments', () => {
     ['of the client', (index: number) => begun(index)],
     ['of ours and of the client', (index: number) => begun(index, index % 2 ? 'f' : 'ours')],
   ])('[F-14] takes time in proportion: %s', async (_, make) => {
-    await expectLinearWork(1000, (size) => {
-      const round = newRound(newCompletion(plan), rules);
-      for (const data of many(size, make)) takeData(round, data);
-      takeData(round, '[DONE]');
-      endRound(round);
-      expect(round.calls.length).toBe(size);
+    await expectLinearWork(1000, async (size) => {
+      const { frames, error } = await run([[...many(size, make), '[DONE]']], { limits });
+      expect([error, frames.join('').split('"name":"f"').length > size / 4]).toEqual([undefined, true]);
     });
   });
 
-  it('[F-14] holds back no more than it may, while it is not known whose call has begun', () => {
-    const round = newRound(newCompletion(plan), {
-      ...rules,
+  it('[F-14] holds back no more than it may, while it is not known whose call has begun', async () => {
+    const junk = JSON.stringify({ id: 'x', choices: [], padding: 'x'.repeat(5000) });
+    const { error, frames } = await run([[begun(0), ...many(10, () => junk), '[DONE]']], {
       limits: { ...limits, outputBytes: 10_000, eventBytes: 10_000 },
     });
-    takeData(round, begun(0));
-    const junk = JSON.stringify({ id: 'x', choices: [], padding: 'x'.repeat(5000) });
-    expect(() => many(10, () => takeData(round, junk))).toThrow(expect.objectContaining({ code: 'output_too_large' }));
+    expect([error, frames.join('')]).toEqual([expect.objectContaining({ code: 'output_too_large' }), '']);
   });
 });
 

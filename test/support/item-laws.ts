@@ -88,6 +88,7 @@ function replay(items: SeenItem[], event: TurnEvent): void {
     case 'turn-queued':
     case 'turn-progress':
     case 'call-dropped':
+    case 'raw':
     case 'heartbeat':
     case 'keepalive':
     case 'error':

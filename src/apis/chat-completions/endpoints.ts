@@ -3,8 +3,8 @@ import { activity } from '../../engine/request/activity.ts';
 import { answered } from '../endpoint/endpoint.ts';
 import { modelRoutes } from '../endpoint/models.ts';
 import type { ApiRoutes } from '../endpoint/routes.ts';
+import type { ChatSettings } from './chat-request.ts';
 import { createChatCompletion } from './create.ts';
-import type { ChatSettings } from './prepare-chat.ts';
 import { storedRoutes } from './stored-endpoints.ts';
 
 /** The routes over these settings. */

@@ -14,13 +14,13 @@ export function isMessageList(value: unknown): value is Messages {
 }
 
 /** The items as messages that any Chat Completions server accepts. Throws `ApiError` if a call has no output. */
-export function messagesOf(items: readonly Item[], skipped: (item: Item) => void): Messages {
+export function itemMessages(items: readonly Item[], skipped: (item: Item) => void): Messages {
   const options = { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: false, state: false } as const;
   return toChatMessages({ model: '', items, tools: [] }, options, skipped) as Messages;
 }
 
 /** The messages as items, without ids of their own. */
-export function itemsOf(messages: Messages): readonly Item[] {
+export function messageItems(messages: Messages): readonly Item[] {
   return messages.flatMap((message, index) => {
     switch (message.role) {
       case 'assistant':
@@ -60,13 +60,13 @@ function legacyId(index: number): string {
 }
 
 function textParts(content: unknown): readonly JsonObject[] {
-  if (typeof content === 'string') return content === '' ? [] : [outputText(content)];
+  if (typeof content === 'string') return content === '' ? [] : [outputTextPart(content)];
   return Array.isArray(content)
-    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(plainTextOf(part.text))))
+    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputTextPart(plainTextOf(part.text))))
     : [];
 }
 
-function outputText(text: string): JsonObject {
+function outputTextPart(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 

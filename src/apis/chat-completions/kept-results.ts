@@ -8,7 +8,6 @@ import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { ChatCall } from './completion/completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -20,7 +19,7 @@ export interface ChatRound {
   readonly before: readonly Message[];
   /** The round's own text; the client has the text of all rounds in one message. */
   readonly text: string;
-  readonly clients: readonly ChatCall[];
+  readonly clients: readonly AnsweredChatCall['call'][];
   readonly answered: readonly AnsweredChatCall[];
 }
 
@@ -30,7 +29,7 @@ interface KeptRound extends Item {
   readonly before: readonly Message[];
   readonly text: string;
   readonly clients: readonly JsonObject[];
-  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'> & { readonly output: unknown })[];
+  readonly calls: readonly (AnsweredChatCall['call'] & { readonly output: unknown })[];
 }
 
 const TYPE = 'chat_round';
@@ -59,8 +58,8 @@ export async function keepResults(
   await keep(stored, settings, requestId);
 }
 
-/** Where rounds are stored, and how many bytes of them one request may load. */
-interface KeptRounds {
+/** Where rounds are stored, and how much of them one request may load. */
+interface RoundStore {
   readonly store: ResponseStore;
   readonly scope: string;
   readonly maxBytes: number;
@@ -73,88 +72,66 @@ interface KeptRounds {
  * `history_too_long` past `maxBytes`: a message is short, and may be repeated.
  */
 export async function restoreResults(
-  { store, scope, maxBytes, maxRounds }: KeptRounds,
+  { store, scope, maxBytes, maxRounds }: RoundStore,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const restored: Message[] = [];
   const room = referenceRoom(maxBytes, 'messages');
-  const asked = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
-  for (const id of newestRounds(messages, maxRounds)) asked.set(id, undefined);
-  const ask = async (id: string) => (await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output;
+  const lookups = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
+  // Of the newest messages only: one body must not cause a hundred thousand store reads.
+  for (let at = messages.length - 1; at >= 0 && lookups.size < maxRounds; at -= 1) {
+    // The cast: the index is one of the list's.
+    const [first] = messageCalls(messages[at] as Message);
+    if (typeof first?.id === 'string') lookups.set(first.id, undefined);
+  }
+  const load = async (id: string) => (await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output;
   const find = async (id: string) => {
-    if (!asked.has(id)) return undefined;
-    const answer = asked.get(id) ?? ask(id);
-    asked.set(id, answer);
-    return room(await answer);
+    if (!lookups.has(id)) return undefined;
+    const lookup = lookups.get(id) ?? load(id);
+    lookups.set(id, lookup);
+    return room(await lookup);
   };
   // A few at a time: one body must not cause thousands of concurrent store reads.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
-    const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(find, message));
+    const some = messages.slice(from, from + AT_ONCE).map((message) => restoreMessage(find, message));
     for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
   }
   return restored;
 }
 
-/** The possible store keys of the newest messages. One body must not cause a hundred thousand store reads. */
-function newestRounds(messages: readonly Message[], most: number): ReadonlySet<string> {
-  const ids = new Set<string>();
-  for (let at = messages.length - 1; at >= 0 && ids.size < most; at -= 1) {
-    // The cast: the index is one of the list's.
-    const [first] = callsOf(messages[at] as Message);
-    if (typeof first?.id === 'string') ids.add(first.id);
-  }
-  return ids;
-}
-
-async function withKept(
+/** The message with the messages of its round; the message alone if it is not the one that the client received. */
+async function restoreMessage(
   find: (id: string) => Promise<readonly Item[] | undefined>,
   message: Message,
 ): Promise<readonly Message[]> {
-  const clients = callsOf(message);
+  const clients = messageCalls(message);
   const [first] = clients;
   if (typeof first?.id !== 'string') return [message];
-  const [round] = (await find(first.id)) ?? [];
-  return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
+  const [item] = (await find(first.id)) ?? [];
+  if (item?.type !== TYPE) return [message];
+  // The cast: items of this type are stored here only.
+  const { before, text, calls, clients: stored } = item as KeptRound;
+  // Call ids come from the model server, and some count from 0 in every answer: the called functions must match too.
+  const called = clients.map(({ id, function: named }) => identity({ id, ...(isRecord(named) ? named : {}) }));
+  if (JSON.stringify(stored) !== JSON.stringify(called)) return [message];
+  // Some clients write text as a list of parts.
+  const words = Array.isArray(message.content)
+    ? message.content.map((part) => (isRecord(part) ? part.text : '')).join('')
+    : message.content;
+  const earlier = before.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
+  const content = words === earlier + text ? text || null : message.content;
+  // The cast: these messages were created here.
+  const results = toolMessages(calls) as readonly Message[];
+  return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
 }
 
-function callsOf(message: Message): readonly JsonObject[] {
+function messageCalls(message: Message): readonly JsonObject[] {
   const calls = message.role === 'assistant' ? message.tool_calls : undefined;
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
-}
-
-function isKept(item: Item | undefined): item is KeptRound {
-  return item?.type === TYPE;
-}
-
-/** Call ids come from the model server, and some count from 0 in every answer: the called functions must match too. */
-function isSame(kept: readonly JsonObject[], clients: readonly JsonObject[]): boolean {
-  const wired = clients.map(({ id, function: called }) => identity({ id, ...(isRecord(called) ? called : {}) }));
-  return JSON.stringify(kept) === JSON.stringify(wired);
 }
 
 /** Without the blanks in the arguments, which clients may reformat. */
 function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): JsonObject {
   const value = markedIn(String(text));
   return { id, name, arguments: value === undefined ? text : value };
-}
-
-function restored(
-  { before, text, calls }: KeptRound,
-  message: Message,
-  clients: readonly JsonObject[],
-): readonly Message[] {
-  const content = wordsOf(message.content) === textOf(before) + text ? text || null : message.content;
-  // The cast: these messages were created here.
-  const results = toolMessages(calls) as readonly Message[];
-  return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
-}
-
-/** Some clients write text as a list of parts. */
-function wordsOf(content: unknown): unknown {
-  return Array.isArray(content) ? content.map((part) => (isRecord(part) ? part.text : '')).join('') : content;
-}
-
-/** The model's text in the messages. */
-function textOf(messages: readonly Message[]): string {
-  return messages.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
 }

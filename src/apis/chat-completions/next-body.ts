@@ -1,33 +1,31 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
 import { toolList } from '../../engine/tools/toolset.ts';
-import { type CallRules, offeredAfter } from '../../engine/turn/call-permission.ts';
 import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { ChatCall } from './completion/completion.ts';
-import { isLegacy, nameIn } from './prepare-tools.ts';
-import type { Round } from './round-state.ts';
+import type { ChatCall, ModelAnswer } from './model-answer.ts';
+import { isLegacy, toolName } from './prepare-tools.ts';
 import type { ChatBody } from './schema.ts';
 
 /** A call with its result. */
 export interface AnsweredChatCall {
-  readonly call: ChatCall;
+  readonly call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>;
   readonly output: ToolOutput;
 }
 
-/** The messages that a round adds: the model's own, with the calls named here, and their results. */
-export function roundMessages(
-  round: Round,
+/** The messages that an answer adds: the model's own, with the calls named here, and their results. */
+export function answerMessages(
+  { text, fields }: Pick<ModelAnswer, 'text' | 'fields'>,
   answered: readonly AnsweredChatCall[],
-  legacy: boolean,
+  inLegacyForm: boolean,
 ): readonly JsonObject[] {
-  const message = { role: 'assistant', content: wholeText(round.text) || null, ...round.fields.all() };
+  const message = { role: 'assistant', content: wholeText(text) || null, ...fields.all() };
   const [first] = answered;
-  if (legacy && first)
+  if (inLegacyForm && first)
     return [
-      { ...message, function_call: calledIn(first.call) },
+      { ...message, function_call: calledFunction(first.call) },
       ...functionMessages({ ...first.call, output: first.output }),
     ];
   const calls = answered.map(({ call }) => callMessage(call));
@@ -38,52 +36,50 @@ export function roundMessages(
 }
 
 /** The call as a message holds it. */
-export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>): JsonObject {
-  return { ...call.extra, id: call.id, type: 'function', function: calledIn(call) };
+export function callMessage(call: AnsweredChatCall['call']): JsonObject {
+  return { ...call.extra, id: call.id, type: 'function', function: calledFunction(call) };
 }
 
 /** The called function, which is all that a legacy message holds. */
-export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): JsonObject {
+export function calledFunction({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): JsonObject {
   return { name, arguments: text };
 }
 
-/** How the model goes on. */
-interface Continuation {
-  /** Whether it repeats itself, and must answer without tools. */
-  readonly circling: boolean;
-  /** Whether the call that the choice requires is still to be made. */
-  readonly isOpen: boolean;
+/** The body with these messages added. */
+export function bodyWithMessages(body: ChatBody, added: readonly JsonObject[]): ChatBody {
+  // The cast: the messages were created here.
+  return { ...body, messages: [...body.messages, ...(added as ChatBody['messages'])] };
 }
 
-/** A forced choice applies until its call is made, or the model could never answer. */
-export function nextBody(body: ChatBody, added: readonly JsonObject[], { circling, isOpen }: Continuation): ChatBody {
-  const next: Record<string, unknown> = { ...body, messages: [...body.messages, ...added] };
-  for (const field of CHOICES) if (field in next && !isOpen) next[field] = unforced(next[field]);
-  if (circling && hasTools(next)) next[isLegacy(body) ? 'function_call' : 'tool_choice'] = 'none';
+/** The body without a forced choice: it applies until its call is made, or the model could never answer. */
+export function unforcedBody(body: ChatBody): ChatBody {
+  const next: Record<string, unknown> = { ...body };
+  for (const field of ['tool_choice', 'function_call']) if (field in next) next[field] = unforcedChoice(next[field]);
+  // The cast: neither field is checked.
   return next as ChatBody;
 }
 
-const CHOICES = ['tool_choice', 'function_call'] as const;
-
 /** What only allows certain tools goes on doing so. */
-function unforced(choice: unknown): unknown {
+function unforcedChoice(choice: unknown): unknown {
   if (choice === 'none' || choice === undefined) return choice;
   if (!isRecord(choice) || choice.type !== 'allowed_tools') return 'auto';
   const { allowed_tools: allowed } = choice;
   return isRecord(allowed) ? { ...choice, allowed_tools: { ...allowed, mode: 'auto' } } : { ...choice, mode: 'auto' };
 }
 
-function hasTools({ tools, functions }: JsonObject): boolean {
-  return tools !== undefined || functions !== undefined;
+/** The body of a model that must answer without tools. */
+export function toollessBody(body: ChatBody): ChatBody {
+  if (body.tools === undefined && body.functions === undefined) return body;
+  return { ...body, [isLegacy(body) ? 'function_call' : 'tool_choice']: 'none' };
 }
 
-/** The body without the tools that are not offered any more. Servers refuse a choice without tools. */
-export function offeredOnly(body: ChatBody, rules: CallRules, refusals: number): ChatBody {
+/** The body with the tools of these names only. Servers refuse a choice without tools. */
+export function bodyWithTools(body: ChatBody, isOffered: (name: string) => boolean): ChatBody {
   const { tools, functions, tool_choice: _, function_call: __, parallel_tool_calls: ___, ...bare } = body;
   const all = [...(toolList(tools) ?? []), ...(toolList(functions) ?? [])];
-  const left = offeredAfter(refusals, all, rules, nameIn);
-  if (left.length === all.length) return body;
+  const offered = all.filter((tool) => isOffered(toolName(tool)));
+  if (offered.length === all.length) return body;
   // The cast: without these fields it is still a valid body.
-  if (left.length === 0) return bare as ChatBody;
-  return { ...body, ...(isLegacy(body) ? { functions: left } : { tools: left }) };
+  if (offered.length === 0) return bare as ChatBody;
+  return { ...body, ...(isLegacy(body) ? { functions: offered } : { tools: offered }) };
 }

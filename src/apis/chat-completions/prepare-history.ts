@@ -2,14 +2,10 @@
 
 import { loadHistory } from '../../engine/history/history.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { noteOf, type PrepareSettings, reportingHistory } from '../endpoint/prepare.ts';
-import { isMessageList, itemsOf, messagesOf } from './items.ts';
+import { isMessageList, itemMessages, messageItems } from './items.ts';
 import { restoreResults } from './kept-results.ts';
-import type { ChatBody } from './schema.ts';
-
-type Messages = ChatBody['messages'];
 
 /**
  * Prepends the messages of the turns up to `previous_response_id`, a field that no model server supports, and restores
@@ -22,41 +18,29 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
   if (context.history || !isRecord(body) || !isMessageList(body.messages)) return request;
   const { store, limits } = settings;
   const { previous_response_id: id, ...rest } = body;
-  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits);
-  const answers = previous ? leadingAnswers(body.messages) : [];
+  const { items, previous } = await loadHistory(store, scope, typeof id === 'string' ? id : undefined, limits);
+  // The client's answers to the calls of the last turn: without them those calls would have none.
+  const firstOther = body.messages.findIndex(({ role }) => role !== 'tool');
+  const answerCount = firstOther < 0 ? body.messages.length : firstOther;
+  const answers = previous ? body.messages.slice(0, answerCount) : [];
   const note = noteOf(request, settings);
-  const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
-  const [past, own] = await Promise.all(
+  const earlier = itemMessages([...items, ...messageItems(answers)], ({ type }) => {
+    note({ code: 'item_skipped', message: `Items of type '${type}' have no place in a chat request.` });
+  });
+  const [past = [], own = []] = await Promise.all(
     [earlier, body.messages.slice(answers.length)].map((messages) =>
       restoreResults({ store, scope, maxBytes: limits.historyBytes, maxRounds: limits.historyTurns }, messages),
     ),
   );
-  const lastAnswer = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
+  const lastAnswer = past.findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only messages after the last calls can answer them.
   const answered = new Set(answers.map((answer) => answer.tool_call_id));
-  const loaded = (past ?? []).filter((message, at) => at < lastAnswer || !isAnswer(message, answered));
-  const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
+  const loaded = past.filter(
+    ({ role, tool_call_id: answeredId }, at) => at < lastAnswer || role !== 'tool' || !answered.has(answeredId),
+  );
   return {
     ...request,
-    body: continued,
-    context: Object.assign({}, context, { history: { previous, loaded: loaded } }),
+    body: { ...(previous ? rest : body), messages: [...past, ...own] },
+    context: Object.assign({}, context, { history: { previous, loaded } }),
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-/** The client's answers to the calls of the last turn: without them those calls would have none. */
-function leadingAnswers(messages: Messages): Messages {
-  const end = messages.findIndex(({ role }) => role !== 'tool');
-  return end < 0 ? messages : messages.slice(0, end);
-}
-
-function isAnswer({ role, tool_call_id: id }: JsonObject, answered: ReadonlySet<unknown>): boolean {
-  return role === 'tool' && answered.has(id);
-}
-
-function skipped({ type }: Item) {
-  return { code: 'item_skipped', message: `Items of type '${type}' have no place in a chat request.` } as const;
 }

@@ -33,11 +33,16 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
   const note = noteOf(request, settings);
-  const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
-  const kept = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
-  const obeying = kept.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => kept.has(entry)));
-  const denied = deniedNames([...whole.values()], [...obeying.values()], chatToolNames(body));
-  const runnable = withoutApprovalRequired(obeying, request, settings);
+  const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
+  const allowed = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
+  const obeying = allowed.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => allowed.has(entry)));
+  const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
+  const approvalRules = approvalRulesOf(obeying, request, settings.approval);
+  for (const name of approvalRules.keys()) {
+    const message = `The tool '${name}' needs approval, which cannot be requested in Chat Completions; the model is not offered it.`;
+    note({ code: 'tool_dropped', message });
+  }
+  const runnable = new Map([...obeying].filter(([name]) => !approvalRules.has(name)));
   const { allowedTools } = chatCallRules(body, runnable);
   const allows = (name: string) => allowedTools?.has(name) ?? true;
   const { toolset, known } = modelToolset(runnable, { allows, known: new Set(chosenNames(body)) }, note);
@@ -45,48 +50,40 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
 }
 
-function withoutApprovalRequired(toolset: Toolset, request: EndpointRequest, settings: PrepareSettings): Toolset {
-  const approvalRules = approvalRulesOf(toolset, request, settings.approval);
-  const note = noteOf(request, settings);
-  for (const name of approvalRules.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
-  return new Map([...toolset].filter(([name]) => !approvalRules.has(name)));
-}
-
-function needsApproval(name: string): string {
-  return `The tool '${name}' needs approval, which Chat Completions has no words for; the model is not offered it.`;
-}
-
 /** The names of the client's own tools, including custom ones and legacy functions. */
-export function chatToolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
-  const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
+export function toolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
+  const named = [
+    ...toolEntries(tools).map(({ function: called, custom }) => called ?? custom),
+    ...toolEntries(functions),
+  ];
   return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
 }
 
-function list(value: unknown): readonly JsonObject[] {
+function toolEntries(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 /** The body with the tools after the client's own, or replacing them, in the legacy field if the client uses that. */
 export function withTools(body: JsonObject, toolset: Toolset, known?: ReadonlySet<string>): JsonObject {
   if (toolset.size === 0) return body;
-  return withDefinitions({ ...body, ...ownTools(body, toolset) }, definitions(toolset, known));
-}
-
-function ownTools(body: JsonObject, toolset: Toolset): JsonObject {
-  return isLegacy(body) ? {} : { tools: clientToolsOnly(list(body.tools), toolset) };
+  const own = isLegacy(body) ? {} : { tools: clientToolsOnly(toolEntries(body.tools), toolset) };
+  return withDefinitions({ ...body, ...own }, definitions(toolset, known));
 }
 
 /** The body with these tools too, except those that it has. */
-export function withFound<Body extends JsonObject>(body: Body, found: readonly ToolDefinition[]): Body {
-  const names = chatToolNames(body);
+export function bodyWithDefinitions<Body extends JsonObject>(body: Body, found: readonly ToolDefinition[]): Body {
+  const names = toolNames(body);
   const added = found.filter(({ name }) => !names.has(name));
   return added.length === 0 ? body : withDefinitions(body, added);
 }
 
 function withDefinitions<Body extends JsonObject>(body: Body, tools: readonly ToolDefinition[]): Body {
   const functions = tools.map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
-  if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
-  return { ...body, tools: [...list(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))] };
+  if (isLegacy(body)) return { ...body, functions: [...toolEntries(body.functions), ...functions] };
+  return {
+    ...body,
+    tools: [...toolEntries(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))],
+  };
 }
 
 /** What the body says of the calls that the model may make. `toolset` holds the server-run tools. */
@@ -94,25 +91,25 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
   const { tool_choice: choice, function_call: legacy, parallel_tool_calls: parallel, n } = body;
   // Several answers cannot be asked again: the client receives them as they are, and nothing runs here.
   if (Number(n ?? 1) > 1) return {};
-  const given = choice ?? legacy;
+  const wanted = choice ?? legacy;
   const singleCall = parallel === false;
-  if (given === 'none') return { allowedTools: new Set() };
-  if (!isRecord(given)) return { singleCall };
-  const allowed = allowedIn(given);
-  if (!allowed) return { singleCall, forcedTool: nameIn(given) || undefined };
+  if (wanted === 'none') return { allowedTools: new Set() };
+  if (!isRecord(wanted)) return { singleCall };
+  const allowed = allowedEntries(wanted);
+  if (!allowed) return { singleCall, forcedTool: toolName(wanted) || undefined };
   const search = toolset.get(TOOL_SEARCH)?.search ? [TOOL_SEARCH] : [];
-  return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => namesMeant(tool, toolset)), ...search]) };
+  return { singleCall, allowedTools: new Set([...allowed.flatMap((tool) => modelNames(tool, toolset)), ...search]) };
 }
 
 /** The entries of `allowed_tools`, also where a client writes them as the Responses API does. */
-function allowedIn({ type, allowed_tools: allowed, tools }: JsonObject): readonly JsonObject[] | undefined {
-  if (isRecord(allowed)) return list(allowed.tools);
-  return type === 'allowed_tools' ? list(tools) : undefined;
+function allowedEntries({ type, allowed_tools: allowed, tools }: JsonObject): readonly JsonObject[] | undefined {
+  if (isRecord(allowed)) return toolEntries(allowed.tools);
+  return type === 'allowed_tools' ? toolEntries(tools) : undefined;
 }
 
 /** The model's names for what an entry means: a tool by its name, those of a server by its label, or a hosted one by its type. */
-function namesMeant(tool: JsonObject, toolset: Toolset): readonly string[] {
-  const name = nameIn(tool);
+function modelNames(tool: JsonObject, toolset: Toolset): readonly string[] {
+  const name = toolName(tool);
   if (tool.type !== 'mcp') return [name, ...namesServing(toolset, tool.type)];
   const { server_label: label } = tool;
   const ofServer = [...toolset].filter(([, entry]) => entry.tool.server === label);
@@ -121,14 +118,22 @@ function namesMeant(tool: JsonObject, toolset: Toolset): readonly string[] {
 
 /** The tools that the body's choice names: the model must be offered those. */
 function chosenNames({ tool_choice: choice, function_call: legacy }: JsonObject): readonly string[] {
-  const given = choice ?? legacy;
-  return isRecord(given) ? (allowedIn(given) ?? [given]).map(nameIn) : [];
+  const wanted = choice ?? legacy;
+  return isRecord(wanted) ? (allowedEntries(wanted) ?? [wanted]).map(toolName) : [];
 }
 
 /** The name in a tool, or in a choice of one; empty for none. */
-export function nameIn({ function: called, custom, name }: JsonObject): string {
+export function toolName({ function: called, custom, name }: JsonObject): string {
   const named = called ?? custom;
   return plainTextOf(isRecord(named) ? named.name : name);
+}
+
+/** Whether the body's choice demands a call. */
+export function demandsCall({ tool_choice: choice, function_call: legacy }: JsonObject): boolean {
+  const wanted = choice ?? legacy;
+  if (!isRecord(wanted)) return choice === 'required';
+  const { type, allowed_tools: allowed } = wanted;
+  return type !== 'allowed_tools' || (isRecord(allowed) && allowed.mode === 'required');
 }
 
 /** The body with a request for the usage, which has to be summed over the rounds. */

@@ -21,8 +21,9 @@ export async function readUploads(
   request: Pick<EndpointRequest, 'scope' | 'signal'>,
   { files, documents, limits }: PrepareSettings,
 ): Promise<ChatBody> {
-  const isRead = (part: unknown) => (files && idIn(part) !== undefined) || (documents && hasData(part)) || false;
-  if ((!files && !documents) || !body.messages.some(({ content }) => partsOf(content).some(isRead))) return body;
+  const isRead = (part: unknown) =>
+    (files && partFileId(part) !== undefined) || (documents && hasFileData(part)) || false;
+  if ((!files && !documents) || !body.messages.some(({ content }) => contentParts(content).some(isRead))) return body;
   const reader = files && new UploadReader(files, request, limits);
   const placing = new Placing(reader, new InlineTexts(documents, request, limits), isRead);
   const messages = [];
@@ -57,7 +58,7 @@ class Placing {
   }
 
   async changed(content: unknown, path: string): Promise<unknown> {
-    const parts = partsOf(content);
+    const parts = contentParts(content);
     if (!parts.some(this.isRead)) return content;
     const whole: unknown[] = [];
     for (const [index, part] of parts.entries())
@@ -66,35 +67,35 @@ class Placing {
   }
 
   private async placed(part: unknown, path: string): Promise<unknown> {
-    const id = idIn(part);
+    const id = partFileId(part);
     if (id === undefined || !this.reader) {
-      const held = { type: 'input_file', ...fileIn(part) };
-      return asText(await this.texts.ofPart(held, `${path}.file_data`)) ?? part;
+      const held = { type: 'input_file', ...partFile(part) };
+      return textPart(await this.texts.ofPart(held, `${path}.file_data`)) ?? part;
     }
     const param = `${path}.file_id`;
     const upload = await this.reader.get(id, param);
     const { filename, file_data: data } = filePart(upload);
-    return asText(await this.texts.of(upload, param)) ?? { type: 'file', file: { filename, file_data: data } };
+    return textPart(await this.texts.of(upload, param)) ?? { type: 'file', file: { filename, file_data: data } };
   }
 }
 
-function asText(text: string | undefined): JsonObject | undefined {
+function textPart(text: string | undefined): JsonObject | undefined {
   return text === undefined ? undefined : { type: 'text', text };
 }
 
-function partsOf(content: unknown): readonly unknown[] {
+function contentParts(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [];
 }
 
-function fileIn(part: unknown): JsonObject {
+function partFile(part: unknown): JsonObject {
   return isRecord(part) && part.type === 'file' && isRecord(part.file) ? part.file : {};
 }
 
-function hasData(part: unknown): boolean {
-  return Boolean(fileIn(part).file_data);
+function hasFileData(part: unknown): boolean {
+  return Boolean(partFile(part).file_data);
 }
 
-function idIn(part: unknown): string | undefined {
-  const { file_data: data, file_id: id } = fileIn(part);
+function partFileId(part: unknown): string | undefined {
+  const { file_data: data, file_id: id } = partFile(part);
   return !data && typeof id === 'string' ? id : undefined;
 }

@@ -4,7 +4,7 @@ import { keptTurn } from '../../engine/history/keep-turn.ts';
 import { ownInput } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { step } from '../../engine/turn/machine.ts';
-import { startState } from '../../engine/turn/state.ts';
+import { plainPlan, startState } from '../../engine/turn/state.ts';
 import type { Presentation } from '../../ports/dialect.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { StoredResponse } from '../../ports/store.ts';
@@ -15,7 +15,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
 import type { AnswerReader } from '../endpoint/answer-reader.ts';
-import { isMessageList, itemsOf } from './items.ts';
+import { isMessageList, messageItems } from './items.ts';
 
 /** The limits of the answer, and where reasoning is kept. */
 interface RecordSettings {
@@ -28,7 +28,7 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
   const decoder = chatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the state machine enforces the limit on the answer's size, and stops there.
-  let state = startState({ seed, ...rulesOf(limits, reasoning) });
+  let state = startState(plainPlan(limits, reasoning === 'summary' ? 'summary_text' : 'reasoning_text', seed));
   let head: JsonObject | undefined;
   let failed = false;
   let done = false;
@@ -74,12 +74,6 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
   };
 }
 
-function rulesOf({ outputBytes, argumentBytes }: Limits, reasoning: Presentation['reasoning']) {
-  const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
-  const nothingOwned = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false } as const;
-  return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
-}
-
 function storedTurn(
   end: TurnEnd,
   { id, created, model }: JsonObject,
@@ -102,7 +96,7 @@ function storedTurn(
     body: { model: String(model), previous_response_id: previousId ?? null },
     tools: { tools: [], choice: 'auto' },
   });
-  const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
+  const input = inputItems(isMessageList(own) ? messageItems(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
   return keptTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
 }

@@ -24,48 +24,45 @@ interface Slot {
  */
 export function repairMessages(messages: readonly unknown[], continues = false): Repaired<unknown> {
   const { repairs: all, found } = repairLog('messages');
-  const known = readable(messages, found).map((entry) => withWholeCalls(entry, found));
-  const placed = answered(merged(known.filter(notEmpty(found)), found), continues, found);
+  const repaired: Entry[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (!isRecord(message) || typeof message.role !== 'string') {
+      found('not_a_message', index, 'it must be an object with a role.');
+      continue;
+    }
+    const entry = repairCalls({ message, index }, found);
+    if (isEmptyAnswer(entry.message))
+      found('empty_message', index, 'an assistant message must have content or tool calls.');
+    else repaired.push(entry);
+  }
   // A removed result may have separated two messages.
-  const entries = merged(placed, found);
+  const entries = mergeAnswers(placeResults(mergeAnswers(repaired, found), continues, found), found);
   const repairs = all();
   const list = repairs.length === 0 ? messages : entries.map(({ message }) => message);
   return { list, places: entries.map(({ index }) => index), repairs };
 }
 
-function readable(messages: readonly unknown[], found: Found): readonly Entry[] {
-  return messages.flatMap((message, index) => {
-    if (isRecord(message) && typeof message.role === 'string') return [{ message, index }];
-    found('not_a_message', index, 'it must be an object with a role.');
-    return [];
-  });
+function isEmptyAnswer({ role, content, tool_calls: calls, ...rest }: JsonObject): boolean {
+  if (role !== 'assistant' || content || callObjects(calls).length > 0) return false;
+  return !(rest.function_call || rest.refusal || rest.audio);
 }
 
-function notEmpty(found: Found): (entry: Entry) => boolean {
-  return ({ message: { role, content, tool_calls: calls, ...rest }, index }) => {
-    const hasContent = content || callsOf(calls).length > 0 || rest.function_call || rest.refusal || rest.audio;
-    if (role !== 'assistant' || hasContent) return true;
-    found('empty_message', index, 'an assistant message must have content or tool calls.');
-    return false;
-  };
-}
-
-function callsOf(calls: unknown): readonly JsonObject[] {
+function callObjects(calls: unknown): readonly JsonObject[] {
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
 
 /** Without empty names, with arguments that are JSON, and with an id for each call. */
-function withWholeCalls({ message, index }: Entry, found: Found): Entry {
+function repairCalls({ message, index }: Entry, found: Found): Entry {
   const { name, tool_calls: sent, ...rest } = message;
   const isNameless = name === '';
   if (isNameless) found('empty_name', index, 'its name must not be empty.');
   const named = isNameless || name === undefined ? rest : { name, ...rest };
   if (!Array.isArray(sent)) return { index, message: isNameless ? named : message };
-  const calls = sent.flatMap((call, place) => wholeCall(call, `call_${index}_${place}`, index, found));
+  const calls = sent.flatMap((call, place) => repairCall(call, `call_${index}_${place}`, index, found));
   return { index, message: calls.length === 0 ? named : { ...named, tool_calls: calls } };
 }
 
-function wholeCall(sent: unknown, spareId: string, index: number, found: Found): readonly JsonObject[] {
+function repairCall(sent: unknown, spareId: string, index: number, found: Found): readonly JsonObject[] {
   const { custom, ...call }: JsonObject = isRecord(sent) ? sent : {};
   const called = isRecord(call.function) ? call.function : isRecord(custom) ? custom : {};
   const { name } = called;
@@ -84,8 +81,9 @@ function wholeCall(sent: unknown, spareId: string, index: number, found: Found):
 }
 
 /** Merges adjacent assistant messages: many chat templates require alternating roles. */
-function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
+function mergeAnswers(entries: readonly Entry[], found: Found): readonly Entry[] {
   const runs: Entry[][] = [];
+  const isMergeable = ({ message }: Entry) => message.role === 'assistant' && !message.function_call;
   for (const entry of entries) {
     const run = runs.at(-1);
     const last = run?.at(-1);
@@ -94,36 +92,24 @@ function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
       run.push(entry);
     } else runs.push([entry]);
   }
-  return runs.flatMap((run) => (run.length > 1 ? [joined(run)] : run));
+  return runs.flatMap((run) => (run.length > 1 ? [mergeRun(run)] : run));
 }
 
-function isMergeable({ message }: Entry): boolean {
-  return message.role === 'assistant' && !message.function_call;
-}
-
-function joined(run: readonly Entry[]): Entry {
+function mergeRun(run: readonly Entry[]): Entry {
   // A field that a later message omits keeps its value.
-  const given = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
-  const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
-  const { tool_calls: _, ...rest }: JsonObject = {
-    ...Object.fromEntries(given),
-    content: joinedContent(run.map(({ message }) => message.content)),
-  };
+  const fields = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
+  const calls = run.flatMap(({ message }) => callObjects(message.tool_calls));
+  const contents = run.map(({ message }) => message.content).filter(Boolean);
+  let content = contents[0] ?? null;
+  if (contents.length > 1 && contents.every((each) => typeof each === 'string')) content = contents.join('\n');
+  else if (contents.length > 1)
+    content = contents.flatMap((each) => (Array.isArray(each) ? each : [{ type: 'text', text: each }]));
+  const { tool_calls: _, ...rest }: JsonObject = { ...Object.fromEntries(fields), content };
   return { index: run[0]?.index ?? -1, message: calls.length === 0 ? rest : { ...rest, tool_calls: calls } };
 }
 
-function joinedContent(contents: readonly unknown[]): unknown {
-  const given = contents.filter(Boolean);
-  if (given.length < 2) return given[0] ?? null;
-  return given.every((content) => typeof content === 'string') ? given.join('\n') : given.flatMap(parts);
-}
-
-function parts(content: unknown): readonly unknown[] {
-  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
-}
-
 /** Each result directly after its call, and no other results. */
-function answered(entries: readonly Entry[], continues: boolean, found: Found): readonly Entry[] {
+function placeResults(entries: readonly Entry[], continues: boolean, found: Found): readonly Entry[] {
   const slots = openSlots();
   const list: (Entry | Slot)[] = [];
   for (const entry of entries) {
@@ -133,14 +119,14 @@ function answered(entries: readonly Entry[], continues: boolean, found: Found): 
       continue;
     }
     list.push(entry);
-    for (const slot of slots.open(slotsOf(entry))) list.push(slot);
+    for (const slot of slots.open(callSlots(entry))) list.push(slot);
   }
-  return list.map((each) => ('message' in each ? each : resultOf(each, found)));
+  return list.map((each) => ('message' in each ? each : resultEntry(each, found)));
 }
 
-function slotsOf({ message: { role, tool_calls: calls }, index }: Entry): readonly Slot[] {
+function callSlots({ message: { role, tool_calls: calls }, index }: Entry): readonly Slot[] {
   if (role !== 'assistant') return [];
-  return callsOf(calls).map(({ id, function: called, custom }) => {
+  return callObjects(calls).map(({ id, function: called, custom }) => {
     const named = isRecord(called) ? called : custom;
     return { id, index, name: isRecord(named) ? named.name : undefined, result: undefined };
   });
@@ -165,13 +151,13 @@ function openSlots(): OpenSlots {
       for (const slot of latest) byId.get(slot.id)?.push(slot);
       return slots;
     },
-    find: (id) => nextOf((id ? byId.get(id) : latest) ?? []),
+    find: (id) => lastOpenSlot((id ? byId.get(id) : latest) ?? []),
     isLatest: ({ index }) => index === latest[0]?.index,
   };
 }
 
 /** The last one without a result; if each has one, the last of all. */
-function nextOf(slots: Slot[]): Slot | undefined {
+function lastOpenSlot(slots: Slot[]): Slot | undefined {
   while (slots.length > 1 && slots.at(-1)?.result) slots.pop();
   return slots.at(-1);
 }
@@ -189,7 +175,7 @@ function takeResult(entry: Entry, slots: OpenSlots, found: Found): void {
   slot.result = id ? entry : { index, message: { ...message, tool_call_id: slot.id } };
 }
 
-function resultOf({ id, index, name, result }: Slot, found: Found): Entry {
+function resultEntry({ id, index, name, result }: Slot, found: Found): Entry {
   if (result) return result;
   found('missing_output', index, `the tool call ${quotedId(id)} of ${quotedId(name)} has no result.`);
   return { index: -1, message: { role: 'tool', tool_call_id: id, content: NO_OUTPUT } };

@@ -58,7 +58,7 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
   refuse(calls: readonly RoundCall[], outputs: readonly string[]): void {
     this.rounds += 1;
     if (this.rounds > this.limits.toolIterations) this.end = 'max_tool_iterations';
-    else if (this.circling()) this.end = 'repeated_tool_calls';
+    else if (this.isRepeating()) this.end = 'repeated_tool_calls';
     for (const [at, call] of calls.entries())
       this.repeats.outcomeFor(call, { output: outputs[at] ?? '', failed: true });
     if (this.isSteered()) this.end ??= 'steered';
@@ -68,8 +68,8 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     return this.end;
   }
 
-  circling(): boolean {
-    return this.repeats.circling();
+  isRepeating(): boolean {
+    return this.repeats.isRepeating();
   }
 
   /** Counts a round of so many calls; returns how many of them may run. */
@@ -77,7 +77,7 @@ class Rounds<Call extends RoundCall> implements ToolRounds<Call> {
     const { toolIterations, toolCalls } = this.limits;
     this.rounds += 1;
     const allowed = this.rounds > toolIterations ? 0 : Math.max(0, toolCalls - this.ran);
-    if (this.circling() && calls > 0) this.end = 'repeated_tool_calls';
+    if (this.isRepeating() && calls > 0) this.end = 'repeated_tool_calls';
     if (calls > allowed) this.end = this.rounds > toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
     this.ran += calls;
     return allowed;
@@ -114,7 +114,7 @@ function repeatCounter(limit: number) {
   let count = 0;
   let isRepeating = false;
   return {
-    circling: () => isRepeating,
+    isRepeating: () => isRepeating,
     /** The outcome as the model receives it. */
     outcomeFor(call: RoundCall, outcome: ToolCallResult): ToolCallResult {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);

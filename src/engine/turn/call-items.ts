@@ -7,16 +7,16 @@ import { kindOf, kindOfClient, toolCallKind } from '../../protocol/tool-calls/ki
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */
-export function shownAs(
+export function presentedAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
-  if (owner) return shownInstead(kindOf(owner.shownAs ?? ownedAs), ownedAs);
+  if (owner) return plainPresentation(kindOf(owner.shownAs ?? ownedAs), ownedAs);
   return form ? kindOfClient(form) : kindOf('function_call');
 }
 
 /** The type that shows it to clients that know only calls of functions. */
-function shownInstead(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
+function plainPresentation(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
   return kind.plainAs === ownedAs ? kindOf(kind.plainAs) : kind;
 }
 
@@ -30,16 +30,16 @@ export function ranHere({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem):
 
 /** The call without a result. */
 export function callItem(plan: TurnPlan, call: OpenToolCall, status: ItemStatus): OutputItem {
-  return shownAs(plan, call).item(shownCall(call), status);
+  return presentedAs(plan, call).item(presentedCall(call), status);
 }
 
 /** The call with its result, where one item shows both. */
 export function finishedItem(plan: TurnPlan, call: PendingToolCall, result: ToolCallResult): OutputItem {
-  const kind = shownAs(plan, call);
-  return kind.finished?.(shownCall(call), result) ?? kind.item(shownCall(call), 'completed');
+  const kind = presentedAs(plan, call);
+  return kind.finished?.(presentedCall(call), result) ?? kind.item(presentedCall(call), 'completed');
 }
 
-function shownCall(call: OpenToolCall): ShownCall {
+function presentedCall(call: OpenToolCall): ShownCall {
   const { id, callId, name, input, owner, approvalRequestId = null, fields } = call;
   return {
     id,

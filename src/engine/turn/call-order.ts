@@ -21,7 +21,7 @@ export function settleCalls(draft: Draft, take: Take, isOver: IsOver = isWhole):
     while (!draft.openCall && draft.waiting) {
       const entry = nextWaiting(draft, draft.waiting);
       if (!entry) continue;
-      if ('toolCallIndex' in entry) draft.openCall = shownCall(draft, entry);
+      if ('toolCallIndex' in entry) draft.openCall = openWaitingCall(draft, entry);
       else take(draft, entry);
     }
   }
@@ -51,9 +51,12 @@ function isWhole(call: OpenToolCall): boolean {
   return call.object.phase === 'after';
 }
 
-function shownCall(draft: Draft, { toolCallIndex, name, head, arguments: text, bytes }: WaitingCall): OpenToolCall {
-  const call = showCall(draft, toolCallIndex, name, head);
+function openWaitingCall(draft: Draft, waiting: WaitingCall): OpenToolCall {
+  const { arguments: text, bytes } = waiting;
+  const call = showCall(draft, waiting.toolCallIndex, waiting.name, waiting.head);
   draft.bytes += bytes;
   call.bytes += bytes;
-  return text === '' ? call : writeArguments(draft, call, text);
+  if (text !== '') writeArguments(draft, call, text);
+  for (const chunk of waiting.chunks) draft.events.push(chunk);
+  return call;
 }

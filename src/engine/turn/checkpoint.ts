@@ -99,10 +99,10 @@ export function restoredState(
     stopped,
     started: events.length > 0,
     sequence: next,
-    output: listOf(written.output),
+    output: sharedList(written.output),
     writing: written.writing,
     pending: mapOf(calls, (call) => call.index),
-    refused: numbered(refused),
+    refused: numberedRefusals(refused),
     searches: mapOf(written.searches(), ({ search }) => search),
     natives: mapOf(written.natives(), ({ native }) => native),
     found: mapOf(found, (name) => name),
@@ -203,14 +203,14 @@ function openPart({ type }: Part, index: number): OpenPart {
   return { type, index, text: '', tail: '', held: '', annotations: new SharedList(), logprobs: undefined };
 }
 
-function listOf<Member>(members: readonly Member[]): SharedList<Member> {
+function sharedList<Member>(members: readonly Member[]): SharedList<Member> {
   let list = new SharedList<Member>();
   for (const member of members) list = list.added(member);
   return list;
 }
 
 /** Under negative numbers: the model's own may come again. */
-function numbered<Value>(values: readonly Value[]): SharedMap<number, Value> {
+function numberedRefusals<Value>(values: readonly Value[]): SharedMap<number, Value> {
   let map = new SharedMap<number, Value>();
   for (const [at, value] of values.entries()) map = map.with(-1 - at, value);
   return map;

@@ -24,14 +24,14 @@ export function withPages(pages: Pages, results: readonly WebResult[]): Pages {
   let known = pages;
   for (const { url, title = '' } of results) {
     if (url === undefined || url.length > LONGEST_URL || known.size >= MOST_PAGES) continue;
-    const key = keyOf(url);
+    const key = pageKey(url);
     if ((known.get(key)?.title ?? '') === '') known = known.with(key, { url, title });
   }
   return known;
 }
 
 /** An address in one spelling: models leave out or add the last slash, and fragments. */
-function keyOf(url: string): string {
+function pageKey(url: string): string {
   if (!URL.canParse(url)) return url;
   const { protocol, host, pathname, search } = new URL(url);
   return `${protocol}//${host}${pathname.replace(/\/$/, '')}${search}`;
@@ -129,7 +129,7 @@ interface Found {
 }
 
 function pageAt(url: string, pages: Pages): Found | undefined {
-  const page = pages.get(keyOf(url));
+  const page = pages.get(pageKey(url));
   return page && { page, length: url.length };
 }
 

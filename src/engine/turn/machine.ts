@@ -13,7 +13,7 @@ import type { ItemStatus } from '../../protocol/items.ts';
 import { unreachable } from '../../protocol/record.ts';
 import { settleAll, settleCalls } from './call-order.ts';
 import { SharedMap } from './data/shared-list.ts';
-import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
+import { copyState, type Draft, finishDraft, isCutOff, type TurnState } from './state.ts';
 import { followsCall, waitsForCall } from './waiting-output.ts';
 import {
   abandonPending,
@@ -42,22 +42,22 @@ const NOTHING: SharedMap<number, never> = new SharedMap();
 
 /** Takes one input and returns the next state and the events to emit. Input after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
-  const draft = draftOf(state);
+  const draft = copyState(state);
   for (const input of inputs) {
     if (draft.ended) break;
-    if (isCutOff(draft) && SPEECH.has(input.type)) continue;
+    if (isCutOff(draft) && MODEL_OUTPUT.has(input.type)) continue;
     // Most inputs are text, and come while no call is open.
-    if (draft.openCall && followsCall(draft.openCall, input)) settleCalls(draft, take);
+    if (draft.openCall && followsCall(draft, draft.openCall, input)) settleCalls(draft, take);
     if (!waitsForCall(draft, input)) take(draft, input);
     const bytes = draft.waiting ? draft.bytes + draft.waiting.bytes : draft.bytes;
-    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
+    if (bytes > draft.plan.outputBytes && !draft.ended) fail(draft, outputTooLarge('a response'));
   }
   const { events } = draft;
-  return [stateOf(draft), events];
+  return [finishDraft(draft), events];
 }
 
 /** Marks what a truncated model can no longer finish: its last item is incomplete, and must stay the last. */
-const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
+const MODEL_OUTPUT: ReadonlySet<TurnInput['type']> = new Set([
   'text-delta',
   'refusal-delta',
   'message-start',
@@ -114,6 +114,11 @@ function take(draft: Draft, input: TurnInput): void {
       if (input.stopSequence !== undefined) draft.facts = { ...draft.facts, stopSequence: input.stopSequence };
       if (input.isContextFull) draft.facts = { ...draft.facts, isContextFull: true };
       return finishModelCall(draft, input.reason);
+    case 'raw':
+      if (input.isEnd) settleAll(draft, take, false);
+      // Of a call that the request does not allow nothing is shown.
+      if (input.call === undefined || !draft.refused.has(input.call)) draft.events.push(input);
+      return;
     default:
       takeControl(draft, input);
   }
@@ -133,7 +138,7 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
     case 'compacting':
       return beginCompaction(draft);
     case 'compacted':
-      draft.usage = sum(draft.usage, input.usage);
+      draft.usage = sumUsage(draft.usage, input.usage);
       addCost(draft, input.cost);
       return writeCompaction(draft, input.encrypted);
     case 'start':
@@ -143,10 +148,11 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
       draft.finish = undefined;
       draft.refused = NOTHING;
       draft.hasCall = false;
+      if (draft.plan.repeatsCallIds) draft.callIds = new SharedMap();
       draft.isForced = input.isForced;
       return;
     case 'resume':
-      closeAll(draft, () => 'completed');
+      closeOpenOutput(draft, () => 'completed');
       // The calls run now: whoever goes on from here must not take them for new ones.
       if (draft.pending.size > 0) draft.finish ??= 'stop';
       return addCallUsage(draft);
@@ -174,13 +180,13 @@ function start(draft: Draft): void {
 
 function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
   const call = writeCall(draft, delta);
-  if (call && call.bytes > draft.plan.argumentBytes) fail(draft, tooLarge('the arguments of a tool call'));
+  if (call && call.bytes > draft.plan.argumentBytes) fail(draft, outputTooLarge('the arguments of a tool call'));
 }
 
 function finishModelCall(draft: Draft, reason: FinishReason): void {
   settleAll(draft, take, reason !== 'stop');
   const last = draft.output.size - 1;
-  closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
+  closeOpenOutput(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   requestApproval(draft, reason === 'stop');
   draft.finish = reason;
   draft.round += 1;
@@ -188,7 +194,7 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
 }
 
 /** Closes open items in output order: text does not wait for the end of a call before it. What waits is left out. */
-function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
+function closeOpenOutput(draft: Draft, status: (index: number) => ItemStatus): void {
   const { openCall, writing } = draft;
   draft.openCall = undefined;
   draft.waiting = undefined;
@@ -203,7 +209,7 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
 function addCallUsage(draft: Draft): void {
   const { callUsage } = draft;
   if (!callUsage) return;
-  draft.usage = sum(draft.usage, callUsage.usage);
+  draft.usage = sumUsage(draft.usage, callUsage.usage);
   if (callUsage.reported) draft.facts = { ...draft.facts, usage: callUsage.reported };
   addCost(draft, callUsage.cost);
   draft.callUsage = undefined;
@@ -213,7 +219,7 @@ function addCost(draft: Draft, cost: number | undefined): void {
   if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
 }
 
-function sum(a: Usage, b: Usage): Usage {
+function sumUsage(a: Usage, b: Usage): Usage {
   return {
     input_tokens: a.input_tokens + b.input_tokens,
     input_tokens_details: {
@@ -235,7 +241,7 @@ function cacheWrites({ input_tokens_details: details }: Usage): number {
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
 
 function end(draft: Draft, at: number): void {
-  if (isOpen(draft)) finishModelCall(draft, 'stop');
+  if (hasOpenOutput(draft)) finishModelCall(draft, 'stop');
   failPending(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
@@ -244,7 +250,7 @@ function end(draft: Draft, at: number): void {
 }
 
 /** Whether the model call has begun something that it has not finished. */
-function isOpen({ writing, openCall, awaitingApproval, searches, natives }: Draft): boolean {
+function hasOpenOutput({ writing, openCall, awaitingApproval, searches, natives }: Draft): boolean {
   if (writing !== undefined || openCall !== undefined) return true;
   return awaitingApproval.size > 0 || searches.size > 0 || natives.size > 0;
 }
@@ -252,7 +258,7 @@ function isOpen({ writing, openCall, awaitingApproval, searches, natives }: Draf
 function fail(draft: Draft, error: TurnError): void {
   if (!draft.started) start(draft);
   abandonPending(draft);
-  closeAll(draft, () => 'incomplete');
+  closeOpenOutput(draft, () => 'incomplete');
   failCompaction(draft);
   addCallUsage(draft);
   draft.events.push({ type: 'error', sequence: draft.sequence++, error });
@@ -267,6 +273,6 @@ function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' 
   draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage, ...upstream });
 }
 
-function tooLarge(what: string): ErrorBody {
+function outputTooLarge(what: string): ErrorBody {
   return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`).body;
 }

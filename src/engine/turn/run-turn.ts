@@ -66,7 +66,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
     this.turn = turn;
     this.state = turn.resumed?.state ?? startState(turn.plan);
     this.inputs = withHeartbeats(
-      inputsOf(turn, () => this.state),
+      turnInputs(turn, () => this.state),
       turn.silence,
     );
   }
@@ -85,7 +85,8 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   }
 
   onChunk(input: readonly TurnInput[] | Heartbeat): void {
-    const [next, events] = 'count' in input ? heartbeatStep(this.state, input, this.turn) : receive(this.state, input);
+    const [next, events] =
+      'count' in input ? heartbeatStep(this.state, input, this.turn) : modelStep(this.state, input);
     this.state = next;
     this.over = next.ended;
     if (events.length > 0) this.emit(events);
@@ -93,7 +94,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   }
 
   onEnd(): void {
-    endKept(this.state, this.turn)
+    endTurn(this.state, this.turn)
       .then((events) => this.emitLast(events))
       .catch((error) => this.onError(error));
   }
@@ -126,22 +127,22 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   }
 }
 
-function inputsOf(turn: Turn, current: () => TurnState): Inputs {
+function turnInputs(turn: Turn, current: () => TurnState): Inputs {
   const { compaction, place } = turn;
   const isSole = turn.plan.owners.size === 0 && !hasRules(turn.plan) && !compaction && !turn.resumed && !place;
   if (isSole) return soleAnswer(turn);
   const sources = turnSources(turn, current);
   const whole = compaction ? withCompaction(sources, compaction, current) : sources;
-  return inTurn(place ? afterPlace(whole, place) : whole);
+  return inTurn(place ? afterSlot(whole, place) : whole);
 }
 
 /** Heartbeats fill the time until then, as they do while the model sends nothing. */
-async function* afterPlace(sources: AsyncGenerator<Inputs, void>, place: Promise<void>): AsyncGenerator<Inputs, void> {
+async function* afterSlot(sources: AsyncGenerator<Inputs, void>, place: Promise<void>): AsyncGenerator<Inputs, void> {
   await place;
   yield* sources;
 }
 
-function receive(state: TurnState, batch: readonly TurnInput[]): Step {
+function modelStep(state: TurnState, batch: readonly TurnInput[]): Step {
   return step(state, state.started ? batch : [{ type: 'start' }, ...batch]);
 }
 
@@ -152,7 +153,7 @@ function heartbeatStep(state: TurnState, { count }: Heartbeat, { heartbeatCommen
 }
 
 /** The last events, emitted only once the turn can be continued. */
-async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly TurnEvent[]> {
+async function endTurn(state: TurnState, { now, keep }: Turn): Promise<readonly TurnEvent[]> {
   const [, events] = step(state, [{ type: 'end', at: now() }]);
   const end = events.at(-1);
   if (end?.type === 'turn-end') await keep(end);

@@ -6,6 +6,7 @@ import {
   type IncompleteReason,
   type ModelEvent,
   NO_USAGE,
+  type RawChunk,
   type TurnEvent,
   type TurnInput,
   type UpstreamFacts,
@@ -45,6 +46,8 @@ export interface TurnPlan extends CallRules {
   readonly outputBytes: number;
   /** UTF-8 bytes of the arguments of one call. */
   readonly argumentBytes: number;
+  /** Whether calls of two answers may have the same id: the client receives none of the first. Default: false. */
+  readonly repeatsCallIds?: boolean;
   /**
    * Seals the upstream state that must be sent back, for the item that carries it; without `seal` that state is left
    * out.
@@ -52,6 +55,15 @@ export interface TurnPlan extends CallRules {
   readonly seal?: ((state: unknown) => string) | undefined;
   /** Seals a whole thought, with its state if it has one; without `sealThought` a thought leaves as its text alone. */
   readonly sealThought?: ((thought: string, state?: unknown) => string) | undefined;
+}
+
+/** The plan of an answer whose calls are all the client's, where nobody is shown the ids of its items. */
+export function plainPlan(
+  { outputBytes, argumentBytes }: Pick<TurnPlan, 'outputBytes' | 'argumentBytes'>,
+  reasoning: TurnPlan['reasoning'],
+  seed: string,
+): TurnPlan {
+  return { seed, reasoning, owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false, outputBytes, argumentBytes };
 }
 
 /** A part that is being written. */
@@ -112,6 +124,8 @@ export interface WaitingCall {
   readonly arguments: string;
   /** UTF-8 bytes of the arguments. */
   readonly bytes: number;
+  /** The chunks that it came in, for an API that sends them on. */
+  readonly chunks: SharedList<RawChunk>;
 }
 
 /** What the model has written behind the open call since another call began, in the order in which it began. */
@@ -253,7 +267,7 @@ export function startState(plan: TurnPlan): TurnState {
 }
 
 /** A copy to change. It copies field by field: spreading costs six times as much, and this runs for every batch. */
-export function draftOf(state: TurnState): Draft {
+export function copyState(state: TurnState): Draft {
   const { writing } = state;
   return {
     plan: state.plan,
@@ -308,7 +322,7 @@ function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>)
  * The state that the draft has become: the draft itself, which must not be changed from now on. A second copy would be
  * the larger half of a step's cost.
  */
-export function stateOf(draft: Draft): TurnState {
+export function finishDraft(draft: Draft): TurnState {
   draft.events = NO_EVENTS;
   return draft;
 }

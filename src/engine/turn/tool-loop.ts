@@ -3,7 +3,7 @@
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
-import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
@@ -31,6 +31,8 @@ export interface Loop {
   /** The items as the upstream receives them: with the upstream's own state that they carry. */
   readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;
+  /** Whether the client receives the model server's own chunks, where the halves of a character may stand apart. Default: false. */
+  readonly passesChunks?: boolean;
   readonly plan: Pick<TurnPlan, 'owners'> & CallRules;
   /** The tools of each server that the client has not been shown yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
@@ -47,6 +49,8 @@ export interface Loop {
    * call runs, or it would be made twice. Undefined if there is none.
    */
   readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
+  /** Receives each result as the model does. */
+  readonly onResult?: ((call: PendingToolCall, result: ToolCallResult) => void) | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
@@ -73,8 +77,13 @@ export type Inputs = AsyncIterable<readonly TurnInput[]>;
  * The single answer of a model without server-run tools: there is no second request, so the first is not kept in
  * memory.
  */
-export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
-  return mapped(upstream.stream(takeRequest(), call), new WholeCharacters());
+export function soleAnswer(loop: Loop): Inputs {
+  return modelOutput(loop, loop.takeRequest());
+}
+
+function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
+  const output = upstream.stream(request, call);
+  return passesChunks ? output : mapped(output, new WholeCharacters());
 }
 
 /**
@@ -91,16 +100,16 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
 
   if (loop.resumed) {
     yield only([{ type: 'resume' }]);
-    if (current().pending.size > 0 && !(yield* ran(turn, current().roundStart))) return;
+    if (current().pending.size > 0 && !(yield* runPendingCalls(turn, current().roundStart))) return;
     if (!needsModel(current(), loop.plan)) return;
-    const told = current().finish === undefined ? [] : toldOfRefusals(request, loop.plan, current());
-    request = withFound(resumedRequest(request, loop.resumed, current(), told), loop, current());
+    const refusedItems = current().finish === undefined ? [] : refusalItems(request, loop.plan, current());
+    request = withFoundTools(resumedRequest(request, loop.resumed, current(), refusedItems), loop, current());
   }
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
     // They belong to an earlier model call, so the model's next output is not part of it.
     yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
-    const written = yield* ran(turn, 0);
+    const written = yield* runPendingCalls(turn, 0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
@@ -109,18 +118,19 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const before = current().output.size;
     const isForced = typeof request.toolChoice === 'object';
     if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
-    yield introduced(mapped(loop.upstream.stream(request, loop.call), new WholeCharacters()));
+    yield introduced(modelOutput(loop, request));
     const { pending, refused, finish, hasCall } = current();
     if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
       loop.call.note?.(lacksCallNote(loop.plan));
-    if (isCutOff(current()) || (pending.size === 0 && !goesOnUnrun(current(), before, loop.plan))) return;
-    const told = toldOfRefusals(request, loop.plan, current());
-    const written = pending.size > 0 ? yield* ran(turn, before) : yield* refusedRound(turn, before, told);
+    if (isCutOff(current()) || (pending.size === 0 && !continuesAfterRefusals(current(), before, loop.plan))) return;
+    const refusedItems = refusalItems(request, loop.plan, current());
+    const written =
+      pending.size > 0 ? yield* runPendingCalls(turn, before) : yield* refusedRound(turn, before, refusedItems);
     if (!written) return;
     if (refused.size > 0) refusals += 1;
-    const next = nextRequest(request, [...written, ...told], rounds.circling(), pending.size === 0);
-    const tools = offeredAfter(refusals, next.tools, loop.plan, nameOf);
-    request = withFound(tools === next.tools ? next : { ...next, tools }, loop, current());
+    const next = nextRequest(request, [...written, ...refusedItems], rounds.isRepeating(), pending.size === 0);
+    const tools = offeredAfter(refusals, next.tools, loop.plan, ({ name }) => name);
+    request = withFoundTools(tools === next.tools ? next : { ...next, tools }, loop, current());
   }
 }
 
@@ -130,20 +140,20 @@ function hasNative({ output }: TurnState, before: number): boolean {
 }
 
 /** Whether the model is asked again although none of its calls ran: it made calls that it may not make, and nothing else. */
-function goesOnUnrun({ refused, output }: TurnState, before: number, plan: CallRules): boolean {
+function continuesAfterRefusals({ refused, output }: TurnState, before: number, plan: CallRules): boolean {
   if (refused.size === 0) return false;
   const written = output.from(before);
   if (owedByClient(written).length > 0) return false;
-  return !(wantsTextOnly(plan) && written.some(hasText));
+  return !(wantsTextOnly(plan) && written.some(hasMessageText));
 }
 
-function hasText(item: OutputItem): boolean {
+function hasMessageText(item: OutputItem): boolean {
   if (item.type !== 'message') return false;
   return item.content.some((part) => ('text' in part ? part.text : part.refusal).trim() !== '');
 }
 
-/** The refused calls with what the model is told of each. The same of every one, as they belong to one answer of the model. */
-function toldOfRefusals({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
+/** The refused calls with what the model receives in place of their results. The same of every one, as they belong to one answer of the model. */
+function refusalItems({ tools }: ModelRequest, plan: CallRules, state: TurnState): readonly Item[] {
   const names = tools.map(({ name }) => name);
   return state.refused.values().flatMap((call, at): readonly Item[] => {
     const { id: callId, name, arguments: text } = call;
@@ -160,17 +170,13 @@ function toldOfRefusals({ tools }: ModelRequest, plan: CallRules, state: TurnSta
 async function* refusedRound(
   { loop, rounds, current }: LoopedTurn,
   before: number,
-  told: readonly Item[],
+  refusedItems: readonly Item[],
 ): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-  const outputs = told.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
+  const outputs = refusedItems.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
   rounds.refuse(current().refused.values(), outputs);
   const reason = rounds.stopped();
   if (reason) yield only([{ type: 'stop', reason }]);
   return reason ? undefined : loop.opened(current().output.from(before));
-}
-
-function nameOf({ name }: ToolDefinition): string {
-  return name;
 }
 
 function isDemanding({ toolChoice }: ModelRequest): boolean {
@@ -188,7 +194,7 @@ interface LoopedTurn {
  * Runs the pending calls. Returns what was written since `before` as the model must see it, or undefined if the turn
  * ends.
  */
-async function* ran(
+async function* runPendingCalls(
   { loop, rounds, current }: LoopedTurn,
   before: number,
 ): AsyncGenerator<Inputs, readonly Item[] | undefined> {
@@ -197,7 +203,7 @@ async function* ran(
   await loop.beforeCalls?.(current());
   yield interleaved((push) => {
     const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
-    return resultsOf(rounds, pending, outputs, partial, current);
+    return callResults({ loop, rounds, current }, pending, outputs, partial);
   });
   if (rounds.stopped()) return undefined;
   const written = current().output.from(before);
@@ -210,17 +216,17 @@ async function* ran(
 type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
 
 /** Runs the calls, and records the result of each. */
-async function* resultsOf(
-  rounds: ToolRounds<PendingToolCall>,
+async function* callResults(
+  { loop, rounds, current }: LoopedTurn,
   pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
   onPartialImage: OnPartialImage,
-  current: () => TurnState,
 ): AsyncGenerator<readonly TurnInput[], void> {
   for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
     const { bytes, plan } = current();
     const outcome = withinRoom(given, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
+    loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
   const reason = rounds.stopped();
@@ -245,7 +251,7 @@ function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnS
     if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
     const first = begun ? [] : [...named].flatMap(listed);
     begun = true;
-    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan, current())), event])];
+    return [...first, ...batch.flatMap((event) => [...listed(calledServer(event, plan, current())), event])];
   };
   return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
 }
@@ -255,7 +261,7 @@ function foundTools({ found }: TurnState, deferred: Loop['deferred']): readonly 
 }
 
 /** The request with the tools that the model has found; those that it found first come first, as in the request before. */
-function withFound(request: ModelRequest, { deferred }: Loop, state: TurnState): ModelRequest {
+function withFoundTools(request: ModelRequest, { deferred }: Loop, state: TurnState): ModelRequest {
   if (state.found.size === 0) return request;
   const offered = new Set(request.tools.map(({ name }) => name));
   const added = foundTools(state, deferred).flatMap(({ definition }) =>
@@ -269,7 +275,7 @@ function beginsCall(event: TurnInput): event is TurnInput & { readonly name: str
 }
 
 /** The server whose tool is called here; no server has an empty name. */
-function serverOf(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
+function calledServer(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
   if (!beginsCall(event) || (event.type === 'tool-call-delta' && refusalOf(plan, event.name, state))) return '';
   return plan.owners.get(event.name)?.server ?? '';
 }
@@ -279,7 +285,7 @@ function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
   if (owedByClient(written).length > 0) return false;
-  if (goesOnUnrun(state, state.roundStart, plan)) return true;
+  if (continuesAfterRefusals(state, state.roundStart, plan)) return true;
   return (
     state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
   );
@@ -297,9 +303,9 @@ function resumedRequest(
   request: ModelRequest,
   resumed: ResumedTurn,
   { output, finish }: TurnState,
-  told: readonly Item[],
+  refusedItems: readonly Item[],
 ): ModelRequest {
-  const written = [...resumed.modelView(output.from(0)), ...told];
+  const written = [...resumed.modelView(output.from(0)), ...refusedItems];
   if (written.length === 0) return request;
   const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
   const isOpen = !isTorn && !output.from(0).some((item) => toolCallKind(item));
@@ -323,11 +329,11 @@ function modelView(
 function nextRequest(
   request: ModelRequest,
   written: readonly Item[],
-  circling: boolean,
+  isRepeating: boolean,
   isOpen: boolean,
 ): ModelRequest {
   const { toolChoice, ...rest } = request;
   const free = isOpen || toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
-  const choice = circling ? 'none' : free;
+  const choice = isRepeating ? 'none' : free;
   return { ...rest, items: [...request.items, ...written], ...(choice === undefined ? {} : { toolChoice: choice }) };
 }

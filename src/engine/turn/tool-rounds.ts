@@ -37,5 +37,5 @@ export interface ToolRounds<Call extends RoundCall> {
   /** Why the model may not be called again. */
   stopped(): RoundsEnd | undefined;
   /** Whether the model repeats itself and must answer without tools. */
-  circling(): boolean;
+  isRepeating(): boolean;
 }

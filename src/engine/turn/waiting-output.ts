@@ -1,5 +1,5 @@
 /** What the model writes behind an open call, since another call began there. */
-import type { TurnInput } from '../../protocol/events.ts';
+import type { RawChunk, TurnInput } from '../../protocol/events.ts';
 import { leastBytes } from '../../protocol/json/json-size.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
 import type { Draft, OpenToolCall, WaitingCall, WaitingOutput } from './state.ts';
@@ -7,6 +7,7 @@ import type { Draft, OpenToolCall, WaitingCall, WaitingOutput } from './state.ts
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
 const NOTHING: WaitingOutput = { entries: new SharedList(), first: 0, places: new SharedMap(), bytes: 0 };
+const NO_CHUNKS: SharedList<never> = new SharedList();
 /** Bytes that each entry costs besides its content. */
 const ENTRY_BYTES = 64;
 
@@ -28,15 +29,41 @@ const ORDERED: ReadonlySet<TurnInput['type']> = new Set([
 ] as const);
 
 /** Whether the input is output behind the open call: a whole call has ended then. */
-export function followsCall({ toolCallIndex }: OpenToolCall, input: TurnInput): boolean {
-  return input.type === 'tool-call-delta' ? input.call !== toolCallIndex : ORDERED.has(input.type);
+export function followsCall(draft: Draft, { toolCallIndex }: OpenToolCall, input: TurnInput): boolean {
+  if (input.type === 'tool-call-delta') return input.call !== toolCallIndex;
+  if (input.type !== 'raw') return ORDERED.has(input.type);
+  return input.call === undefined ? input.isOutput : isUnknown(draft, input.call);
 }
 
 /** Takes an input that must wait until the calls before it have ended; returns false for any other. */
 export function waitsForCall(draft: Draft, input: TurnInput): boolean {
-  if (!draft.openCall || !draft.waiting || !ORDERED.has(input.type)) return false;
+  if (!draft.openCall) return false;
+  if (input.type === 'raw') return chunkWaits(draft, input);
+  if (!draft.waiting || !ORDERED.has(input.type)) return false;
   add(draft, draft.waiting, input, leastBytes(input));
   return true;
+}
+
+/** A chunk waits with its call; one that begins a call whose name is not known yet waits as other output does. */
+function chunkWaits(draft: Draft, raw: RawChunk): boolean {
+  const { waiting } = draft;
+  const bytes = raw.data.length;
+  const place = raw.call === undefined ? undefined : waiting?.places.get(raw.call);
+  const entry = place === undefined ? undefined : waiting?.entries.at(place);
+  if (waiting && place !== undefined && entry && 'toolCallIndex' in entry) {
+    const entries = waiting.entries.with(place, { ...entry, chunks: entry.chunks.added(raw) });
+    draft.waiting = { ...waiting, entries, bytes: waiting.bytes + bytes };
+    return true;
+  }
+  const mustWait = raw.call === undefined ? waiting !== undefined && raw.isOutput : isUnknown(draft, raw.call);
+  if (mustWait) add(draft, waiting ?? NOTHING, raw, bytes);
+  return mustWait;
+}
+
+/** Whether no call of this number has begun. */
+function isUnknown({ openCall, closedCalls, refused, waiting }: Draft, call: number): boolean {
+  if (openCall?.toolCallIndex === call || closedCalls.has(call) || refused.has(call)) return false;
+  return waiting?.places.has(call) !== true;
 }
 
 /** Takes the beginning of a call that is shown after the open one. */
@@ -44,7 +71,7 @@ export function waitingCall(draft: Draft, head: CallDelta): WaitingCall {
   const { call, id = '', name = '', arguments: text, fields } = head;
   const waiting = draft.waiting ?? NOTHING;
   const bytes = Buffer.byteLength(text);
-  const entry: WaitingCall = { toolCallIndex: call, name, head, arguments: text, bytes };
+  const entry: WaitingCall = { toolCallIndex: call, name, head, arguments: text, bytes, chunks: NO_CHUNKS };
   const places = waiting.places.with(call, waiting.entries.size);
   add(draft, { ...waiting, places }, entry, bytes + name.length + id.length + leastBytes(fields ?? {}));
   return entry;

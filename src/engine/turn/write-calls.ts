@@ -7,7 +7,7 @@ import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } f
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
 import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
-import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
+import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts';
 import { type RefusedCall, refusalOf } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
@@ -75,13 +75,13 @@ function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall |
   if (why) return refuseCall(draft, delta, name, why);
   draft.hasCall = true;
   const owner = draft.plan.owners.get(name);
-  if (owner?.needsApproval) return holdCall(draft, owner, delta);
+  if (owner?.needsApproval) return awaitApproval(draft, owner, delta);
   if (draft.openCall) return waitingCall(draft, delta);
   draft.openCall = showCall(draft, delta.call, name, delta);
   return writeOpen(draft, draft.openCall, delta);
 }
 
-function holdCall(
+function awaitApproval(
   draft: Draft,
   owner: ToolOwner,
   { call, id = '', name = '', arguments: text }: CallDelta,
@@ -107,7 +107,7 @@ export function showCall(
   const callId = unusedCallId(draft, given, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
-  const id = nextItemId(draft, shownAs(draft.plan, { owner, form }).idPrefix);
+  const id = nextItemId(draft, presentedAs(draft.plan, { owner, form }).idPrefix);
   const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
   const further = fields === undefined ? {} : { fields };
@@ -122,8 +122,8 @@ export function showCall(
 }
 
 /** The single argument that such a call is shown with; undefined if it is shown with all of them. */
-function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
-  const { field } = shownAs(plan, call);
+function inputField({ plan }: Draft, call: OpenToolCall): string | undefined {
+  const { field } = presentedAs(plan, call);
   return field === 'arguments' ? undefined : field;
 }
 
@@ -158,7 +158,7 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
 export function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
   call.arguments += text;
   if (call.unread !== undefined) call.unread += text;
-  const field = textFieldOf(draft, call);
+  const field = inputField(draft, call);
   if (field) writeInput(draft, call, field, text);
   else emitArguments(draft, call, text);
   return call;
@@ -173,7 +173,7 @@ function writeInput(draft: Draft, call: OpenToolCall, field: string, text: strin
 }
 
 function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
-  const { type, argumentsEvent } = shownAs(draft.plan, call);
+  const { type, argumentsEvent } = presentedAs(draft.plan, call);
   if (argumentsEvent === undefined) return;
   draft.events.push({
     type: 'arguments-delta',
@@ -187,7 +187,7 @@ function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
 
 /** Emits the call's progress, if its type has an event for that. */
 function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCallKind['states']): void {
-  const { type: kind, states } = shownAs(draft.plan, call);
+  const { type: kind, states } = presentedAs(draft.plan, call);
   const state = states[stage];
   if (state === undefined) return;
   const { index, id: itemId } = call;
@@ -199,10 +199,10 @@ function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCal
  * complete call of a server-run tool then waits for its result.
  */
 export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
-  const field = textFieldOf(draft, open);
+  const field = inputField(draft, open);
   const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
   const { index, id: itemId, input, owner } = call;
-  const { type, runBy, argumentsEvent } = shownAs(draft.plan, call);
+  const { type, runBy, argumentsEvent } = presentedAs(draft.plan, call);
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = owner && status === 'completed';
@@ -281,7 +281,7 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (result.passages) draft.files = withFiles(draft.files, result.passages);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
-  if (shownAs(draft.plan, call).runBy !== 'client') {
+  if (presentedAs(draft.plan, call).runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');
     closeItem(draft, index, finishedItem(draft.plan, call, result));
   }
@@ -295,12 +295,12 @@ export function writePartialImage(draft: Draft, { index, image }: Extract<TurnIn
   const bytes = image.result.length;
   if (!call || draft.bytes + 2 * bytes > draft.plan.outputBytes) return;
   draft.bytes += bytes;
-  const { type: kind } = shownAs(draft.plan, call);
+  const { type: kind } = presentedAs(draft.plan, call);
   draft.events.push({ type: 'partial-image', sequence: draft.sequence++, index, itemId: call.id, kind, image });
 }
 
 function writeOutputItem(draft: Draft, call: PendingToolCall, result: ToolCallResult): void {
-  const { outputItem: own } = shownAs(draft.plan, call);
+  const { outputItem: own } = presentedAs(draft.plan, call);
   if (!own) return;
   const index = draft.output.size;
   const id = nextItemId(draft, own.idPrefix);
@@ -321,7 +321,7 @@ export function abandonPending(draft: Draft): void {
   draft.pending = NOTHING;
   for (const call of pending.values()) {
     // The item of such a call has ended already.
-    if (shownAs(draft.plan, call).runBy !== 'client')
+    if (presentedAs(draft.plan, call).runBy !== 'client')
       closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
   }
 }

@@ -79,7 +79,7 @@ export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
     annotation,
   });
   part.annotations = part.annotations.added(annotation);
-  draft.bytes += bytesOf(annotation);
+  draft.bytes += annotationBytes(annotation);
   countItem(draft);
 }
 
@@ -94,7 +94,7 @@ function placedAt(annotation: Annotation, place: number): Annotation {
   return { ...annotation, start_index: place, end_index: place };
 }
 
-function bytesOf(annotation: Annotation): number {
+function annotationBytes(annotation: Annotation): number {
   if (annotation.type === 'url_citation')
     return Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
   const container = annotation.type === 'file_citation' ? '' : annotation.container_id;
@@ -118,12 +118,12 @@ export function closeWriting(draft: Draft, status: ItemStatus, state?: unknown):
 function sealedThought({ plan }: Draft, item: OutputItem, state: unknown): string | undefined {
   if (item.type !== 'reasoning') return undefined;
   const { seal, sealThought } = plan;
-  const text = sealThought ? [...item.summary, ...(item.content ?? [])].map(textIn).join('') : '';
+  const text = sealThought ? [...item.summary, ...(item.content ?? [])].map(partText).join('') : '';
   if (sealThought && text !== '') return sealThought(text, seal ? state : undefined);
   return state === undefined ? undefined : seal?.(state);
 }
 
-function textIn(part: Part): string {
+function partText(part: Part): string {
   return part.type === 'refusal' ? part.refusal : part.text;
 }
 
@@ -211,7 +211,7 @@ function wholePart(part: OpenPart): Part {
   const { type, annotations } = part;
   const text = wholeText(part);
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations: annotations.from(0), logprobs: logProbsOf(part) };
+  if (type === 'output_text') return { type, text, annotations: annotations.from(0), logprobs: partLogProbs(part) };
   return { type, text };
 }
 
@@ -221,7 +221,7 @@ function addLogProbs(part: OpenPart, logprobs: string): void {
   grow(part.logprobs, comma + logprobs);
 }
 
-function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
+function partLogProbs({ logprobs }: OpenPart): readonly LogProb[] {
   return logprobs ? logProbsIn(wholeText(logprobs)) : [];
 }
 

@@ -1,7 +1,7 @@
 /** Runs the server's own tools behind another Chat Completions handler. */
 import type { ServerResponse } from 'node:http';
+import type { ChatSettings } from '../../apis/chat-completions/chat-request.ts';
 import { createChatCompletion } from '../../apis/chat-completions/create.ts';
-import type { ChatSettings } from '../../apis/chat-completions/prepare-chat.ts';
 import { prepareChatTools } from '../../apis/chat-completions/prepare-tools.ts';
 import { errorReplyTo, withRequestId } from '../../apis/endpoint/endpoint.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';

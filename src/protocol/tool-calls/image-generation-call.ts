@@ -69,12 +69,19 @@ function imageCallItem(id: string, status: ImageGenerationCallItem['status']): I
 /** The text before the image: the image is sent as the user's, since no API accepts it as the assistant's own. */
 const INTRODUCTION = '[The assistant made this image:]';
 
-/** The image as a message that every model accepts; undefined for an item without one. */
-export function imageMessage({ type, result, output_format: format }: Item): Item | undefined {
+/** The item's image in base64, and its format if that is known; undefined for an item without one. */
+export function itemImage({ type, result, output_format: format }: JsonObject) {
   if (type !== imageGenerationCall.type || typeof result !== 'string' || result === '') return undefined;
+  return { result, format };
+}
+
+/** The image as a message that every model accepts; undefined for an item without one. */
+export function imageMessage(item: Item): Item | undefined {
+  const image = itemImage(item);
+  if (!image) return undefined;
   const content = [
     { type: 'input_text', text: INTRODUCTION },
-    { type: 'input_image', image_url: dataURL(result, format) },
+    { type: 'input_image', image_url: dataURL(image.result, image.format) },
   ];
   return { type: 'message', role: 'user', content };
 }

@@ -1,11 +1,12 @@
-/** Tools that need approval, on an API that has no words for it. */
+/** Tools that need approval, on an API that cannot request it. */
 import type { Note } from '../../../src/index.ts';
 import { mailer } from '../../engine/tools/approvals-support.ts';
 import { askJson, requestedOf, startChatApp } from './chat-app.ts';
 
 const NOTE = {
   code: 'tool_dropped',
-  message: "The tool 'send' needs approval, which Chat Completions has no words for; the model is not offered it.",
+  message:
+    "The tool 'send' needs approval, which cannot be requested in Chat Completions; the model is not offered it.",
 };
 
 it('[T-09] leaves out the tools that the host wants approved, with a note', async () => {

@@ -1,32 +1,43 @@
 /** What a client sees as one completion. */
 import {
-  begin,
-  type ChatCall,
+  type ClientCall,
   type Completion,
+  callFrame,
   closingFrames,
-  eventFrame,
   newCompletion,
-  noteSent,
+  numberCall,
   passedFrame,
-} from '../../../src/apis/chat-completions/completion/completion.ts';
+  takeHead,
+} from '../../../src/apis/chat-completions/completion.ts';
+import { ChatEncoder } from '../../../src/apis/chat-completions/encoder.ts';
+import type { TurnEvent } from '../../../src/protocol/events.ts';
 
 const HEAD = { id: 'one', created: 1, model: 'm' };
 const CHUNK = { ...HEAD, object: 'chat.completion.chunk' };
-const TEXT = { type: 'text-delta', text: 'Hi', logprobs: [] } as const;
 const USAGE = { prompt_tokens: 1 };
 
 function completion(fields: Partial<Completion> = {}): Completion {
-  return { ...newCompletion({ wantsUsage: true, legacy: false }), head: HEAD, ...fields };
+  return { ...newCompletion({ wantsUsage: true, isLegacy: false }), head: HEAD, ...fields };
 }
 
-function call(name = 'theirs', owned = false): ChatCall {
-  return { id: `call_${name}`, name, owned, arguments: '' };
+function call(name: string): ClientCall {
+  return { id: `call_${name}`, name };
 }
 
-/** The call's next arguments. */
-function args(text: string) {
-  return { type: 'tool-call-delta', call: 0, arguments: text } as const;
+const PLACE = { sequence: 0, index: 0, itemId: 'msg', partIndex: 0, logprobs: '' };
+
+/** More text of a part. */
+function more(part: 'output_text' | 'reasoning_text' | 'refusal', text: string): TurnEvent {
+  return { type: 'part-delta', part, text, ...PLACE };
 }
+
+/** The frame of the event where the answer is written anew. */
+function eventFrame(one: Completion, event: TurnEvent): string {
+  one.isRewritten = true;
+  return new ChatEncoder(one).frames([event]);
+}
+
+const TEXT = more('output_text', 'Hi');
 
 function chunkOf(frame: string): unknown {
   return JSON.parse(frame.replace(/^data: /, ''));
@@ -40,13 +51,13 @@ function written(frame: string): unknown {
 describe('the head', () => {
   it('[S-19] is of the first chunk that has an id', () => {
     const empty = completion({ head: undefined });
-    for (const id of ['', 'one', 'two']) begin(empty, { id, created: id.length, model: 'm' });
+    for (const id of ['', 'one', 'two']) takeHead(empty, { id, created: id.length, model: 'm' });
     expect(empty.head).toEqual({ id: 'one', created: 3, model: 'm' });
   });
 
   it('[S-19] is of the first chunk where none has an id', () => {
     const empty = completion({ head: undefined });
-    for (const created of [1, 2]) begin(empty, { created, model: 'm' });
+    for (const created of [1, 2]) takeHead(empty, { created, model: 'm' });
     expect(empty.head).toEqual({ id: undefined, created: 1, model: 'm' });
   });
 });
@@ -61,18 +72,23 @@ describe('a chunk that is passed on', () => {
   });
 
   it('[P-04] [S-19] has the first round’s id in a later one, and all its own fields besides', () => {
-    const frame = passedFrame(completion({ continued: true }), '', { id: 'two', model: 'x', extra: [1], choices: [] });
+    const frame = passedFrame(completion({ isContinued: true }), '', {
+      id: 'two',
+      model: 'x',
+      extra: [1],
+      choices: [],
+    });
     expect(chunkOf(frame)).toEqual({ ...HEAD, extra: [1], choices: [] });
   });
 
   it('[S-19] is the data as it came in a later round whose id is the same', () => {
-    expect(passedFrame(completion({ continued: true }), '{"id":"one" }', { id: 'one' })).toBe(
+    expect(passedFrame(completion({ isContinued: true }), '{"id":"one" }', { id: 'one' })).toBe(
       'data: {"id":"one" }\n\n',
     );
   });
 
   it('[S-10] has the usage of all rounds, where it has any', () => {
-    const later = completion({ continued: true, usage: { prompt_tokens: 2 } });
+    const later = completion({ isContinued: true, usage: { prompt_tokens: 2 } });
     const chunk = { id: 'one', choices: [], usage: USAGE };
     expect(chunkOf(passedFrame(later, '', chunk))).toEqual({ ...HEAD, choices: [], usage: { prompt_tokens: 3 } });
   });
@@ -95,15 +111,15 @@ describe('a chunk of ours', () => {
     passedFrame(reported, '{}', { choices: [{ delta: { role: 'assistant' } }] });
     const unaware = completion();
     passedFrame(unaware, '{}', { choices: [] });
-    const frames = [fresh, fresh, reported, unaware].map((each) => written(eventFrame(each, TEXT, undefined)));
+    const frames = [fresh, fresh, reported, unaware].map((each) => written(eventFrame(each, TEXT)));
     const first = { role: 'assistant', content: 'Hi' };
     expect(frames).toEqual([first, { content: 'Hi' }, { content: 'Hi' }, first]);
   });
 
   it('[A-28] carries text, reasoning and refusals', () => {
-    const one = completion({ roleSent: true });
-    const events = [TEXT, { type: 'reasoning-delta', text: 'Hm' }, { type: 'refusal-delta', text: 'No' }] as const;
-    const [text, ...rest] = events.map((event) => eventFrame(one, event, undefined));
+    const one = completion({ hasRole: true });
+    const events = [TEXT, more('reasoning_text', 'Hm'), more('refusal', 'No')];
+    const [text, ...rest] = events.map((event) => eventFrame(one, event));
     expect([chunkOf(text ?? ''), ...rest.map(written)]).toEqual([
       { ...CHUNK, choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] },
       { reasoning_content: 'Hm' },
@@ -112,9 +128,9 @@ describe('a chunk of ours', () => {
   });
 
   it('[A-29] carries a call of the client’s, opened once and numbered from 0', () => {
-    const one = completion({ roleSent: true });
+    const one = completion({ hasRole: true });
     const [a, b] = [call('a'), call('b')];
-    const frames = [eventFrame(one, args('{'), a), eventFrame(one, args('{}'), b), eventFrame(one, args('}'), a)];
+    const frames = [callFrame(one, a, '{'), callFrame(one, b, '{}'), callFrame(one, a, '}')];
     expect(frames.map(written)).toEqual([
       { tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'a', arguments: '{' } }] },
       { tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'b', arguments: '{}' } }] },
@@ -123,20 +139,18 @@ describe('a chunk of ours', () => {
   });
 
   it('[P-05] goes on with the model server’s numbers, and counts on past them', () => {
-    const one = completion({ roleSent: true });
+    const one = completion({ hasRole: true });
     const [a, b, c] = [call('a'), call('b'), call('c')];
-    noteSent(one, a, 5);
-    noteSent(one, b, undefined);
-    const deltas = [a, b, c].map(
-      (each) => written(eventFrame(one, args(''), each)) as { tool_calls: [{ index: number }] },
-    );
+    numberCall(one, a, 5);
+    numberCall(one, b, undefined);
+    const deltas = [a, b, c].map((each) => written(callFrame(one, each, '')) as { tool_calls: [{ index: number }] });
     expect(deltas.map(({ tool_calls: [{ index }] }) => index)).toEqual([5, 6, 7]);
   });
 
   it('[S-19] carries a call in the legacy fields for a client that uses only those', () => {
-    const one = completion({ roleSent: true, legacy: true });
+    const one = completion({ hasRole: true, isLegacy: true });
     const a = call('a');
-    expect([eventFrame(one, args('{'), a), eventFrame(one, args('}'), a)].map(written)).toEqual([
+    expect([callFrame(one, a, '{'), callFrame(one, a, '}')].map(written)).toEqual([
       { function_call: { name: 'a', arguments: '{' } },
       { function_call: { arguments: '}' } },
     ]);
@@ -144,13 +158,24 @@ describe('a chunk of ours', () => {
 
   it('[A-28] carries neither the server’s calls nor what is not part of the message', () => {
     const one = completion();
-    const usage = { input_tokens: 1 } as never;
-    expect([
-      eventFrame(one, args('{}'), call('ours', true)),
-      eventFrame(one, args('{}'), undefined),
-      eventFrame(one, { type: 'usage', usage }, undefined),
-      eventFrame(one, { type: 'finish', reason: 'stop' }, undefined),
-    ]).toEqual(['', '', '', '']);
+    const item = {
+      id: 'mcp',
+      type: 'mcp_call',
+      server_label: 's',
+      name: 'ours',
+      arguments: '',
+      output: null,
+      error: null,
+    };
+    // The cast: the fields that nothing reads are left out.
+    const ours = { ...item, approval_request_id: null, status: 'in_progress' } as never;
+    const events: readonly TurnEvent[] = [
+      { type: 'item-start', sequence: 0, index: 1, item: ours },
+      { type: 'arguments-delta', sequence: 0, index: 1, itemId: 'mcp', call: 'mcp_call', text: '{}' },
+      { type: 'item-end', sequence: 0, index: 1, item: ours },
+      { type: 'turn-progress', sequence: 0 },
+    ];
+    expect(events.map((event) => eventFrame(one, event))).toEqual(['', '', '', '']);
   });
 });
 
@@ -158,7 +183,7 @@ describe('the end', () => {
   const finish = (delta: object) => ({ ...CHUNK, choices: [{ index: 0, delta, finish_reason: 'length' }] });
 
   it('[A-30] [S-10] is one chunk, followed by the usage if the client requested it', () => {
-    const frames = closingFrames(completion({ roleSent: true, usage: USAGE }), 'length')
+    const frames = closingFrames(completion({ hasRole: true, usage: USAGE }), 'length')
       .trim()
       .split('\n\n');
     expect(frames.map(chunkOf)).toEqual([finish({}), { ...CHUNK, choices: [], usage: USAGE }]);

@@ -1,8 +1,8 @@
 /** The server's tools in a client's body. */
 import {
-  chatToolNames,
   countingUsage,
   isLegacy,
+  toolNames,
   wantsUsage,
   withTools,
 } from '../../../src/apis/chat-completions/prepare-tools.ts';
@@ -29,8 +29,8 @@ it('[A-14] finds the names of all kinds of tools that a client brings', () => {
     ],
     functions: [{ name: 'four' }],
   };
-  expect([...chatToolNames(body)]).toEqual(['one', 'two', 'four']);
-  expect([...chatToolNames({ tools: null })]).toEqual([]);
+  expect([...toolNames(body)]).toEqual(['one', 'two', 'four']);
+  expect([...toolNames({ tools: null })]).toEqual([]);
 });
 
 it('[S-19] leaves a body alone where nothing is offered', async () => {

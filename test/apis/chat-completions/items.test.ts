@@ -1,16 +1,16 @@
 /** That chat messages and items say the same, each in its own words. */
 
 import fc from 'fast-check';
-import { isMessageList, itemsOf, messagesOf } from '../../../src/apis/chat-completions/items.ts';
+import { isMessageList, itemMessages, messageItems } from '../../../src/apis/chat-completions/items.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
-type Messages = Parameters<typeof itemsOf>[0];
+type Messages = Parameters<typeof messageItems>[0];
 
 /** The messages as items, and back. */
 function thereAndBack(messages: readonly JsonObject[]): readonly JsonObject[] {
   // The cast: each has a role.
-  return messagesOf(itemsOf(messages as Messages), unexpected);
+  return itemMessages(messageItems(messages as Messages), unexpected);
 }
 
 function unexpected({ type }: Item): void {
@@ -18,7 +18,7 @@ function unexpected({ type }: Item): void {
 }
 
 function items(...messages: readonly JsonObject[]): readonly Item[] {
-  return itemsOf(messages as Messages);
+  return messageItems(messages as Messages);
 }
 
 const user = (content: unknown) => ({ type: 'message', role: 'user', content });
@@ -125,7 +125,7 @@ describe('messagesOf', () => {
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }] },
       { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
     ];
-    expect(messagesOf(written, unexpected)).toEqual([{ role: 'assistant', content: 'No.' }]);
+    expect(itemMessages(written, unexpected)).toEqual([{ role: 'assistant', content: 'No.' }]);
   });
 
   it('[S-04] [P-06] puts results behind their calls, images in a message of their own', () => {
@@ -135,7 +135,7 @@ describe('messagesOf', () => {
       user('Meanwhile.'),
       { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'seen' }, image] },
     ];
-    expect(messagesOf(reported, unexpected)).toEqual([
+    expect(itemMessages(reported, unexpected)).toEqual([
       { role: 'assistant', content: null, tool_calls: [called] },
       { role: 'tool', tool_call_id: 'a', content: 'seen' },
       { role: 'user', content: [{ type: 'image_url', image_url: { url: image.image_url } }] },
@@ -145,7 +145,7 @@ describe('messagesOf', () => {
 
   it('[S-03] notes items that have no place in messages', () => {
     const skipped: string[] = [];
-    expect(messagesOf([{ type: 'unheard_of' }, user('Go.')], ({ type }) => skipped.push(type))).toEqual([
+    expect(itemMessages([{ type: 'unheard_of' }, user('Go.')], ({ type }) => skipped.push(type))).toEqual([
       { role: 'user', content: 'Go.' },
     ]);
     expect(skipped).toEqual(['unheard_of']);

@@ -157,7 +157,7 @@ describe('the same call again and again', () => {
   it('[T-12] is noted in the result from the third time on, and the model goes round in circles', async () => {
     const rounds = echoing({});
     const seen: unknown[] = [];
-    for (let count = 1; count <= 4; count += 1) seen.push([await round(rounds, 'a'), rounds.circling()]);
+    for (let count = 1; count <= 4; count += 1) seen.push([await round(rounds, 'a'), rounds.isRepeating()]);
     expect(seen).toEqual([
       [['a: a'], false],
       [['a: a'], false],
@@ -168,7 +168,7 @@ describe('the same call again and again', () => {
 
   it('[T-12] counts as such within one round, too', async () => {
     const rounds = echoing({ repeatedCalls: 2 });
-    expect([await round(rounds, 'a', 'a'), rounds.circling()]).toEqual([['a: a', `a: a\n${note('a', 2)}`], true]);
+    expect([await round(rounds, 'a', 'a'), rounds.isRepeating()]).toEqual([['a: a', `a: a\n${note('a', 2)}`], true]);
   });
 
   it('[T-12] is noted as a part of its own where the result has parts', async () => {
@@ -185,13 +185,13 @@ describe('the same call again and again', () => {
   ])('[T-12] starts anew after %s', async (_, calls) => {
     const rounds = echoing({});
     for (const one of calls) await round(rounds, one);
-    expect(rounds.circling()).toBe(false);
+    expect(rounds.isRepeating()).toBe(false);
   });
 
   it('[T-12] does not count where the result is another each time', async () => {
     let count = 0;
     const rounds = toolRounds<RoundCall>(LIMITS, () => Promise.resolve(ok(String(count++))));
     for (let time = 0; time < 5; time += 1) await round(rounds, 'poll');
-    expect(rounds.circling()).toBe(false);
+    expect(rounds.isRepeating()).toBe(false);
   });
 });

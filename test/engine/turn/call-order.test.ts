@@ -1,5 +1,4 @@
 /** How much work it is to put interleaved calls in order, in the machine and in chunks that are passed on. */
-import { CallLine } from '../../../src/apis/chat-completions/call-line.ts';
 import { step } from '../../../src/engine/turn/machine.ts';
 import { startState } from '../../../src/engine/turn/state.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
@@ -23,23 +22,55 @@ function turn(inputs: readonly TurnInput[]): void {
   for (const input of [START, ...inputs, finish(), END]) [state] = step(state, [input]);
 }
 
-function line(inputs: readonly TurnInput[]): void {
-  const calls = new CallLine();
-  for (const input of inputs) {
-    if (input.type === 'tool-call-delta') calls.take({ call: input.call, text: input.arguments }, 'frame');
-    else calls.takeOther('frame');
-  }
-  calls.flush();
+/** The same as chunks that are passed on, each behind what was read from it. */
+function withChunks(inputs: readonly TurnInput[]): readonly TurnInput[] {
+  return inputs.flatMap((input) => {
+    const call = input.type === 'tool-call-delta' ? input.call : undefined;
+    const raw = {
+      type: 'raw',
+      data: 'x',
+      chunk: undefined,
+      call,
+      isOutput: true,
+      isEnd: false,
+      part: 0,
+      parts: 1,
+    } as const;
+    return [input, raw];
+  });
 }
 
 it('[V-31] is linear in the calls that are open at once', async () => {
   await expectLinearWork(4_096, (size) => turn(interleaved(size)));
-  await expectLinearWork(8_000, (size) => line(interleaved(size)));
+  await expectLinearWork(8_000, (size) => turn(withChunks(interleaved(size))));
 });
 
 it('[V-31] is linear in the pieces of calls that take turns, and in the text behind them', async () => {
   await expectLinearWork(4_000, (size) => turn(alternating(size)));
   await expectLinearWork(40_000, (size) =>
-    line([...alternating(size), ...Array.from({ length: size }, () => text('a'))]),
+    turn(withChunks([...alternating(size), ...Array.from({ length: size }, () => text('a'))])),
   );
+});
+
+describe('a chunk that is passed on', () => {
+  const kinds = (inputs: readonly TurnInput[]) => {
+    let state = startState(DEFAULT_PLAN);
+    return withChunks(inputs).map((input) => {
+      const [next, events] = step(state, [input]);
+      state = next;
+      return events.flatMap((event) => (event.type === 'raw' ? [event.call] : []));
+    });
+  };
+
+  it('[V-31] follows what was read from it, also where that waits for a call', () => {
+    const [first, second, rest] = [call(0, '{', { name: 'a' }), call(1, '{}', { name: 'b' }), call(0, '}')];
+    const sent = kinds([first, second, rest, text('Hi')]);
+    expect(sent).toEqual([[], [0], [], [], [], [0], [1], [undefined]]);
+  });
+
+  it('[V-31] is no part of an answer where the call is not allowed', () => {
+    const [state] = step(startState({ ...DEFAULT_PLAN, allowedTools: new Set() }), [call(0, '{}', { name: 'a' })]);
+    const raw = { type: 'raw', data: 'x', chunk: undefined, isOutput: true, isEnd: false, part: 0, parts: 1 } as const;
+    expect(step(state, [{ ...raw, call: 0 }])[1]).toEqual([]);
+  });
 });

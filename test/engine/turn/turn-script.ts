@@ -128,6 +128,7 @@ export function line(event: TurnEvent): string {
     case 'turn-start':
     case 'turn-queued':
     case 'turn-progress':
+    case 'raw':
     case 'heartbeat':
     case 'keepalive':
       return event.type;

@@ -1,16 +1,20 @@
 /** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
 
 import fc from 'fast-check';
-import { newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
-import { takeData } from '../../../src/apis/chat-completions/round.ts';
-import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
+import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
+import { ChatEncoder } from '../../../src/apis/chat-completions/encoder.ts';
+import { ModelAnswer } from '../../../src/apis/chat-completions/model-answer.ts';
+import { step } from '../../../src/engine/turn/machine.ts';
+import { startState } from '../../../src/engine/turn/state.ts';
 import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
+import { wholeText } from '../../../src/protocol/grown-text.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
 import { logProbsIn } from '../../../src/protocol/json/log-probs.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { RULES } from '../../apis/chat-completions/rules.ts';
+import { TIGHT } from '../../apis/chat-completions/answer-frames.ts';
+import { DEFAULT_PLAN } from '../../engine/turn/whole-turn.ts';
 import { describeShared, listShared, readShared } from '../../support/shared.ts';
 
 /** What the memo reads of the chunks in turn; it learns from those that it leaves to the parser. */
@@ -287,21 +291,30 @@ function parsed(event: ModelEvent): ModelEvent {
   return { ...event, logprobs: logProbsIn(event.logprobs) };
 }
 
-/** What a round sends its client for each chunk, and what it holds in the end. */
+/** What an answer sends its client for each chunk, and what is known of it in the end. */
 function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
-  const rules = {
-    ...RULES,
-    hidesCalls: offersTools,
-    callRules: {},
-    isOwned: (name: string) => offersTools && name === 'a',
-    newCallId: () => 'new',
-  };
-  const { decoder, ...round } = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
-  const whole: Round = { ...round, decoder, memo };
-  const reported = received(chunks, (data) => takeData(whole, data));
-  // The line searches arguments for their end when it is asked to: for an empty piece, which the memo does not read, sooner.
-  const { memo: _, decoder: __, rules: ___, line: ____, ...known } = whole;
-  return { reported, known };
+  const completion = newCompletion({ wantsUsage: false, isLegacy: false });
+  const rules = { holdsCalls: offersTools, keepsFields: offersTools, limits: TIGHT };
+  const answer = new ModelAnswer(completion, rules, memo);
+  const encoder = new ChatEncoder(completion);
+  const owners = new Map(offersTools ? [['a', { server: 's', name: 'a' }]] : []);
+  let state = startState({ ...DEFAULT_PLAN, owners });
+  const reported = received(chunks, (data) => {
+    const events: ModelEvent[] = [];
+    answer.takeData(data, events);
+    const [next, turnEvents] = step(state, events);
+    state = next;
+    return encoder.frames(turnEvents);
+  });
+  const { calls, fields, usage, finishReason } = answer;
+  const text = wholeText(answer.text);
+  const known = JSON.stringify({ completion, calls, text, fields: fields.all(), usage, finishReason });
+  // Calls without an id of their own are given a random one.
+  return { reported: reported.map(withoutSeeds), known: withoutSeeds(known) };
+}
+
+function withoutSeeds(text: string): string {
+  return text.replaceAll(/call_\w{32}/g, 'call_');
 }
 
 describe('what the memo reads', () => {

@@ -86,6 +86,7 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     }
     case 'keepalive':
       return { type: options.keepalive };
+    case 'raw':
     case 'heartbeat':
     case 'call-dropped':
       return undefined;

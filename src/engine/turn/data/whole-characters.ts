@@ -28,23 +28,23 @@ export class WholeCharacters implements Mapping<readonly TurnInput[], readonly T
       whole.push(input);
       return;
     }
-    const key = keyOf(input);
+    const key = deltaKey(input);
     const waiting = this.halves.get(key);
     this.halves.delete(key);
     // What waits before other output comes before it.
     if (input.type !== 'tool-call-delta') this.release(whole);
-    const joined = waiting ? withText(input, waiting.half + textOf(input)) : input;
+    const joined = waiting ? withDeltaText(input, waiting.half + deltaText(input)) : input;
     if (!endsInHalf(joined)) return void whole.push(joined);
-    const text = textOf(joined);
-    this.halves.set(key, { delta: withText(joined, ''), half: text.slice(-1) });
+    const text = deltaText(joined);
+    this.halves.set(key, { delta: withDeltaText(joined, ''), half: text.slice(-1) });
     // The beginning of a call holds its name.
     if (text.length > 1 || (joined.type === 'tool-call-delta' && joined.name !== undefined))
-      whole.push(withText(joined, text.slice(0, -1)));
+      whole.push(withDeltaText(joined, text.slice(0, -1)));
   }
 
   /** A half that stays alone is shown as what it is: no character. */
   private release(whole: TurnInput[]): void {
-    for (const { delta } of this.halves.values()) whole.push(withText(unnamed(delta), '\ufffd'));
+    for (const { delta } of this.halves.values()) whole.push(withDeltaText(withoutCallName(delta), '\ufffd'));
     this.halves.clear();
   }
 }
@@ -56,19 +56,19 @@ function isDelta(input: TurnInput): input is Delta {
   return type === 'text-delta' || type === 'tool-call-delta' || type === 'reasoning-delta' || type === 'refusal-delta';
 }
 
-function keyOf(delta: Delta): string {
+function deltaKey(delta: Delta): string {
   return delta.type === 'tool-call-delta' ? String(delta.call) : delta.type;
 }
 
-function textOf(delta: Delta): string {
+function deltaText(delta: Delta): string {
   return delta.type === 'tool-call-delta' ? delta.arguments : delta.text;
 }
 
-function withText(delta: Delta, text: string): Delta {
+function withDeltaText(delta: Delta, text: string): Delta {
   return delta.type === 'tool-call-delta' ? { ...delta, arguments: text } : { ...delta, text };
 }
 
-function unnamed(delta: Delta): Delta {
+function withoutCallName(delta: Delta): Delta {
   if (delta.type !== 'tool-call-delta') return delta;
   const { name: _, id: __, ...rest } = delta;
   return rest;
@@ -76,7 +76,7 @@ function unnamed(delta: Delta): Delta {
 
 function endsInHalf(input: TurnInput): boolean {
   if (!isDelta(input)) return false;
-  const text = textOf(input);
+  const text = deltaText(input);
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff;
 }

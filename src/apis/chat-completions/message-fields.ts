@@ -1,7 +1,7 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
-import { mergeInto, type OwnFields, weightOf } from '../../../protocol/chat-completions/own-fields.ts';
-import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { mergeInto, type OwnFields, weightOf } from '../../protocol/chat-completions/own-fields.ts';
+import { ReasoningDetails } from '../../protocol/chat-completions/reasoning-details.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
@@ -24,7 +24,7 @@ export class MessageFields {
       if (more === undefined) continue;
       const isCounted = typeof value === 'string' && (name === thought || name === 'refusal');
       if (!isCounted) weight += more;
-      this.join(name, value, isWhole);
+      this.add(name, value, isWhole);
     }
     return weight;
   }
@@ -34,7 +34,7 @@ export class MessageFields {
     return this.fields;
   }
 
-  private join(name: string, value: unknown, isWhole: boolean): void {
+  private add(name: string, value: unknown, isWhole: boolean): void {
     const { fields, details } = this;
     if (isWhole) fields[name] = value;
     else if (name === 'content') fields.content = withParts(fields.content, value);
@@ -54,14 +54,14 @@ function withParts(known: unknown, more: unknown): readonly unknown[] {
   const parts: unknown[] = Array.isArray(known) ? known : [];
   for (const part of Array.isArray(more) ? more.filter(isRecord) : []) {
     const last = parts.at(-1);
-    if (isRecord(last) && last.type === part.type) goOn(last, part);
+    if (isRecord(last) && last.type === part.type) continuePart(last, part);
     // A copy: the chunk may be sent on.
-    else parts.push(goOn({ ...part, ...(Array.isArray(part.thinking) ? { thinking: [] } : {}) }, part, true));
+    else parts.push(continuePart({ ...part, ...(Array.isArray(part.thinking) ? { thinking: [] } : {}) }, part, true));
   }
   return parts;
 }
 
-function goOn(last: OwnFields, part: JsonObject, isFirst = false): OwnFields {
+function continuePart(last: OwnFields, part: JsonObject, isFirst = false): OwnFields {
   if (typeof part.text === 'string' && !isFirst) last.text = `${last.text ?? ''}${part.text}`;
   if (Array.isArray(part.thinking)) last.thinking = withParts(last.thinking, part.thinking);
   return last;
@@ -71,7 +71,7 @@ function goOn(last: OwnFields, part: JsonObject, isFirst = false): OwnFields {
 const OF_CALLS: ReadonlySet<string> = new Set(['id', 'index', 'type', 'function', 'custom']);
 
 /** The other fields of a piece of a call; undefined if there are none. */
-export function fieldsOfCall(piece: JsonObject): JsonObject | undefined {
+export function callFields(piece: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
   for (const name of Object.keys(piece)) {
     if (OF_CALLS.has(name) || name === '__proto__' || isNothing(piece[name])) continue;

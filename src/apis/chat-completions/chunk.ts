@@ -1,0 +1,109 @@
+/** Inspects a single chunk, without merging it with the chunks before it. */
+
+import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+
+/** An entry of a call in a chunk, in the API's own format. */
+interface CallEntry {
+  readonly index?: unknown;
+  readonly id?: unknown;
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
+  readonly custom?: unknown;
+}
+
+/** The entries of calls in the chunk; a legacy call is one without a number. */
+export function callEntries(chunk: JsonObject): readonly CallEntry[] {
+  return chunkDeltas(chunk).flatMap(({ tool_calls: calls, function_call: called }) => {
+    if (Array.isArray(calls)) return calls.filter(isRecord);
+    return isRecord(called) ? [{ function: called }] : [];
+  });
+}
+
+/** An entry of a call as it came, and the decoder's number for its call. */
+export interface NumberedEntry {
+  readonly call: number;
+  readonly entry: JsonObject;
+}
+
+/** A part of a chunk: one entry of a call, or everything else; the last one ends the answer if the chunk does. */
+export interface ChunkPart {
+  readonly chunk: JsonObject;
+  readonly call: number | undefined;
+  readonly isOutput: boolean;
+  readonly isEnd: boolean;
+}
+
+/**
+ * The parts of a chunk in the order in which they are read. A chunk of one entry, or with anything but one choice, has one
+ * part.
+ */
+export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
+  const choices = chunkChoices(chunk);
+  const [choice] = choices;
+  const [entry] = entries;
+  const hasText = hasChunkOutput(chunk);
+  if (choices.length !== 1 || !choice || (choice.index ?? 0) !== 0) return [otherPart(chunk, hasText, false)];
+  const { delta, finish_reason: finish } = choice;
+  const { tool_calls: calls, function_call: called, ...rest } = isRecord(delta) ? delta : {};
+  const isEnd = Boolean(finish);
+  if (!entry || !(calls || called)) return [otherPart(chunk, hasText, isEnd)];
+  if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, entry.call)];
+  const { usage, ...plain } = chunk;
+  const { logprobs: _, ...bare } = choice;
+  const withDelta = (own: JsonObject, base: JsonObject = bare) => ({
+    ...plain,
+    choices: [{ ...base, delta: own, finish_reason: null }],
+  });
+  const role = rest.role === undefined ? {} : { role: rest.role };
+  const parts = entries.map(({ call, entry }) =>
+    callPart(withDelta({ ...role, ...(calls ? { tool_calls: [entry] } : { function_call: called }) }), call),
+  );
+  if (hasText) parts.unshift(otherPart(withDelta(rest, choice), true, false));
+  if (isEnd || usage) parts.push(otherPart({ ...chunk, choices: [{ ...bare, delta: {} }] }, false, isEnd));
+  return parts;
+}
+
+function otherPart(chunk: JsonObject, isOutput: boolean, isEnd: boolean): ChunkPart {
+  return { chunk, call: undefined, isOutput, isEnd };
+}
+
+function callPart(chunk: JsonObject, call: number): ChunkPart {
+  return { chunk, call, isOutput: true, isEnd: false };
+}
+
+/** Whether the chunk holds output besides calls. */
+function hasChunkOutput(chunk: JsonObject): boolean {
+  return chunkDeltas(chunk).some((delta) =>
+    Object.entries(delta).some(
+      ([name, value]) => !NO_OUTPUT.has(name) && value !== undefined && value !== null && value !== '',
+    ),
+  );
+}
+
+const NO_OUTPUT: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
+
+/** Whether a call may begin here whose name is not certainly complete until more of it arrives. */
+export function mayBeginCall(entry: CallEntry): boolean {
+  const { id, function: called } = entry;
+  return Boolean(id || called?.name) && !customOf(entry) && !called?.arguments;
+}
+
+/** Whether the chunk carries only the usage. */
+export function isUsageOnly({ choices, usage }: JsonObject): boolean {
+  return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
+}
+
+/** Whether the chunk names the role. */
+export function hasRole(chunk: JsonObject): boolean {
+  return chunkDeltas(chunk).some(({ role }) => role);
+}
+
+function chunkDeltas(chunk: JsonObject): readonly JsonObject[] {
+  return chunkChoices(chunk)
+    .map(({ delta }) => delta)
+    .filter(isRecord);
+}
+
+function chunkChoices({ choices }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(choices) ? choices.filter(isRecord) : [];
+}

@@ -1,0 +1,50 @@
+/** How a chat completion ends: its finish reason, and the whole of it for a client that wants one object. */
+
+import type { JsonObject } from '../../protocol/record.ts';
+import type { Completion } from './completion.ts';
+import type { ChatCall, ModelAnswer } from './model-answer.ts';
+import { calledFunction, callMessage } from './next-body.ts';
+
+/** What the client receives of the newest answer. */
+interface ClientShare {
+  /** The calls that are the client's. */
+  readonly calls: readonly ChatCall[];
+  /** Whether calls beside those ran here. */
+  readonly hasResults: boolean;
+  /** Whether a limit of the server ended the turn. */
+  readonly isStopped: boolean;
+}
+
+/** The finish reason of a completion whose chunks are not the model server's own. */
+export function closingReason(
+  { finishReason = 'stop' }: ModelAnswer,
+  { calls, hasResults, isStopped }: ClientShare,
+): string {
+  // Chat Completions' only finish reason for a truncated answer.
+  if (isStopped) return 'length';
+  if (calls.length > 0 && hasResults) return 'tool_calls';
+  // Calls that the client does not receive are none for it.
+  const isOfCalls = finishReason === 'tool_calls' || finishReason === 'function_call';
+  return isOfCalls && calls.length === 0 ? 'stop' : finishReason;
+}
+
+/** The completion as one object, with all other fields of the model server's last answer. */
+export function wholeCompletion(
+  { head, usage, text, images, isLegacy }: Completion,
+  answer: ModelAnswer,
+  share: ClientShare,
+): JsonObject {
+  const base = answer.whole ?? { object: 'chat.completion' };
+  const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
+  const { tool_calls: _, function_call: __, ...own } = first.message ?? { role: 'assistant', ...answer.fields.all() };
+  const [call] = share.calls;
+  const message = {
+    ...own,
+    content: text === '' ? null : text,
+    ...(images.length > 0 ? { images } : {}),
+    ...(call && isLegacy ? { function_call: calledFunction(call) } : {}),
+    ...(call && !isLegacy ? { tool_calls: share.calls.map(callMessage) } : {}),
+  };
+  const choice = { ...first, index: 0, message, finish_reason: closingReason(answer, share) };
+  return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
+}

@@ -1,0 +1,305 @@
+/** One answer of a model server, read as model events and the chunks that they came in, within the limits of a turn. */
+
+import { bytesOfItem, type Limits } from '../../ports/limits.ts';
+import type { ChatBatch } from '../../ports/upstream.ts';
+import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
+import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { weightOf } from '../../protocol/chat-completions/own-fields.ts';
+import { customOf, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
+import { usageIn } from '../../protocol/chat-completions/usage.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent, RawChunk } from '../../protocol/events.ts';
+import { type GrownText, grow } from '../../protocol/grown-text.ts';
+import { randomSeed } from '../../protocol/ids.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isDone } from '../../streams/sse-frames.ts';
+import { type ChunkPart, callEntries, chunkParts, mayBeginCall, type NumberedEntry } from './chunk.ts';
+import { type Completion, takeHead } from './completion.ts';
+import { callFields, MessageFields } from './message-fields.ts';
+
+/** One call by the model, of a server-run or a client's tool. */
+export interface ChatCall {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+  /** UTF-8 bytes of the arguments; counted as they arrive, since counting a long text for each delta of it is too slow. */
+  bytes: number;
+  /** Its extra fields, for the model server alone. */
+  extra?: JsonObject;
+}
+
+/** What is read of an answer. */
+export interface AnswerRules {
+  /**
+   * Whether the chunks of a call wait until its name is certainly complete, since the client may not receive it; if not, no
+   * chunk waits.
+   */
+  readonly holdsCalls: boolean;
+  /** Whether the fields of the message are kept: for the next model request, or for a client that wants one object. */
+  readonly keepsFields: boolean;
+  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes' | 'eventBytes'>;
+}
+
+/** A chunk that waits until the owner of the call that it begins is known. */
+interface HeldChunk {
+  readonly data: string;
+  readonly parts: readonly ChunkPart[];
+  readonly events: readonly ModelEvent[];
+}
+
+/** Metadata of an answer that is not part of it. */
+const WITHOUT_OUTPUT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
+
+/** The answer so far. */
+export class ModelAnswer {
+  readonly calls: ChatCall[] = [];
+  /** The text of its message. */
+  readonly text: GrownText = { text: '', tail: '' };
+  /** Everything else in the message. */
+  readonly fields = new MessageFields();
+  usage: JsonObject | undefined = undefined;
+  finishReason: string | undefined = undefined;
+  /** Whether the model was truncated, so that its calls may be incomplete. */
+  isCutOff = false;
+  /** The whole answer, if it was not streamed: its text, and the object in it. */
+  wholeText: string | undefined = undefined;
+  whole: JsonObject | undefined = undefined;
+  private readonly completion: Completion;
+  private readonly rules: AnswerRules;
+  private readonly decoder: ChatDecoder;
+  private readonly memo: ChunkMemo;
+  private readonly byNumber = new Map<number, ChatCall>();
+  private readonly byId = new Map<string, ChatCall>();
+  /** The extra fields of calls, by the decoder's numbers for them. */
+  private readonly extraFields = new Map<number, JsonObject>();
+  /** The entries of calls in the chunk that is read. */
+  private entries: NumberedEntry[] = [];
+  private held: HeldChunk[] = [];
+  /** Characters of the held chunks. */
+  private heldSize = 0;
+  /** Whether a call has begun whose owner is not known yet. */
+  private isUndecided = false;
+  private isDone = false;
+
+  constructor(completion: Completion, rules: AnswerRules, memo: ChunkMemo = chunkMemo()) {
+    this.completion = completion;
+    this.rules = rules;
+    this.memo = memo;
+    this.decoder = chatDecoder({
+      think: false,
+      passes: true,
+      seeEntry: ({ call }, entry) => this.takeEntry(call, entry),
+    });
+  }
+
+  /** The call of this id. */
+  call(id: unknown): ChatCall | undefined {
+    return typeof id === 'string' ? this.byId.get(id) : undefined;
+  }
+
+  /** Adds what the batch holds to `inputs`; throws `ApiError` after what came before the failure. */
+  take({ whole, data, server }: ChatBatch, inputs: ModelEvent[]): void {
+    if (server !== undefined) {
+      this.completion.server = server;
+      inputs.push({ type: 'model-info', server });
+    }
+    for (const each of data) {
+      if (whole) this.takeWhole(each, inputs);
+      else this.takeData(each, inputs);
+    }
+  }
+
+  /** Adds what the data of one event holds to `inputs`. */
+  takeData(data: string, inputs: ModelEvent[]): void {
+    const delta = this.plainDelta(data);
+    if (delta) {
+      const before = inputs.length;
+      this.decoder.takePlainDelta(delta, inputs);
+      this.noteEvents(inputs, before);
+      const call = this.entries[0]?.call;
+      if (call !== undefined) this.entries = [];
+      inputs.push({ type: 'raw', data, chunk: undefined, call, isOutput: true, isEnd: false, part: 0, parts: 1 });
+    } else if (isDone(data)) this.isDone = true;
+    else if (data !== '') this.takeChunk(data, parsedChunk(data), inputs);
+  }
+
+  /** Takes a chunk of text alone, which nothing waits for; returns false, having read nothing, for any other. */
+  takePlainText(data: string): boolean {
+    const delta = this.plainDelta(data);
+    if (!delta || delta.call !== undefined) return false;
+    const events: ModelEvent[] = [];
+    this.decoder.takePlainDelta(delta, events);
+    this.noteEvents(events, 0);
+    return true;
+  }
+
+  /** Adds what the end of the answer holds; throws if it was truncated by a failure. */
+  end(inputs: ModelEvent[]): void {
+    const events: ModelEvent[] = [];
+    this.decoder.end(events, this.isDone);
+    this.noteEvents(events, 0);
+    const finish = events.pop();
+    // A call without arguments gets `{}`, which every JSON parser accepts.
+    for (const [call, { arguments: text }] of this.byNumber)
+      if (text.trim() === '') events.push(this.noteCall({ type: 'tool-call-delta', call, arguments: '{}' }));
+    if (finish) events.push(finish);
+    this.held.push({ data: '', parts: [], events });
+    this.release(inputs);
+  }
+
+  /** The delta of a chunk that need not be parsed: nothing waits for its owner, and the ids are the client's. */
+  private plainDelta(data: string): PlainDelta | undefined {
+    return this.held.length === 0 && !this.completion.isContinued ? this.memo.read(data) : undefined;
+  }
+
+  private takeWhole(text: string, inputs: ModelEvent[]): void {
+    this.wholeText = text;
+    this.whole = parsedChunk(text);
+    this.completion.isRewritten = true;
+    this.isDone = true;
+    this.takeChunk(text, this.whole, inputs);
+  }
+
+  private takeChunk(data: string, chunk: JsonObject, inputs: ModelEvent[]): void {
+    const events: ModelEvent[] = [];
+    this.decoder.take(chunk, events);
+    this.memo.learn(data, chunk);
+    takeHead(this.completion, chunk);
+    this.noteChunk(chunk, events);
+    const { entries } = this;
+    this.entries = [];
+    this.held.push({ data, parts: chunkParts(chunk, entries), events });
+    if (this.rules.holdsCalls) {
+      this.heldSize += data.length;
+      const { outputBytes, eventBytes } = this.rules.limits;
+      if (this.heldSize > outputBytes + eventBytes) throw endlessOutput();
+      // Only the last call can be: the decoder emits a call when any other output follows.
+      const last = callEntries(chunk).findLast(
+        (entry) => mayBeginCall(entry) || entry.function?.arguments || customOf(entry),
+      );
+      if (last) this.isUndecided = mayBeginCall(last);
+      // Empty chunks decide nothing.
+      else if (events.some(({ type }) => !WITHOUT_OUTPUT.has(type))) this.isUndecided = false;
+      if (this.isUndecided) return;
+    }
+    this.release(inputs);
+  }
+
+  /** Everything that was held: the events of each part, and then the part. */
+  private release(inputs: ModelEvent[]): void {
+    const { held } = this;
+    this.held = [];
+    this.heldSize = 0;
+    const deltas = new Map<number, ModelEvent[]>();
+    for (const { events } of held)
+      for (const event of events) {
+        if (event.type !== 'tool-call-delta') continue;
+        const known = deltas.get(event.call);
+        if (known) known.push(event);
+        else deltas.set(event.call, [event]);
+      }
+    const numbers = new Set(deltas.size === 0 ? [] : held.flatMap(({ parts }) => parts.map(({ call }) => call)));
+    // What the decoder kept back of calls before.
+    for (const [call, events] of deltas) if (!numbers.has(call)) for (const event of events) inputs.push(event);
+    for (const { data, parts, events } of held) {
+      for (const event of events) if (event.type !== 'tool-call-delta') inputs.push(event);
+      for (const [part, { chunk, call, isOutput, isEnd }] of parts.entries()) {
+        const own = call === undefined ? undefined : deltas.get(call);
+        if (own) for (const event of own.splice(0)) inputs.push(event);
+        const raw: RawChunk = { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts: parts.length };
+        inputs.push(raw);
+      }
+    }
+  }
+
+  private takeEntry(call: number, entry: JsonObject): void {
+    this.entries.push({ call, entry });
+    const fields = this.rules.keepsFields ? callFields(entry) : undefined;
+    if (!fields) return;
+    // Not by spreading, which takes quadratic time if a server adds them one by one.
+    this.extraFields.set(call, Object.assign(this.extraFields.get(call) ?? {}, fields));
+    // At once: a call may wait for its name or arguments for ever.
+    this.completion.bytes += weightOf(fields) ?? 0;
+  }
+
+  /** Records the content of a chunk. Throws `output_too_large`. */
+  private noteChunk(chunk: JsonObject, events: ModelEvent[]): void {
+    const [choice = {}] = Array.isArray(chunk.choices) ? chunk.choices : [];
+    this.usage = usageIn(chunk) ?? this.usage;
+    // Some servers write an empty one before the end.
+    const reason = isRecord(choice) ? choice.finish_reason : undefined;
+    if (typeof reason === 'string' && reason) this.finishReason = reason;
+    this.noteEvents(events, 0);
+    if (!this.rules.keepsFields || !isRecord(choice)) return;
+    const content = choice.delta ?? choice.message;
+    if (isRecord(content)) this.completion.bytes += this.fields.take(content, content === choice.message);
+    for (const [number, fields] of this.extraFields) {
+      const call = this.byNumber.get(number);
+      if (!call) continue;
+      call.extra = Object.assign(call.extra ?? {}, fields);
+      this.extraFields.delete(number);
+    }
+    this.refuseTooLarge();
+  }
+
+  /** Records the events from this position on. Throws `output_too_large`. */
+  private noteEvents(events: ModelEvent[], from: number): void {
+    const { completion } = this;
+    for (let at = from; at < events.length; at += 1) {
+      const event = events[at];
+      if (!event) continue;
+      if (event.type === 'tool-call-delta') events[at] = this.noteCall(event);
+      if ('text' in event) completion.bytes += Buffer.byteLength(event.text);
+      if (event.type === 'text-delta') grow(this.text, event.text);
+      if (event.type === 'model-info' && event.model !== undefined) completion.answeredBy = event.model;
+      if (event.type === 'finish') this.isCutOff = event.reason !== 'stop';
+    }
+    this.refuseTooLarge();
+  }
+
+  /** Returns the event with the id that the call has from now on. */
+  private noteCall(event: Extract<ModelEvent, { type: 'tool-call-delta' }>): ModelEvent {
+    const { completion } = this;
+    const known = this.byNumber.get(event.call);
+    const call = known ?? this.beginCall(event);
+    const bytes = Buffer.byteLength(event.arguments);
+    call.arguments += event.arguments;
+    call.bytes += bytes;
+    completion.bytes += bytes;
+    if (call.bytes > this.rules.limits.argumentBytes) throw answerTooLarge('the arguments of a tool call');
+    return known || call.id === event.id ? event : { ...event, id: call.id };
+  }
+
+  private beginCall({ call: number, id, name = '' }: Extract<ModelEvent, { type: 'tool-call-delta' }>): ChatCall {
+    // Some model servers send no id, or repeat one for several calls.
+    const unique = id && !this.byId.has(id) ? id : `call_${randomSeed()}`;
+    const call = { id: unique, name, arguments: '', bytes: 0 };
+    this.calls.push(call);
+    this.byId.set(unique, call);
+    this.completion.bytes += bytesOfItem(this.calls.length) + Buffer.byteLength(unique);
+    this.byNumber.set(number, call);
+    return call;
+  }
+
+  private refuseTooLarge(): void {
+    if (this.completion.bytes > this.rules.limits.outputBytes) throw answerTooLarge('a response');
+  }
+}
+
+function parsedChunk(data: string): JsonObject {
+  const chunk = objectIn(data);
+  if (!chunk) throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
+  rememberArguments(chunk, data);
+  return chunk;
+}
+
+function answerTooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
+}
+
+function endlessOutput(): ApiError {
+  const message = "The model server began a call and wrote more than this server's limit besides.";
+  return new ApiError('output_too_large', message);
+}
