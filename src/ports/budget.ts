@@ -1,6 +1,6 @@
 /** The port to the budgets of tenants: a request is counted before the model is called, and each model call when it ends. */
 import type { Usage } from '../protocol/events.ts';
-import { guarded } from './hooks.ts';
+import { callHookSafely } from './hooks.ts';
 
 /** What one call of a model used. */
 export interface ModelCallUsage {
@@ -39,7 +39,7 @@ export interface Budget {
 export function guardedTurn(turn: BudgetedTurn): BudgetedTurn {
   return {
     headers: turn.headers,
-    count: (call) => guarded('budget.count', () => turn.count(call)),
-    end: () => guarded('budget.end', () => turn.end?.()),
+    count: (call) => callHookSafely('budget.count', () => turn.count(call)),
+    end: () => callHookSafely('budget.end', () => turn.end?.()),
   };
 }

@@ -179,21 +179,21 @@ export function notify<Name extends keyof Hooks>(
   // The casts: these functions receive these arguments.
   if (recorder) (recorder as Recorded)[name]?.(...args);
   else if (name === 'onError' && !hooks.onError) warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
-  if (hooks[name]) guarded(`hooks.${name}`, () => (hooks as Recorded)[name]?.(...args), recorder);
+  if (hooks[name]) callHookSafely(`hooks.${name}`, () => (hooks as Recorded)[name]?.(...args), recorder);
 }
 
 /** Shows a turn to the host; returns what receives the turn's events, and never throws. */
 export function observed(turn: () => ObservedTurn, hooks: Reports): ReceiveEvents | undefined {
   if (!hooks.onTurn) return undefined;
   let receive: ReceiveEvents | undefined;
-  guarded(
+  callHookSafely(
     'hooks.onTurn',
     () => {
       receive = hooks.onTurn?.(turn());
     },
     hooks.recorder,
   );
-  return receive && ((events) => guarded('hooks.onTurn', () => receive?.(events), hooks.recorder));
+  return receive && ((events) => callHookSafely('hooks.onTurn', () => receive?.(events), hooks.recorder));
 }
 
 type Recorded = Partial<Record<keyof Hooks, (...values: readonly unknown[]) => unknown>>;
@@ -202,7 +202,7 @@ type Recorded = Partial<Record<keyof Hooks, (...values: readonly unknown[]) => u
  * Calls a function of the host's that may break nothing: an error that it throws, now or later, becomes a line of the
  * host's log, or a process warning.
  */
-export function guarded(name: string, run: () => unknown, recorder?: Pick<Recorder, 'onFault'>): void {
+export function callHookSafely(name: string, run: () => unknown, recorder?: Pick<Recorder, 'onFault'>): void {
   const failed = (error: unknown) =>
     recorder ? recorder.onFault(name, error) : processWarning(`${name} threw: ${error}`);
   try {
@@ -214,7 +214,7 @@ export function guarded(name: string, run: () => unknown, recorder?: Pick<Record
 }
 
 /** Reports the attempts of a request's model calls; undefined while nobody reads them. */
-export function attemptsOf(requestId: string, hooks: Reports): OnAttempt | undefined {
+export function attemptReporter(requestId: string, hooks: Reports): OnAttempt | undefined {
   const onStep = hooks.recorder?.onStep;
   if (!onStep && !hooks.onAttempt) return undefined;
   return (made) => {

@@ -71,12 +71,12 @@ export function isUntracked(scope: string): boolean {
  * The scope whose share of a limit counts: scopes without storage share one, as each of them belongs to one request
  * only.
  */
-export function shareOf(scope: string): string {
+export function limitScope(scope: string): string {
   return isUntracked(scope) ? UNTRACKED : scope;
 }
 
 /** Throws `tenant_unknown` if the request needs storage and may not have it. */
-export function needTenant(scope: string, what: string, param: string | null): void {
+export function requireTenant(scope: string, what: string, param: string | null): void {
   if (!isUntracked(scope)) return;
   const why = 'this server cannot tell whose request it is, so it stores nothing for it';
   const remedy = "Send an Authorization header, or have this server set its option 'scope'.";
@@ -87,7 +87,7 @@ export function needTenant(scope: string, what: string, param: string | null): v
  * Throws unless the host's `scope` returned a string: with one scope for all unknown users, each would see the others'
  * responses.
  */
-export function checkedScope(scope: unknown): string {
+export function checkScope(scope: unknown): string {
   if (typeof scope === 'string') return scope;
   throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }

@@ -82,15 +82,15 @@ export function processSecret(): Uint8Array {
 }
 
 /** The secret, if it is valid; throws a `TypeError` that names the option and does not quote it. */
-export function checkedSecret(option: string, secret: unknown): string | Uint8Array {
+export function checkSecret(option: string, secret: unknown): string | Uint8Array {
   const isSecret = typeof secret === 'string' || types.isUint8Array(secret);
   if (isSecret && Buffer.byteLength(secret) >= MIN_SECRET_BYTES) return secret;
   const expected = `a text or bytes, at least ${MIN_SECRET_BYTES} bytes long`;
-  throw new TypeError(`${option} must be ${expected}, got ${kindOf(secret)}`);
+  throw new TypeError(`${option} must be ${expected}, got ${describeType(secret)}`);
 }
 
 /** The type of a value, without the value. */
-export function kindOf(value: unknown): string {
+export function describeType(value: unknown): string {
   if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
   if (types.isUint8Array(value)) return `${value.length} bytes`;
   return value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`;

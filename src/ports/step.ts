@@ -1,5 +1,5 @@
 /** The steps of a request, as the host may watch them: names, numbers and times, and never content. */
-import { andThen } from '../protocol/record.ts';
+import { mapMaybePromise } from '../protocol/record.ts';
 import type { ModelAttempt } from './upstream.ts';
 
 /** One step; `ms` is how long it took, or since the request began. */
@@ -27,7 +27,7 @@ export function timed<Value>(
 ): Value | Promise<Value> {
   if (!onStep) return work();
   const elapsed = stopwatch();
-  return andThen(work(), (value) => {
+  return mapMaybePromise(work(), (value) => {
     const done = step(value, elapsed());
     if (done) onStep(done);
     return value;

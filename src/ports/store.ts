@@ -5,7 +5,7 @@ import { leastBytes } from '../protocol/json/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
 import type { EventLog } from './background/event-log.ts';
 import type { MaybePromise, ResponseKey } from './background/response-key.ts';
-import { inTime } from './host/in-time.ts';
+import { withTimeout } from './host/in-time.ts';
 
 export type { MaybePromise, ResponseKey } from './background/response-key.ts';
 
@@ -179,7 +179,7 @@ export class TooManyBytes extends Error {
 }
 
 /** One string for scope and id; the length prefix keeps ("a", "b:c") and ("a:b", "c") apart. */
-export function placeOf({ scope, id }: ResponseKey): string {
+export function storeKey({ scope, id }: ResponseKey): string {
   return `${scope.length}:${scope}:${id}`;
 }
 
@@ -205,7 +205,7 @@ export function isUnstored({ resource }: Pick<StoredResponse, 'resource'>): bool
 }
 
 /** How often the response was changed since its first put. */
-export function versionOf({ version = 0 }: Pick<StoredResponse, 'version'>): number {
+export function storedVersion({ version = 0 }: Pick<StoredResponse, 'version'>): number {
   return version;
 }
 
@@ -213,20 +213,20 @@ export function versionOf({ version = 0 }: Pick<StoredResponse, 'version'>): num
 export async function replaceIn(store: ResponseStore, response: StoredResponse, version: number): Promise<boolean> {
   if (store.replace) return store.replace(response, version);
   const kept = await store.get(response);
-  if (!kept || versionOf(kept) !== version) return false;
+  if (!kept || storedVersion(kept) !== version) return false;
   await store.put(response);
   return true;
 }
 
 /** The chain of `key`, newest first, by the store's own query or by walking. Throws `TooManyBytes`. */
-export async function chainOf(
+export async function readChain(
   store: ResponseStore,
   key: ResponseKey,
   limit: number,
   maxBytes = Number.POSITIVE_INFINITY,
 ): Promise<readonly StoredResponse[]> {
-  if (store.chain) return bounded(await store.chain(key, limit, maxBytes), maxBytes);
-  const room = roomOf(maxBytes);
+  if (store.chain) return checkListBytes(await store.chain(key, limit, maxBytes), maxBytes);
+  const room = byteBudget(maxBytes);
   const chain: StoredResponse[] = [];
   for (let id: string | undefined = key.id; id !== undefined && chain.length < limit; ) {
     const stored: StoredResponse | undefined = await store.get({ scope: key.scope, id });
@@ -246,13 +246,13 @@ export function withinBytes<List extends readonly unknown[]>(list: List, maxByte
 }
 
 /** The list; throws `TooManyBytes` past `maxBytes`. Measured here if need be: a host's store may not implement the bound. */
-export function bounded<List extends readonly unknown[]>(list: List, maxBytes: number): List {
+export function checkListBytes<List extends readonly unknown[]>(list: List, maxBytes: number): List {
   const isMeasured = (measured.get(list) ?? Number.POSITIVE_INFINITY) <= maxBytes;
-  return isMeasured ? list : roomOf(maxBytes).take(list);
+  return isMeasured ? list : byteBudget(maxBytes).take(list);
 }
 
 /** A budget of JSON bytes; `take` throws `TooManyBytes` when it is used up. */
-export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
+export function byteBudget(maxBytes: number): { take<Value>(value: Value): Value } {
   let left = maxBytes;
   return {
     take(value) {
@@ -268,7 +268,7 @@ export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
   const { name, replace, chain, close, conversations, events, time } = store;
   const within = <Value>(answer: MaybePromise<Value>) =>
-    inTime(answer, timeoutMs, () => `The store '${name}' did not answer within ${timeoutMs} ms.`);
+    withTimeout(answer, timeoutMs, () => `The store '${name}' did not answer within ${timeoutMs} ms.`);
   return {
     name,
     get: (key) => within(store.get(key)),

@@ -54,7 +54,7 @@ export interface WireTap {
 }
 
 /** The owner of the opaque state in this model's answers. */
-export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: string): string {
+export function readStateOwner({ name, stateOwner = name }: Upstream, model: string): string {
   return typeof stateOwner === 'function' ? stateOwner(model) : stateOwner;
 }
 

@@ -1,7 +1,7 @@
 /** The content of `file_data`, and the text of a file. */
 
 /** A data URL, or base64 alone. */
-export function bytesOfData(data: string): Buffer {
+export function decodeFileData(data: string): Buffer {
   const comma = data.indexOf(',');
   if (!data.startsWith('data:') || comma < 0) return Buffer.from(data, 'base64');
   const text = data.slice(comma + 1);
@@ -37,7 +37,7 @@ function percentDecoded(text: string): string {
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The text of the bytes, without its byte order mark; undefined if they are not UTF-8, or have a NUL, as no text has. */
-export function textOfBytes(bytes: Uint8Array): string | undefined {
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
     return UTF8.decode(bytes);

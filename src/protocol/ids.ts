@@ -23,7 +23,7 @@ export function responseId(seed: string): string {
 }
 
 /** The random part of the id of a response of this server. */
-export function seedOf(id: string): string {
+export function idSeed(id: string): string {
   return id.slice('resp_'.length);
 }
 
@@ -193,7 +193,7 @@ export function responseIdOfContainer(id: string): string | undefined {
 }
 
 /** A call id for a call that arrived without one; some servers accept at most 40 characters. */
-export function callIdOf(seed: string, index: number): string {
+export function newCallId(seed: string, index: number): string {
   return `call_${seed}${index.toString(16).padStart(3, '0')}`;
 }
 

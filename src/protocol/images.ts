@@ -17,7 +17,7 @@ export function imageInURL(url: string): GeneratedImage | undefined {
 
 /** The image as a data URL; a format that is not known is read from its first bytes. */
 export function dataURL(result: string, format: unknown): string {
-  const knownFormat = typeof format === 'string' && FORMATS.has(format) ? format : formatOf(result);
+  const knownFormat = typeof format === 'string' && FORMATS.has(format) ? format : imageFormat(result);
   return `data:image/${knownFormat};base64,${result}`;
 }
 
@@ -29,6 +29,6 @@ const FORMAT_OF_START: readonly (readonly [start: string, format: string])[] = [
 ];
 
 /** The format of an image in base64, by its first bytes; `png` if they are of none. */
-export function formatOf(result: string): string {
+export function imageFormat(result: string): string {
   return FORMAT_OF_START.find(([start]) => result.startsWith(start))?.[1] ?? 'png';
 }

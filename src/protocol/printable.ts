@@ -12,7 +12,7 @@ export function printable(name: string): string {
  * At most so many characters of a text that is kept longer than it: in a string of their own, since a slice keeps the whole
  * text in memory.
  */
-export function beginningOf(text: string, characters: number): string {
+export function truncatedText(text: string, characters: number): string {
   return text.length <= characters ? text : wellFormed(text.slice(0, characters));
 }
 
@@ -20,7 +20,7 @@ const MODEL_CHARACTERS = 128;
 
 /** A model's name as it is counted and reported: it is whatever the client wrote. */
 export function reportedModel(name: string): string {
-  return beginningOf(name, MODEL_CHARACTERS);
+  return truncatedText(name, MODEL_CHARACTERS);
 }
 
 /** The text without halves of surrogate pairs, which no encoding has: each becomes a replacement character. */

@@ -39,7 +39,7 @@ export function textOrNone(value: unknown): string {
  * The value as text if it is text, a number or a boolean; else empty. `String` throws for parsed JSON with its own
  * `toString`.
  */
-export function plainTextOf(value: unknown): string {
+export function plainText(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
@@ -63,7 +63,7 @@ export function isPromise<Value>(answer: Value | Promise<Value>): answer is Prom
  * Calls `next` with the value, at once if it is no promise. Most steps of most requests wait for nothing, and each promise
  * that is made all the same takes longer than many of the steps (docs/decisions/plain-calls.md).
  */
-export function andThen<Value, Next>(
+export function mapMaybePromise<Value, Next>(
   value: Value | Promise<Value>,
   next: (value: Value) => Next | Promise<Next>,
 ): Next | Promise<Next> {

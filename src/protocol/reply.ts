@@ -33,7 +33,7 @@ export function jsonReply(json: unknown, status = 200): JsonReply {
 }
 
 /** The answer with its JSON serialized. */
-export function written(reply: Reply | JsonReply): Reply {
+export function serializedReply(reply: Reply | JsonReply): Reply {
   if (!('json' in reply)) return reply;
   const { status, headers, json } = reply;
   return { status, headers, body: JSON.stringify(json) };

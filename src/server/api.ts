@@ -40,7 +40,7 @@ export function createResponses<Req = unknown>(options: CoreOptions<Req> = {}): 
 
 /** The Chat Completions API. Throws a `TypeError` also for an upstream that does not support it. */
 export function createChatCompletions<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
-  const settings = chatSettingsOf('createChatCompletions', checkedSettings('createChatCompletions', options));
+  const settings = requireChatSettings('createChatCompletions', checkedSettings('createChatCompletions', options));
   return buildApi(settings, chatRoutes(settings));
 }
 
@@ -73,7 +73,7 @@ export function allApis(settings: CoreSettings, others: readonly ServedApi[] = [
 }
 
 /** The settings, if the upstream can serve Chat Completions. */
-export function chatSettingsOf(owner: string, settings: CoreSettings): CoreSettings & ChatSettings {
+export function requireChatSettings(owner: string, settings: CoreSettings): CoreSettings & ChatSettings {
   if (speaksChat(settings)) return settings;
   throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
 }

@@ -6,7 +6,7 @@ import { ApiError } from '../protocol/errors.ts';
 const bodies = new SharedBytes();
 
 /** The room for one body, empty until it grows; `tenant` is called where there is little room. */
-export function roomForBody(tenant: () => string): ByteShare {
+export function bodyByteShare(tenant: () => string): ByteShare {
   return bodies.share(tenant);
 }
 

@@ -7,7 +7,7 @@ import { tokenSettings } from '../engine/tokens/settings.ts';
 import { fromHost } from '../ports/host/host-error.ts';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
-import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
+import { checkSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { TokenCounter, TokenCounting } from '../ports/token-counter.ts';
 import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
@@ -69,7 +69,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
   const allLimits = { ...withDefaults, bodiesBytes };
 
   const tokenCounting = tokenSettings(`${owner}: tokens`, options.tokens);
-  const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
+  const key = stateKey === undefined ? processSecret() : checkSecret(`${owner}: stateKey`, stateKey);
   const providers = typeof tools === 'function' ? undefined : toolProviders(tools);
   return {
     ...plain,

@@ -31,7 +31,7 @@ export const filesChecks: Readonly<Record<string, OptionCheck>> = {
 };
 
 /** The routes of the Files API, which report their steps, and their settings. */
-export function filesOf(owner: string, options: FilesOptions): ReportedRoutes {
+export function buildFilesApi(owner: string, options: FilesOptions): ReportedRoutes {
   if (options.files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
   const { files, vectorStores, limits, hooks, logger } = options;
   const settings = plainSettings(owner, { hooks, logger });
@@ -57,6 +57,6 @@ export function filesOf(owner: string, options: FilesOptions): ReportedRoutes {
  */
 export function createFiles<Req = unknown>(options: FilesOptions): ServedApi<Req> {
   checkOptions('createFiles', options, filesChecks);
-  const { routes, settings } = filesOf('createFiles', options);
+  const { routes, settings } = buildFilesApi('createFiles', options);
   return servedRoutes(routes, settings);
 }

@@ -1,10 +1,10 @@
 /** The last failures and successes that a router has seen, for its status. */
 
-import { causeCodeOf } from '../ports/host/cause-code.ts';
-import { codeNameOf, isServers } from '../ports/host/error-warning.ts';
+import { readCauseCode } from '../ports/host/cause-code.ts';
+import { errorCodeName, isHostProblem } from '../ports/host/error-warning.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { ApiError } from '../protocol/errors.ts';
-import { andThen } from '../protocol/record.ts';
+import { mapMaybePromise } from '../protocol/record.ts';
 
 /** A failure, without any text of others. */
 export interface Failure {
@@ -29,7 +29,7 @@ export class PartHealth {
   }
 
   failed(error: ApiError): void {
-    this.lastError = { code: codeNameOf(error), cause: causeCodeOf(error.cause) ?? null, at: Date.now() };
+    this.lastError = { code: errorCodeName(error), cause: readCauseCode(error.cause) ?? null, at: Date.now() };
   }
 
   /** Whether it failed within the last minute and has not succeeded since. */
@@ -46,7 +46,7 @@ export class RouterHealth {
 
   noteError(error: ApiError): void {
     if (error.code === 'store_error') this.store.failed(error);
-    else if (isServers(error) && isUpstreams(error)) this.upstream.failed(error);
+    else if (isHostProblem(error) && isUpstreams(error)) this.upstream.failed(error);
   }
 }
 
@@ -58,5 +58,5 @@ function isUpstreams({ code, server }: ApiError): boolean {
 /** The same store, whose last write the status shows. A read may succeed where a write fails, as on a full disk; failures are noted where they are reported. */
 export function watchedStore(store: ResponseStore, health: PartHealth): ResponseStore {
   const wrote = () => health.succeeded();
-  return { ...store, put: (response) => andThen(store.put(response), wrote) };
+  return { ...store, put: (response) => mapMaybePromise(store.put(response), wrote) };
 }

@@ -1,6 +1,6 @@
 /** The options of heartbeats, which routers and a middleware have. */
 
-import { anyMilliseconds, checkOptions, type OptionCheck, oneOf } from '../ports/host/options-check.ts';
+import { anyMilliseconds, checkOptions, isOneOf, type OptionCheck } from '../ports/host/options-check.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 
 /** How idle time on an event stream is filled. */
@@ -21,6 +21,6 @@ export const millisecondsOrNever: OptionCheck = (value) =>
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
 export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
-  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: oneOf('comment', 'keepalive', 'ping') });
+  checkOptions(owner, options, { intervalMs: anyMilliseconds, style: isOneOf('comment', 'keepalive', 'ping') });
   return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }

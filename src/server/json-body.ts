@@ -6,7 +6,7 @@ import type { ByteShare } from '../ports/queues/shared-bytes.ts';
 import { rememberInputs } from '../protocol/anthropic/tool-inputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
-import { roomForBody, tooManyBodies } from './body-room.ts';
+import { bodyByteShare, tooManyBodies } from './body-room.ts';
 
 /** The errors of a body, with the same messages for every host. */
 export const bodyErrors = {
@@ -103,7 +103,7 @@ export class ArrivingBody {
     refuseOtherCharsets(headers.get('content-type') ?? '');
     this.limits = limits;
     this.most = limits.bodiesBytes ?? Number.POSITIVE_INFINITY;
-    this.room = roomForBody(tenant);
+    this.room = bodyByteShare(tenant);
     this.grow(Number(headers.get('content-length') ?? 0) || 0);
   }
 

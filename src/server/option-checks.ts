@@ -8,8 +8,8 @@ import {
   boolean,
   isFunction,
   isObject,
+  isOneOf,
   type OptionCheck,
-  oneOf,
   withMethods,
 } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS } from '../ports/limits.ts';
@@ -38,15 +38,15 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   approval: isFunction,
   // Its lists are checked where they are read.
   guards: (value) => isRecord(value) || 'an object with lists of guards',
-  offeredTools: oneOf('all', 'allowed'),
-  mcpItems: oneOf('mcp_call', 'function_call'),
-  toolItems: oneOf('hidden', 'shown'),
-  reasoning: oneOf('summary', 'text', 'spec'),
+  offeredTools: isOneOf('all', 'allowed'),
+  mcpItems: isOneOf('mcp_call', 'function_call'),
+  toolItems: isOneOf('hidden', 'shown'),
+  reasoning: isOneOf('summary', 'text', 'spec'),
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: isObject,
-  onStoreError: oneOf('fail', 'continue'),
+  onStoreError: isOneOf('fail', 'continue'),
   queuedEvent: boolean,
-  dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
+  dialect: (value) => typeof value === 'function' || isOneOf(...Object.keys(DIALECTS))(value),
   // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
   engine: withMethods('start', 'submit', 'release', 'close'),

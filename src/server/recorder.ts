@@ -1,7 +1,7 @@
 /** Records what happens to requests: failures and steps in the host's log, and what the status is made of. */
 import { debuglog, inspect } from 'node:util';
 import type { ErrorInfo, Hooks, Recorder, Reports, ResponseInfo, ToolCallInfo } from '../ports/hooks.ts';
-import { codeNameOf, logError, placesOf, warnOfError } from '../ports/host/error-warning.ts';
+import { errorCodeName, logError, stackPlaces, warnOfError } from '../ports/host/error-warning.ts';
 import { type HostLog, hostLog, type LogFields, type Logger } from '../ports/host/logger.ts';
 import { processWarning } from '../ports/host/warner.ts';
 import type { OnStep, Step } from '../ports/step.ts';
@@ -75,7 +75,7 @@ class LoggingRecorder implements HostRecorder {
 
   onError(error: ApiError, info: ErrorInfo): void {
     this.health.noteError(error);
-    this.onStep?.({ name: 'failed', requestId: info.requestId, code: codeNameOf(error), status: error.status });
+    this.onStep?.({ name: 'failed', requestId: info.requestId, code: errorCodeName(error), status: error.status });
     if (this.log) logError(this.log, error, info);
     else if (this.warns) warnOfError(error, info);
   }
@@ -105,7 +105,7 @@ class LoggingRecorder implements HostRecorder {
 
 /** Without the message, which may contain anything. */
 function errorFields(error: unknown): LogFields {
-  return { error: isError(error) ? error.name : typeof error, at: placesOf(error) };
+  return { error: isError(error) ? error.name : typeof error, at: stackPlaces(error) };
 }
 
 /** Characters of a value: a model's name is whatever a client wrote. */

@@ -13,14 +13,14 @@ import {
 import { Followers } from '../apis/background/followers.ts';
 import { createResponse, prepareForBackground, storedEncoders } from '../apis/responses/create.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
-import { dropPending } from '../engine/approvals/pending-call.ts';
+import { dropPendingCalls } from '../engine/approvals/pending-call.ts';
 import { withdrawTurn } from '../engine/history/conversation.ts';
 import { wholeResource } from '../engine/history/keep-turn.ts';
 import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../engine/request/activity.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
-import { page } from '../engine/request/item-pages.ts';
+import { itemPage } from '../engine/request/item-pages.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
-import { fromStore, isRunning, type StoredResponse, versionOf } from '../ports/store.ts';
+import { fromStore, isRunning, type StoredResponse, storedVersion } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
@@ -64,7 +64,7 @@ export class ResponsesEndpoints {
   }
 
   async inputItems(apiRequest: EndpointRequest) {
-    return jsonReply(page((await this.findResponse(apiRequest)).input, apiRequest.query));
+    return jsonReply(itemPage((await this.findResponse(apiRequest)).input, apiRequest.query));
   }
 
   async remove(apiRequest: EndpointRequest) {
@@ -77,8 +77,8 @@ export class ResponsesEndpoints {
     // Before the response: a second request finds that, and so its log, if this fails.
     if (stored?.resource.logged !== undefined) await this.background.forgetEvents(key);
     if (!(await fromStore(() => store.delete(key)))) throw responseNotFound(key.id);
-    if (stored && isRunning(stored)) await withdrawTurn(store, { ...stored, version: versionOf(stored) + 1 });
-    await dropPending(store, key.scope, stored?.output ?? []);
+    if (stored && isRunning(stored)) await withdrawTurn(store, { ...stored, version: storedVersion(stored) + 1 });
+    await dropPendingCalls(store, key.scope, stored?.output ?? []);
     return jsonReply({ id: key.id, object: 'response', deleted: true });
   }
 

@@ -1,7 +1,7 @@
 /** The endpoints of the Responses API as routes, for any framework. */
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
-import { answered, type Handler } from '../apis/endpoint/endpoint.ts';
+import { endpointFor, type Handler } from '../apis/endpoint/endpoint.ts';
 import { modelRoutes } from '../apis/endpoint/models.ts';
 import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
@@ -13,7 +13,7 @@ import { ResponsesEndpoints } from './responses-endpoints.ts';
 export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const endpoints = new ResponsesEndpoints(settings);
   const { turns } = endpoints;
-  const on = (handler: Handler) => answered(handler, settings);
+  const on = (handler: Handler) => endpointFor(handler, settings);
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on((request) => endpoints.create(request)) },
     {

@@ -1,9 +1,9 @@
 /** Routes as one function from a request to a reply, for frameworks without a router in this package. */
 
-import { type EndpointSettings, refusal } from '../apis/endpoint/endpoint.ts';
+import { type EndpointSettings, refusalEndpoint } from '../apis/endpoint/endpoint.ts';
 import { matchPath, type Route } from '../apis/endpoint/routes.ts';
 import { type EndpointRequest, headersFrom, type NodeHeaders } from '../engine/request/endpoint-request.ts';
-import { checkedScope, defaultScope, shareOf } from '../ports/scope.ts';
+import { checkScope, defaultScope, limitScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
@@ -47,7 +47,7 @@ export interface ServedApi<Req = unknown> {
 /** Serves the routes, which have been reported. */
 export function servedRoutes(routes: readonly Route[], settings: ServedSettings): ServedApi {
   const { limits } = settings;
-  const refuse = (error: ApiError) => refusal(error, settings);
+  const refuse = (error: ApiError) => refusalEndpoint(error, settings);
 
   async function answer({ endpoint, readsBytes }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     let apiRequest: EndpointRequest;
@@ -94,7 +94,7 @@ function toEndpointRequest({ query = {}, scope, signal, request, disconnect, ...
   // The casts: whatever has the method is no record of Node's.
   const headers = isHeaders ? (rest.headers as Headers) : headersFrom(rest.headers as NodeHeaders);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const tenant = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
+  const tenant = { scope: scope === undefined ? defaultScope(headers) : checkScope(scope), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...tenant };
 }
 
@@ -112,7 +112,7 @@ async function readRest(
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   if (isUnparsed(body)) return { params, body: parseRead(body, limits) };
   if (body !== undefined || !bytes) return { params, body };
-  return { params, body: await readJson(bytes, headers, limits, () => shareOf(scope)) };
+  return { params, body: await readJson(bytes, headers, limits, () => limitScope(scope)) };
 }
 
 function decodedParams(raw: RawParams): RawParams {

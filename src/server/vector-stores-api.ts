@@ -22,7 +22,7 @@ export const vectorStoresChecks: Readonly<Record<string, OptionCheck>> = {
 };
 
 /** The routes of vector stores, which report their steps, and their settings. */
-export function vectorStoresApiOf(owner: string, options: VectorStoresApiOptions): ReportedRoutes {
+export function buildVectorStoresApi(owner: string, options: VectorStoresApiOptions): ReportedRoutes {
   if (options.vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
   const { vectorStores, limits, hooks, logger } = options;
   const settings = plainSettings(owner, { hooks, logger });
@@ -49,6 +49,6 @@ export function vectorStoresApiOf(owner: string, options: VectorStoresApiOptions
  */
 export function createVectorStoresApi<Req = unknown>(options: VectorStoresApiOptions): ServedApi<Req> {
   checkOptions('createVectorStoresApi', options, vectorStoresChecks);
-  const { routes, settings } = vectorStoresApiOf('createVectorStoresApi', options);
+  const { routes, settings } = buildVectorStoresApi('createVectorStoresApi', options);
   return servedRoutes(routes, settings);
 }

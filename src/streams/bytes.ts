@@ -34,7 +34,7 @@ export function linger(cut: () => void): NodeJS.Timeout {
 }
 
 /** The bytes of a Node stream. */
-export function bytesOf(body: Readable): Bytes {
+export function streamBytes(body: Readable): Bytes {
   let reader = DISCARD;
   return {
     readBy(byteReader) {
@@ -70,7 +70,7 @@ export function readBytes(body: Bytes, maxBytes: number): Promise<Buffer> {
 const MAX_WAITING = 256 * 1024;
 
 /** The pieces of a body, no faster than they are read. `onBytes` is called for each that arrives. */
-export async function* piecesOf(body: Bytes, onBytes: () => void): AsyncGenerator<Uint8Array, void> {
+export async function* readPieces(body: Bytes, onBytes: () => void): AsyncGenerator<Uint8Array, void> {
   const pieces: Buffer[] = [];
   let waiting = 0;
   let isOver = false;

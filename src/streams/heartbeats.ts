@@ -1,5 +1,5 @@
 /** Fills the silence of a stream: opens the answer before its first piece, and sends heartbeats while it is idle. */
-import { type Consumer, deliver, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
+import { type Consumer, deliver, type PullStream, Stage, toPullStream } from './pull-stream.ts';
 
 /**
  * The piece that fills an idle interval; `count` counts the intervals of one idle period from 1, and is 0 for the piece
@@ -22,7 +22,7 @@ export const UNFILLED: Silence = { intervalMs: undefined, openAfterMs: undefined
 
 /** The stream with a piece that opens it, and with heartbeats while it is idle. */
 export function withHeartbeats<Chunk>(stream: AsyncIterable<Chunk>, silence: Silence): PullStream<Chunk | Heartbeat> {
-  const source = pullStreamOf(stream);
+  const source = toPullStream(stream);
   // The cast: a stream without heartbeats is a stream with optional ones.
   if (silence.intervalMs === undefined && silence.openAfterMs === undefined)
     return source as PullStream<Chunk | Heartbeat>;

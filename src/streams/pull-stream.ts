@@ -87,7 +87,7 @@ export abstract class Stage<Chunk> implements PullStream<Chunk> {
 }
 
 /** Any stream as a pull stream. */
-export function pullStreamOf<Chunk>(stream: AsyncIterable<Chunk>): PullStream<Chunk> {
+export function toPullStream<Chunk>(stream: AsyncIterable<Chunk>): PullStream<Chunk> {
   return 'pull' in stream ? (stream as PullStream<Chunk>) : new Iterated(stream[Symbol.asyncIterator]());
 }
 
@@ -120,7 +120,7 @@ export interface Mapping<From, To> {
   /** The piece in its new form; undefined leaves it out. */
   map(chunk: From): To | undefined;
   /** Called before each piece: returning false or throwing ends the stream. */
-  goesOn?(): boolean;
+  shouldContinue?(): boolean;
   /** What follows the last piece of the stream, if anything. */
   end?(): To | undefined;
   /** The last piece if the stream failed; an error it throws replaces the failure. */
@@ -130,8 +130,8 @@ export interface Mapping<From, To> {
 }
 
 /** The stream with every piece in a new form. */
-export function mapped<From, To>(stream: AsyncIterable<From>, mapping: Mapping<From, To>): PullStream<To> {
-  return new Mapped(pullStreamOf(stream), mapping);
+export function mapStream<From, To>(stream: AsyncIterable<From>, mapping: Mapping<From, To>): PullStream<To> {
+  return new Mapped(toPullStream(stream), mapping);
 }
 
 class Mapped<From, To> extends Stage<To> implements Consumer<From> {
@@ -149,7 +149,7 @@ class Mapped<From, To> extends Stage<To> implements Consumer<From> {
   pull(consumer: Consumer<To>): void {
     this.consumer = consumer;
     try {
-      if (this.over || this.mapping.goesOn?.() === false) this.finish(consumer);
+      if (this.over || this.mapping.shouldContinue?.() === false) this.finish(consumer);
       else this.source.pull(this);
     } catch (error) {
       this.breakOff(error);
@@ -206,7 +206,7 @@ class Mapped<From, To> extends Stage<To> implements Consumer<From> {
 }
 
 /** The pieces of one stream after another; the next stream is requested when the one before has ended. */
-export function inTurn<Chunk>(streams: AsyncGenerator<AsyncIterable<Chunk>, void>): PullStream<Chunk> {
+export function pullInTurn<Chunk>(streams: AsyncGenerator<AsyncIterable<Chunk>, void>): PullStream<Chunk> {
   return new InTurn(streams);
 }
 
@@ -258,12 +258,12 @@ class InTurn<Chunk> extends Stage<Chunk> implements Consumer<Chunk> {
 
   private begin({ done, value }: IteratorResult<AsyncIterable<Chunk>, void>): void {
     if (done) return this.consumer.onEnd();
-    this.current = pullStreamOf(value);
+    this.current = toPullStream(value);
     this.current.pull(this);
   }
 }
 
 /** A stream of one piece. */
-export async function* only<Chunk>(chunk: Chunk): AsyncGenerator<Chunk> {
+export async function* singleChunkStream<Chunk>(chunk: Chunk): AsyncGenerator<Chunk> {
   yield chunk;
 }

@@ -1,7 +1,7 @@
 /** Asks a model server once more, in another way, if it refuses a request before any output. */
 
 import type { ModelEvent } from '../protocol/events.ts';
-import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
+import { type Consumer, NULL_CONSUMER, type PullStream, Stage, toPullStream } from './pull-stream.ts';
 
 type Batch = readonly ModelEvent[];
 
@@ -13,7 +13,7 @@ export function secondTry(
   first: AsyncIterable<Batch>,
   again: (error: unknown) => AsyncIterable<Batch> | undefined,
 ): PullStream<Batch> {
-  return new SecondTry(pullStreamOf(first), again);
+  return new SecondTry(toPullStream(first), again);
 }
 
 class SecondTry extends Stage<Batch> implements Consumer<Batch> {
@@ -53,7 +53,7 @@ class SecondTry extends Stage<Batch> implements Consumer<Batch> {
       return this.consumer.onError(failure);
     }
     if (!next) return this.consumer.onError(error);
-    this.source = pullStreamOf(next);
+    this.source = toPullStream(next);
     this.source.pull(this);
   }
 

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { bytesOf } from '../../src/streams/bytes.ts';
+import { streamBytes } from '../../src/streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInEvents } from '../../src/tools/image-generation/image-answer.ts';
 import { calls, says } from '../engine/tools/support.ts';
 import { expectLinearWork } from '../support/linear-work.ts';
@@ -53,7 +53,7 @@ describe('an answer of a server of images', () => {
   it('[F-04] of one event of megabytes in small pieces is read in linear work', async () => {
     await expectLinearWork(8 * MIB, async (size) => {
       const event = `data: ${JSON.stringify({ ...DONE, b64_json: 'A'.repeat(size) })}\n\n`;
-      const { result } = await imageInEvents(bytesOf(inPieces(event, 4096)), 17 * MIB, TERMS, () => {});
+      const { result } = await imageInEvents(streamBytes(inPieces(event, 4096)), 17 * MIB, TERMS, () => {});
       expect(result.length).toBe(size);
     });
     tried('events of megabytes', 3);

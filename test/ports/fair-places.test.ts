@@ -1,11 +1,11 @@
 /** Places for work: a greedy tenant takes neither all of them nor all of their queue. */
 
 import fc from 'fast-check';
-import { FairPlaces } from '../../src/ports/queues/fair-places.ts';
+import { FairSlots } from '../../src/ports/queues/fair-places.ts';
 import { law, same } from '../support/law.ts';
 
 /** Asks for a place as its users do; returns what came of it. */
-function ask(places: FairPlaces, tenant: string, signal?: AbortSignal) {
+function ask(places: FairSlots, tenant: string, signal?: AbortSignal) {
   const work = { tenant, state: 'waits' };
   if (places.isFull(tenant)) return { ...work, state: 'refused' };
   places.enter(tenant, signal).then(
@@ -23,7 +23,7 @@ function ask(places: FairPlaces, tenant: string, signal?: AbortSignal) {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 it('[G-07] [G-15] run another tenant’s work at once, however much a greedy one asks for', async () => {
-  const places = new FairPlaces({ places: 2, waiting: 8 });
+  const places = new FairSlots({ places: 2, waiting: 8 });
   const greedy = Array.from({ length: 100 }, () => ask(places, 'greedy'));
   const other = ask(places, 'other');
   const third = ask(places, 'third');
@@ -42,7 +42,7 @@ it('[G-07] [G-15] run another tenant’s work at once, however much a greedy one
 });
 
 it('[G-07] go round between tenants where there is one place', async () => {
-  const places = new FairPlaces({ places: 1, waiting: 8 });
+  const places = new FairSlots({ places: 1, waiting: 8 });
   const works = [...Array.from({ length: 4 }, () => ask(places, 'greedy')), ask(places, 'other')];
   await settled();
   const states = [];
@@ -58,7 +58,7 @@ it('[G-07] go round between tenants where there is one place', async () => {
 });
 
 it('[G-07] lose no place to work that is given up', async () => {
-  const places = new FairPlaces({ places: 1, waiting: 8 });
+  const places = new FairSlots({ places: 1, waiting: 8 });
   const stop = new AbortController();
   const [first, gone, next] = [ask(places, 'a'), ask(places, 'b', stop.signal), ask(places, 'c')];
   stop.abort(new Error('left'));
@@ -71,7 +71,7 @@ it('[G-07] are never given twice, all to one tenant, or kept from work that wait
   const step = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), leaves: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 40 }), async (many, steps) => {
-      const places = new FairPlaces({ places: many, waiting: 6 });
+      const places = new FairSlots({ places: many, waiting: 6 });
       let works: ReturnType<typeof ask>[] = [];
       for (const { tenant, leaves } of steps) {
         const running = works.find((work) => work.state === 'runs' && work.tenant === tenant);

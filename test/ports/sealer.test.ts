@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { providerStates, stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import { sealer } from '../../src/ports/sealer.ts';
-import { stateOwnerOf, type Upstream } from '../../src/ports/upstream.ts';
+import { readStateOwner, type Upstream } from '../../src/ports/upstream.ts';
 import type { Item } from '../../src/protocol/items.ts';
 
 const KEY = 'a key of sixteen bytes or more';
@@ -107,6 +107,9 @@ describe('the state of a model server', () => {
     const sealed = statesOf('t', several, KEY, [], 'a').seal(STATE);
     expect(statesOf('t', several, KEY, [], 'a').opened([item(sealed)])[0]?.providerState).toEqual(STATE);
     expect(statesOf('t', several, KEY, [], 'b').opened([item(sealed)])[0]?.providerState).toBeUndefined();
-    expect([stateOwnerOf(server('bare'), 'a'), stateOwnerOf(mine, 'a')]).toEqual(['bare', 'one https://a.example/v1']);
+    expect([readStateOwner(server('bare'), 'a'), readStateOwner(mine, 'a')]).toEqual([
+      'bare',
+      'one https://a.example/v1',
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 /** Warnings to the host: by its function, which may break nothing. */
 import { jest } from '@jest/globals';
-import { seldom, warner } from '../../src/ports/host/warner.ts';
+import { throttled, warner } from '../../src/ports/host/warner.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -26,7 +26,7 @@ describe('a warning', () => {
   it('[P-14] that others can cause is given once a minute', () => {
     jest.useFakeTimers();
     const given: string[] = [];
-    const warn = seldom((message) => given.push(message));
+    const warn = throttled((message) => given.push(message));
     for (const pauseMs of [0, 59_999, 1, 1]) {
       jest.advanceTimersByTime(pauseMs);
       warn(`after ${pauseMs}`);

@@ -1,5 +1,5 @@
 /** Decorated upstreams: they have what the upstream has, and lack what it lacks. */
-import { budgeted } from '../../src/engine/metering/budgeted.ts';
+import { withBudget } from '../../src/engine/metering/budgeted.ts';
 import { createInspector } from '../../src/observe/inspector/index.ts';
 import { tracedUpstream } from '../../src/observe/otel/index.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
@@ -34,7 +34,7 @@ const DECORATORS: Readonly<Record<string, (upstream: Upstream) => Upstream | Pro
   'a budget': async (upstream) => {
     const budget = { admit: () => ({ count() {} }), resume: () => ({ count() {} }) };
     const settings = { upstream, budget, countTokens: async () => 1 };
-    const { settings: own } = await budgeted({ scope: 'a', context: undefined } as never, settings as never, {
+    const { settings: own } = await withBudget({ scope: 'a', context: undefined } as never, settings as never, {
       whenOver() {},
     });
     return (own as { readonly upstream: Upstream }).upstream;

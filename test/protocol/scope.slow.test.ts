@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { tenantStore } from '../../src/apis/endpoint/tenant-store.ts';
 import { memoryStore } from '../../src/index.ts';
-import { defaultScope, isUntracked, needTenant, shareOf } from '../../src/ports/scope.ts';
+import { defaultScope, isUntracked, limitScope, requireTenant } from '../../src/ports/scope.ts';
 
 const scopeOf = (headers: Readonly<Record<string, string>>) => defaultScope(new Headers(headers));
 
@@ -70,13 +70,10 @@ describe('the default scope', () => {
 
   it('[F-08] is another for each request with a cookie alone, all of which share one share of every limit', () => {
     const [one, other] = [scopeOf({ cookie: 'session=1' }), scopeOf({ cookie: 'session=1' })];
-    expect([one !== other, isUntracked(one), isUntracked('untracked:'), shareOf(one) === shareOf(other)]).toEqual([
-      true,
-      true,
-      false,
-      true,
-    ]);
-    expect(() => needTenant(one, 'It', null)).toThrow(
+    expect([one !== other, isUntracked(one), isUntracked('untracked:'), limitScope(one) === limitScope(other)]).toEqual(
+      [true, true, false, true],
+    );
+    expect(() => requireTenant(one, 'It', null)).toThrow(
       'It needs storage, and this server cannot tell whose request it is',
     );
   });

@@ -1,6 +1,6 @@
 /** Streams without promises where there is nothing to wait for. */
 import { jest } from '@jest/globals';
-import { type Consumer, closeThen, inTurn, mapped, pullStreamOf, Stage } from '../../src/streams/pull-stream.ts';
+import { type Consumer, closeThen, mapStream, pullInTurn, Stage, toPullStream } from '../../src/streams/pull-stream.ts';
 
 class Closing extends Stage<string> {
   private readonly how: () => unknown;
@@ -20,7 +20,7 @@ class Closing extends Stage<string> {
 /** What is called when a stream is closed that closes so: at once, and after a while. */
 async function calledOf(how: () => unknown): Promise<readonly [readonly string[], readonly string[]]> {
   const called: string[] = [];
-  const stream = mapped(new Closing(how), { map: (chunk) => chunk, closed: () => called.push('closed') });
+  const stream = mapStream(new Closing(how), { map: (chunk) => chunk, closed: () => called.push('closed') });
   closeThen(
     stream,
     () => called.push('next'),
@@ -60,7 +60,7 @@ describe('closeThen', () => {
 describe('an iterator of the host', () => {
   const streamOf = (next: () => unknown) =>
     // The cast: the iterator breaks its type.
-    pullStreamOf({ [Symbol.asyncIterator]: () => ({ next }) as unknown as AsyncIterator<string> });
+    toPullStream({ [Symbol.asyncIterator]: () => ({ next }) as unknown as AsyncIterator<string> });
 
   it('fails its stream where it throws at once', async () => {
     const onError = jest.fn();
@@ -86,7 +86,7 @@ it('streams in turn end with their source, also if the one that is read cannot b
       isOver = true;
     }
   }
-  const all = inTurn(streams());
+  const all = pullInTurn(streams());
   await all.next();
   await expect(all.return()).rejects.toThrow('no');
   expect(isOver).toBe(true);

@@ -2,9 +2,9 @@
 
 import {
   type ConversationStore,
-  chainOf,
   type ResponseKey,
   type ResponseStore,
+  readChain,
   type StoredResponse,
 } from '../../src/ports/store.ts';
 import type { Item } from '../../src/protocol/items.ts';
@@ -57,7 +57,7 @@ function chains(
     limit: number,
   ) => Promise<readonly StoredResponse[]>,
 ): Flaw {
-  return (store) => ({ chain: (key, limit) => chain((requested) => chainOf(store, key, requested), limit) });
+  return (store) => ({ chain: (key, limit) => chain((requested) => readChain(store, key, requested), limit) });
 }
 
 /** Keeps and gives the very objects, as a plain Map would. */
@@ -102,7 +102,7 @@ function linksAcrossScopes(store: ResponseStore): Partial<ResponseStore> {
       await store.put(response);
     },
     async chain(key, limit) {
-      const own = await chainOf(store, key, limit);
+      const own = await readChain(store, key, limit);
       const next = all.get(own.at(-1)?.previousId ?? '');
       return next && own.length < limit ? [...own, next] : own;
     },

@@ -2,7 +2,7 @@
 import { type AnthropicOptions, anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { stateSealer } from '../../src/apis/endpoint/provider-state.ts';
 import type { RouterOptions } from '../../src/index.ts';
-import { stateOwnerOf } from '../../src/ports/upstream.ts';
+import { readStateOwner } from '../../src/ports/upstream.ts';
 import { type FakeAnswer, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
 
@@ -26,7 +26,7 @@ export async function startMessagesApp(
   const fake = await startFakeUpstream();
   const upstream = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'sk-ant-test', retries: 0, ...upstreamOptions });
   const app = await startApp({ options: { stateKey: STATE_KEY, ...options, upstream } });
-  const bound = ['anonymous', stateOwnerOf(upstream, '')];
+  const bound = ['anonymous', readStateOwner(upstream, '')];
   async function close(): Promise<void> {
     await app.close();
     await upstream.close?.();

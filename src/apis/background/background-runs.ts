@@ -1,13 +1,13 @@
 /** The responses of one router that outlive their requests: how they begin, and how clients follow them. */
 
-import { keptTurn, untilEnded } from '../../engine/history/keep-turn.ts';
+import { toStoredTurn, withLatestExpiry } from '../../engine/history/keep-turn.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
 import { notify, type Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
-import { fromStore, type ResponseKey, type StoredResponse, versionOf } from '../../ports/store.ts';
+import { fromStore, type ResponseKey, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
@@ -77,8 +77,8 @@ export class BackgroundRuns {
     // Such an engine compares the clocks itself.
     if (!this.settings.engine.takesOver) await this.clock.check();
     if (this.log) await this.beginLog(this.log, request, stored);
-    const kept = untilEnded(
-      keptTurn(stored, { resource: prepared.storedStart, output: [] }),
+    const kept = withLatestExpiry(
+      toStoredTurn(stored, { resource: prepared.storedStart, output: [] }),
       this.settings.limits.durationMs,
     );
     await fromStore(() => this.settings.store.put(kept));
@@ -131,7 +131,7 @@ export class BackgroundRuns {
     const { scope, id, createdAt, version } = stored;
     const expiresAt = createdAt + limits.durationMs + limits.eventsTtlMs;
     const text = requestText(request, id, stateSealer);
-    await fromStore(() => log.begin({ scope, id }, { epoch: versionOf({ version }), request: text, expiresAt }));
+    await fromStore(() => log.begin({ scope, id }, { epoch: storedVersion({ version }), request: text, expiresAt }));
   }
 
   private keeperOf({ stored, info }: BackgroundTurn, { signal }: AbortController): RunKeeper {

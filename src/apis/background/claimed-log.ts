@@ -1,16 +1,16 @@
 /** The log of a response that this process claims: what it holds of the turn, and what it lacks. */
 
-import { endRunning, keptTurn } from '../../engine/history/keep-turn.ts';
+import { endRunning, toStoredTurn } from '../../engine/history/keep-turn.ts';
 import type { ResumedResponse } from '../../engine/turn/checkpoint.ts';
 import { failedEnd, storedEnd } from '../../engine/turn/late-end.ts';
 import { type EventLog, isUnreadable } from '../../ports/background/event-log.ts';
 import type { Limits } from '../../ports/limits.ts';
-import { type ResponseStore, type StoredResponse, versionOf } from '../../ports/store.ts';
+import { type ResponseStore, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../../protocol/events.ts';
 import type { OutputItem } from '../../protocol/items.ts';
-import { keptFields } from '../../protocol/responses/resource.ts';
-import { failureIn, type StoredError } from '../../protocol/responses/response-error.ts';
+import { storedFields } from '../../protocol/responses/resource.ts';
+import { type StoredError, storedFailure } from '../../protocol/responses/response-error.ts';
 import { eventText, isNumbered, readAll } from './event-text.ts';
 import type { LoggedState } from './log-writer.ts';
 
@@ -33,10 +33,10 @@ export const NOTHING_LOGGED: LoggedTurn = { checkpoint: undefined, events: [], n
 /** Claims the log of a response that is this process's; returns why it cannot be continued if it cannot. */
 export async function claimLog(log: EventLog, owned: StoredResponse): Promise<ClaimedLog | string> {
   try {
-    const claimed = await log.claim(owned, versionOf(owned));
+    const claimed = await log.claim(owned, storedVersion(owned));
     if (!claimed) {
       const [head] = await log.heads([owned]);
-      if (head?.epoch !== versionOf(owned)) return 'Its events are no longer kept.';
+      if (head?.epoch !== storedVersion(owned)) return 'Its events are no longer kept.';
       // The log is this process's after all, and is claimed again: a database's client repeats a command whose answer was lost.
       throw new Error('The answer to a claim of an event log was lost.');
     }
@@ -55,7 +55,7 @@ const UNREADABLE = 'Its events cannot be read.';
 
 /** Writes the state alone; returns whether the log still is this process's. */
 export async function appendState(log: EventLog, { stored, next, state }: OwnedLog): Promise<boolean> {
-  return log.append(stored, { epoch: versionOf(stored), from: next, events: [], state: JSON.stringify(state) });
+  return log.append(stored, { epoch: storedVersion(stored), from: next, events: [], state: JSON.stringify(state) });
 }
 
 /** What ending a log needs of the host's options. */
@@ -77,7 +77,7 @@ export async function failResponse(
   const last = events.at(-1) as TurnEnd;
   const { output } = last;
   const end = ({ resource, output: _, ...turn }: StoredResponse) =>
-    keptTurn(turn, { resource: keptFields(resource, last), output });
+    toStoredTurn(turn, { resource: storedFields(resource, last), output });
   const { isEnded } = await endRunning(settings.store, owned, end, owned.version);
   if (isEnded) await appendEnd(log, owned, logged, { events, settings });
   return 'ended';
@@ -87,7 +87,7 @@ export async function failResponse(
 export async function endClaimedLog(log: EventLog, stored: StoredResponse, settings: LogEndSettings): Promise<'ended'> {
   const [head] = await log.heads([stored]);
   // The log is ahead of the response if an earlier attempt claimed it, and failed then.
-  const owned = { ...stored, version: Math.max(versionOf(stored), head?.epoch ?? 0) + 1 };
+  const owned = { ...stored, version: Math.max(storedVersion(stored), head?.epoch ?? 0) + 1 };
   const logged = await claimLog(log, owned);
   if (typeof logged === 'string') await appendEnd(log, owned, NOTHING_LOGGED, { events: [], settings });
   else if (!logged.ended) await appendEnd(log, owned, logged, { events: missingEvents(stored, logged), settings });
@@ -102,7 +102,7 @@ async function appendEnd(
 ): Promise<void> {
   const endsUntil = Date.now() + settings.limits.eventsTtlMs;
   const texts = events.filter(isNumbered).map(eventText);
-  const epoch = versionOf(owned);
+  const epoch = storedVersion(owned);
   const end = { epoch, from: logged.next, events: texts, state: JSON.stringify(logged.state), endsUntil };
   // What cannot be read takes no events, but its followers must not wait for any.
   if (logged === NOTHING_LOGGED) await log.end(owned, epoch + 1, endsUntil);
@@ -115,7 +115,7 @@ function missingEvents({ resource, output }: StoredResponse, logged: LoggedTurn)
   const { status, usage, error, model, service_tier: serviceTier, ...ended } = resource as unknown as Ended;
   if (status === 'cancelled') return [];
   const upstream = { ...logged.checkpoint?.facts, model, serviceTier };
-  if (error) return failedEnd(logged, failureIn(error), { usage, upstream });
+  if (error) return failedEnd(logged, storedFailure(error), { usage, upstream });
   // The cast: the output of a response consists of output items.
   const items = output as readonly OutputItem[];
   const reason = ended.incomplete_details?.reason ?? null;

@@ -3,7 +3,7 @@ import { type Activity, activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
-import { placeOf } from '../../ports/store.ts';
+import { storeKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
 type FollowerLimits = Pick<Limits, 'followersPerResponse' | 'followersPerScope' | 'durationMs'>;
@@ -25,7 +25,7 @@ export class Followers {
   begin(request: EndpointRequest, id?: string): Lifetime {
     const { followersPerResponse, followersPerScope, durationMs } = this.limits;
     const { scope } = request;
-    const places = [placeOf({ scope, id: '' }), ...(id === undefined ? [] : [placeOf({ scope, id })])];
+    const places = [storeKey({ scope, id: '' }), ...(id === undefined ? [] : [storeKey({ scope, id })])];
     const [ofScope = 0, ofResponse = 0] = places.map((place) => this.counts.get(place));
     if (ofScope >= followersPerScope) throw tooMany('You follow as many responses');
     if (ofResponse >= followersPerResponse) throw tooMany('This response is followed by as many clients');

@@ -1,7 +1,7 @@
 /** Watches the logs that other processes may write or take over: all of one router with one query at a time. */
 
 import type { EventLog, LogHead } from '../../ports/background/event-log.ts';
-import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 
 /** The time between two queries, in milliseconds. */
 const EVERY_MS = 250;
@@ -33,7 +33,7 @@ export class LogWatch {
 
   /** Calls `onHead` with the position of the log, again and again; undefined if it is gone. Returns how to stop that. */
   watch(key: ResponseKey, onHead: OnHead): () => void {
-    const place = placeOf(key);
+    const place = storeKey(key);
     const { watchers } = this.watched.get(place) ?? this.added(place, key);
     watchers.add(onHead);
     this.timer ??= setInterval(() => void this.look(), EVERY_MS).unref();

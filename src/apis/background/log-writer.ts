@@ -1,7 +1,7 @@
 /** Writes the events of one response to its log, a batch at a time. Nobody is shown an event before it is there. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Checkpoint, checkpointOf } from '../../engine/turn/checkpoint.ts';
+import { type Checkpoint, turnCheckpoint } from '../../engine/turn/checkpoint.ts';
 import type { TurnState } from '../../engine/turn/state.ts';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -105,7 +105,7 @@ export class LogWriter {
     if (before.length > 0) this.ready.push({ events: before, checkpoint: undefined });
     for (const event of events.slice(before.length)) this.held.push(event);
     if (isHeld && before.length === 0) return;
-    if (!isHeld) this.ready.push({ events: this.held.splice(0), checkpoint: state && checkpointOf(state) });
+    if (!isHeld) this.ready.push({ events: this.held.splice(0), checkpoint: state && turnCheckpoint(state) });
     if (!isHeld && state) this.canSplit = true;
     this.writing ??= this.write();
     if (this.characters > MOST_CHARACTERS) await this.flush();
@@ -115,7 +115,7 @@ export class LogWriter {
   async keep(state: TurnState): Promise<boolean> {
     if (this.failure !== undefined) throw this.failure;
     this.canSplit = true;
-    if (!this.isLost) this.ready.push({ events: [], checkpoint: checkpointOf(state) });
+    if (!this.isLost) this.ready.push({ events: [], checkpoint: turnCheckpoint(state) });
     if (!this.isLost) this.writing ??= this.write();
     return this.flush();
   }

@@ -1,8 +1,8 @@
 /** One response that outlives its request. */
 
-import { keepEnd, TurnOverruled, untilForgotten } from '../../engine/history/keep-turn.ts';
+import { storeTurnEnd, TurnOverruled, withExpiry } from '../../engine/history/keep-turn.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { KeepSettings } from '../../engine/request/keep.ts';
+import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import { runTurn, type Turn } from '../../engine/turn/run-turn.ts';
 import type { TurnState } from '../../engine/turn/state.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
@@ -52,7 +52,7 @@ export interface BackgroundTurn {
 }
 
 /** The host's options that a run needs. */
-export interface RunSettings extends KeepSettings {
+export interface RunSettings extends StoreWriteSettings {
   readonly limits: Limits;
 }
 
@@ -253,7 +253,7 @@ export class BackgroundRun implements Run {
     const { prepared, keeper } = this.parts;
     const onStoreError = keeper.goesOnElsewhere ? 'fail' : 'continue';
     const ended = { resource: endedFields(prepared.storedStart, end), output: end.output };
-    return keepEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
+    return storeTurnEnd(prepared.stored, ended, { ...this.settings, onStoreError }, prepared.info.requestId);
   }
 
   /** Where it was ended elsewhere in the meantime, or will be, it ends here without an error event. */
@@ -283,5 +283,5 @@ function isStoreError(error: unknown): boolean {
 
 /** The response as cancelled, with the completed items of its output. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
+  return withExpiry({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

@@ -1,5 +1,5 @@
 /** The background responses of one router that are running, and those whose events are still kept. */
-import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import type { Run } from './run.ts';
 
 /** Maximum characters that are kept of all responses that have ended. */
@@ -29,7 +29,7 @@ export function newRuns(eventsTtlMs: number): Runs {
   let characters = 0;
 
   function forget(key: ResponseKey): void {
-    const place = placeOf(key);
+    const place = storeKey(key);
     const kept = ended.get(place);
     if (!kept) return;
     clearTimeout(kept.timer);
@@ -41,7 +41,7 @@ export function newRuns(eventsTtlMs: number): Runs {
   function keep({ key, recording, isLogged, readerFor, size, done }: Run): void {
     forget(key);
     const run: Run = { key, recording, isLogged, readerFor, size, output: [], done, stop: () => done };
-    ended.set(placeOf(key), { run, timer: setTimeout(forget, eventsTtlMs, key).unref() });
+    ended.set(storeKey(key), { run, timer: setTimeout(forget, eventsTtlMs, key).unref() });
     characters += size;
     for (const oldest of ended.values()) {
       if (characters <= MOST_CHARACTERS) break;
@@ -51,20 +51,20 @@ export function newRuns(eventsTtlMs: number): Runs {
 
   function end(run: Run): void {
     running -= 1;
-    const place = placeOf(run.key);
+    const place = storeKey(run.key);
     // The same response may run here again.
     if (active.get(place) === run) active.delete(place);
     if (run.recording && !run.isLogged) keep(run);
   }
 
   return {
-    find: (key) => active.get(placeOf(key)) ?? ended.get(placeOf(key))?.run,
+    find: (key) => active.get(storeKey(key)) ?? ended.get(storeKey(key))?.run,
     get running() {
       return running;
     },
     add(run) {
       running += 1;
-      active.set(placeOf(run.key), run);
+      active.set(storeKey(run.key), run);
       void run.done.then(() => end(run));
     },
     forget,

@@ -2,7 +2,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { ResponseKey } from '../../ports/store.ts';
-import { seedOf } from '../../protocol/ids.ts';
+import { idSeed } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The version of the format. */
@@ -52,7 +52,7 @@ export function requestIn(text: string, key: ResponseKey, sealer: Sealer): Omit<
     scope: key.scope,
     requestId: String(requestId),
     request,
-    context: { seed: seedOf(key.id) },
+    context: { seed: idSeed(key.id) },
   };
 }
 

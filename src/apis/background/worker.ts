@@ -13,11 +13,11 @@ import type { Sealer } from '../../ports/sealer.ts';
 import {
   fromStore,
   isRunning,
-  placeOf,
   type ResponseKey,
   replaceIn,
   type StoredResponse,
-  versionOf,
+  storedVersion,
+  storeKey,
 } from '../../ports/store.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { appendState, claimLog, endClaimedLog, failResponse, NOTHING_LOGGED, type OwnedLog } from './claimed-log.ts';
@@ -68,18 +68,18 @@ export class RunWorker implements BackgroundWorker {
 
   /** Offers a run of this process to the next claim of its response. */
   add(run: BackgroundRun): void {
-    this.prepared.set(placeOf(run.key), run);
+    this.prepared.set(storeKey(run.key), run);
   }
 
   /** Takes the offer back; returns false if the run was claimed here. */
   takeBack(run: BackgroundRun): boolean {
-    return this.prepared.delete(placeOf(run.key));
+    return this.prepared.delete(storeKey(run.key));
   }
 
   async run({ key, signal }: ClaimedRun): Promise<'ended' | 'released'> {
-    const storeKey = placeOf(key);
-    const run = this.prepared.get(storeKey);
-    this.prepared.delete(storeKey);
+    const place = storeKey(key);
+    const run = this.prepared.get(place);
+    this.prepared.delete(place);
     if (run) return run.start(signal);
     try {
       return await this.takeOver(key, signal);
@@ -126,7 +126,7 @@ export class RunWorker implements BackgroundWorker {
   /** Makes the response this process's, unless it ends here or belongs to another one. */
   private async claim(log: EventLog, stored: StoredResponse): Promise<OwnedLog | 'ended' | 'released'> {
     const { settings } = this.parts;
-    const version = versionOf(stored);
+    const version = storedVersion(stored);
     const owned: StoredResponse = { ...stored, version: version + 1 };
     if (!(await fromStore(() => replaceIn(settings.store, owned, version)))) return 'released';
     // Its process may have stopped between the two writes at the end of a turn.
@@ -174,7 +174,7 @@ export class RunWorker implements BackgroundWorker {
     const { limits, engine } = this.parts.settings;
     const deadline = createdAt + limits.durationMs;
     const host = { eventsTtlMs: limits.eventsTtlMs, deadline, onError: (error: unknown) => watch.report(error) };
-    const kept = { watch, key: { scope, id }, epoch: versionOf({ version }), next, state };
+    const kept = { watch, key: { scope, id }, epoch: storedVersion({ version }), next, state };
     return new LogKeeper(kept, host, engine.takesOver);
   }
 

@@ -4,7 +4,7 @@ import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest, ToolChoice } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type Mapping, mapped } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
 import { addAnswer, type Completion } from './completion.ts';
 import { type AnswerRules, ModelAnswer } from './model-answer.ts';
 import {
@@ -70,7 +70,7 @@ export class ChatModel {
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]> {
     this.calls += 1;
     if (this.calls > 1) this.beginNext(request);
-    return mapped(this.send(this.body, call), new AnswerEvents(this));
+    return mapStream(this.send(this.body, call), new AnswerEvents(this));
   }
 
   /** Counts the newest answer as a part of the completion. */
@@ -140,7 +140,7 @@ class AnswerEvents implements Mapping<ChatBatch, readonly ModelEvent[]> {
     return events;
   }
 
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     if (this.failure) throw this.failure;
     return true;
   }

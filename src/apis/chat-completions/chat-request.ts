@@ -3,7 +3,7 @@
 import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { KeepSettings } from '../../engine/request/keep.ts';
+import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { CallRules } from '../../engine/turn/call-permission.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
@@ -21,7 +21,7 @@ import type { ServerCalls } from './server-calls.ts';
 /** The settings of a router whose upstream itself implements Chat Completions. */
 export interface ChatSettings
   extends PrepareSettings,
-    KeepSettings,
+    StoreWriteSettings,
     EndpointSettings,
     BudgetSettings,
     GuardingSettings {

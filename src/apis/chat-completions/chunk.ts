@@ -1,6 +1,6 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
-import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
+import { customCallIn } from '../../protocol/chat-completions/tool-calls.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** An entry of a call in a chunk, in the API's own format. */
@@ -85,7 +85,7 @@ const NO_OUTPUT: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_
 /** Whether a call may begin here whose name is not certainly complete until more of it arrives. */
 export function mayBeginCall(entry: CallEntry): boolean {
   const { id, function: called } = entry;
-  return Boolean(id || called?.name) && !customOf(entry) && !called?.arguments;
+  return Boolean(id || called?.name) && !customCallIn(entry) && !called?.arguments;
 }
 
 /** Whether the chunk carries only the usage. */

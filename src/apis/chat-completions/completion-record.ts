@@ -1,7 +1,7 @@
 /** Stores the answer of a request with `store: true`, as its client receives it. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { type KeepSettings, kept } from '../../engine/request/keep.ts';
+import { runStoreWrite, type StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked } from '../../ports/scope.ts';
 import { isId } from '../../protocol/ids.ts';
@@ -9,7 +9,7 @@ import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
-import { noteOf } from '../endpoint/prepare.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 import { ShownCompletion } from './shown-completion.ts';
 import { StoredCompletions } from './stored-completions.ts';
@@ -62,12 +62,12 @@ export function completionRecord(
   request: EndpointRequest,
   body: ChatBody,
   messages: ChatBody['messages'],
-  settings: KeepSettings & { readonly limits: Limits },
+  settings: StoreWriteSettings & { readonly limits: Limits },
 ): CompletionRecord {
   const { scope, requestId } = request;
   const checked = metadataSchema().nullish().safeParse(body.metadata);
   if (!checked.success) throw invalid(checked.error.issues, body.metadata, ['metadata']);
-  const note = noteOf(request, settings);
+  const note = noteReporter(request, settings);
   const shown = new ShownCompletion(settings.limits.outputBytes * MAX_GROWTH);
   const fields = Object.entries(REQUEST_FIELDS).map(([name, field]) => [name, body[field] ?? null] as const);
   const asked = { ...Object.fromEntries(fields), request_id: requestId, metadata: checked.data ?? {} };
@@ -79,7 +79,7 @@ export function completionRecord(
       const answer = shown.resource();
       if (!answer || !isId(String(answer.id))) return note(NO_COMPLETION);
       const stored = { completion: { ...asked, ...answer, metadata: asked.metadata }, messages };
-      await kept(() => new StoredCompletions(settings.store, scope).put(stored), settings, requestId);
+      await runStoreWrite(() => new StoredCompletions(settings.store, scope).put(stored), settings, requestId);
     },
   };
 }

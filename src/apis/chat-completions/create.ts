@@ -1,6 +1,6 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 
-import { budgeted } from '../../engine/metering/budgeted.ts';
+import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
@@ -9,10 +9,10 @@ import { toApiError } from '../../protocol/errors.ts';
 import { isPromise } from '../../protocol/record.ts';
 import { type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
-import { mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { silenceOf } from '../endpoint/prepare.ts';
+import { silenceSettings } from '../endpoint/prepare.ts';
 import type { ChatAnswer, ChatSettings, PreparedChat } from './chat-request.ts';
 import { chunkFrame } from './completion.ts';
 import { PassThrough } from './pass-through.ts';
@@ -30,7 +30,7 @@ export async function createChatCompletion(
   let chat: PreparedChat | undefined;
   try {
     if (life.place) await life.place;
-    const budget = budgeted(request, settings, life);
+    const budget = withBudget(request, settings, life);
     const { settings: charged, headers } = isPromise(budget) ? await budget : budget;
     chat = await prepareChat(request, charged, life.signal);
     const answer = chat.server ? new ToolTurn(chat, chat.server) : new PassThrough(chat);
@@ -75,9 +75,9 @@ function streamedFrames(
   { chat, answer, notifyEnd, life, settings }: Streaming,
 ): PullStream<string> {
   const { hooks } = settings;
-  const silence = silenceOf(request, settings);
+  const silence = silenceSettings(request, settings);
   let hasBegun = false;
-  return mapped(withHeartbeats(answer.frames(), silence), {
+  return mapStream(withHeartbeats(answer.frames(), silence), {
     map(frame) {
       hasBegun = true;
       if (typeof frame === 'string') return frame;

@@ -1,6 +1,6 @@
 /** Writes the events of a turn as the frames of a chat completion: the model server's own chunks wherever that is possible. */
 
-import { errorOf } from '../../engine/turn/observe.ts';
+import { turnApiError } from '../../engine/turn/observe.ts';
 import type { RawChunk, TurnEvent } from '../../protocol/events.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
@@ -76,7 +76,7 @@ export class ChatEncoder {
       case 'item-end':
         return addImage(this.completion, event.item);
       case 'error':
-        this.failure = errorOf(event.error);
+        this.failure = turnApiError(event.error);
         return '';
       default:
         return '';

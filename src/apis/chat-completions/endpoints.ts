@@ -1,6 +1,6 @@
 /** The routes of the Chat Completions API, for any framework. */
 import { activity } from '../../engine/request/activity.ts';
-import { answered } from '../endpoint/endpoint.ts';
+import { endpointFor } from '../endpoint/endpoint.ts';
 import { modelRoutes } from '../endpoint/models.ts';
 import type { ApiRoutes } from '../endpoint/routes.ts';
 import type { ChatSettings } from './chat-request.ts';
@@ -10,7 +10,7 @@ import { storedRoutes } from './stored-endpoints.ts';
 /** The routes over these settings. */
 export function chatRoutes(settings: ChatSettings): ApiRoutes {
   const turns = activity(settings.limits);
-  const create = answered((request) => createChatCompletion(request, settings, turns), settings);
+  const create = endpointFor((request) => createChatCompletion(request, settings, turns), settings);
   return {
     routes: [
       { method: 'POST', path: '/chat/completions', endpoint: create },

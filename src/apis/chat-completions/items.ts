@@ -1,9 +1,9 @@
 /** Reads chat messages as items, and writes items as chat messages: both APIs share the stored form. */
 
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
-import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
+import { customCallIn } from '../../protocol/chat-completions/tool-calls.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
 
 type Messages = ChatBody['messages'];
@@ -62,7 +62,7 @@ function legacyId(index: number): string {
 function textParts(content: unknown): readonly JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [outputTextPart(content)];
   return Array.isArray(content)
-    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputTextPart(plainTextOf(part.text))))
+    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputTextPart(plainText(part.text))))
     : [];
 }
 
@@ -72,14 +72,14 @@ function outputTextPart(text: string): JsonObject {
 
 function callItem(call: JsonObject): Item {
   const { id, function: called } = call;
-  const custom = customOf(call);
+  const custom = customCallIn(call);
   if (custom) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
   const { name, arguments: text } = isRecord(called) ? called : {};
   return { type: 'function_call', call_id: id, name, arguments: text };
 }
 
 function inputParts(content: unknown): readonly JsonObject[] {
-  if (!Array.isArray(content)) return [{ type: 'input_text', text: plainTextOf(content) }];
+  if (!Array.isArray(content)) return [{ type: 'input_text', text: plainText(content) }];
   return content.filter(isRecord).map(inputPart);
 }
 

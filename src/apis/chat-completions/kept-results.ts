@@ -1,7 +1,7 @@
 /** Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the same turn. */
 
-import { referenceRoom } from '../../engine/history/history.ts';
-import { type KeepSettings, keep } from '../../engine/request/keep.ts';
+import { referenceByteBudget } from '../../engine/history/history.ts';
+import { type StoreWriteSettings, storeRecord } from '../../engine/request/keep.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';
@@ -41,7 +41,7 @@ const AT_ONCE = 16;
  * configured.
  */
 export async function keepResults(
-  settings: KeepSettings,
+  settings: StoreWriteSettings,
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   { before, text, clients, answered }: ChatRound,
 ): Promise<void> {
@@ -55,7 +55,7 @@ export async function keepResults(
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
   const id = chatRoundId(String(clients[0]?.id));
   const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
-  await keep(stored, settings, requestId);
+  await storeRecord(stored, settings, requestId);
 }
 
 /** Where rounds are stored, and how much of them one request may load. */
@@ -76,7 +76,7 @@ export async function restoreResults(
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const restored: Message[] = [];
-  const room = referenceRoom(maxBytes, 'messages');
+  const room = referenceByteBudget(maxBytes, 'messages');
   const lookups = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
   // Of the newest messages only: one body must not cause a hundred thousand store reads.
   for (let at = messages.length - 1; at >= 0 && lookups.size < maxRounds; at -= 1) {

@@ -1,5 +1,5 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
-import { mergeInto, type OwnFields, weightOf } from '../../protocol/chat-completions/own-fields.ts';
+import { jsonWeight, mergeInto, type OwnFields } from '../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../protocol/chat-completions/reasoning-details.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
@@ -20,7 +20,7 @@ export class MessageFields {
     for (const [name, value] of Object.entries(message)) {
       const isContent = name === 'content' && !Array.isArray(value);
       if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isNothing(value))) continue;
-      const more = weightOf(value);
+      const more = jsonWeight(value);
       if (more === undefined) continue;
       const isCounted = typeof value === 'string' && (name === thought || name === 'refusal');
       if (!isCounted) weight += more;
@@ -75,7 +75,7 @@ export function callFields(piece: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
   for (const name of Object.keys(piece)) {
     if (OF_CALLS.has(name) || name === '__proto__' || isNothing(piece[name])) continue;
-    if (weightOf(piece[name]) === undefined) continue;
+    if (jsonWeight(piece[name]) === undefined) continue;
     found ??= {};
     found[name] = piece[name];
   }

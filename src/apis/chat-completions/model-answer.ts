@@ -5,8 +5,8 @@ import type { ChatBatch } from '../../ports/upstream.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
 import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
-import { weightOf } from '../../protocol/chat-completions/own-fields.ts';
-import { customOf, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
+import { jsonWeight } from '../../protocol/chat-completions/own-fields.ts';
+import { customCallIn, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent, RawChunk } from '../../protocol/events.ts';
@@ -177,7 +177,7 @@ export class ModelAnswer {
       if (this.heldSize > outputBytes + eventBytes) throw endlessOutput();
       // Only the last call can be: the decoder emits a call when any other output follows.
       const last = callEntries(chunk).findLast(
-        (entry) => mayBeginCall(entry) || entry.function?.arguments || customOf(entry),
+        (entry) => mayBeginCall(entry) || entry.function?.arguments || customCallIn(entry),
       );
       if (last) this.isUndecided = mayBeginCall(last);
       // Empty chunks decide nothing.
@@ -221,7 +221,7 @@ export class ModelAnswer {
     // Not by spreading, which takes quadratic time if a server adds them one by one.
     this.extraFields.set(call, Object.assign(this.extraFields.get(call) ?? {}, fields));
     // At once: a call may wait for its name or arguments for ever.
-    this.completion.bytes += weightOf(fields) ?? 0;
+    this.completion.bytes += jsonWeight(fields) ?? 0;
   }
 
   /** Records the content of a chunk. Throws `output_too_large`. */

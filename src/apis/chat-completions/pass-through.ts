@@ -5,7 +5,7 @@ import { step } from '../../engine/turn/machine.ts';
 import { plainPlan, startState, type TurnState } from '../../engine/turn/state.ts';
 import type { ChatBatch } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { inTurn, type Mapping, mapped, only, type PullStream } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream, type PullStream, pullInTurn, singleChunkStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
 import { closingReason, wholeCompletion } from './closing.ts';
@@ -47,15 +47,15 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
 
   /** The frames of the stream. */
   frames(): PullStream<string> {
-    return inTurn(this.sources());
+    return pullInTurn(this.sources());
   }
 
   private async *sources(): AsyncGenerator<AsyncIterable<string>, void> {
     const { chat } = this;
-    yield mapped(chat.send(chat.body, chat.call), this);
+    yield mapStream(chat.send(chat.body, chat.call), this);
     // Before the last frame, or a quick client would not find it.
     await chat.record?.keep();
-    yield only(DONE_FRAME);
+    yield singleChunkStream(DONE_FRAME);
   }
 
   map({ whole, data, server }: ChatBatch): string | undefined {
@@ -81,7 +81,7 @@ export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {
     return frames !== '' || isFirst ? frames : undefined;
   }
 
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     if (this.failure) throw this.failure;
     return true;
   }

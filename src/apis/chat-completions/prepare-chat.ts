@@ -2,14 +2,14 @@
 
 import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
 import { guardedMessages } from '../../engine/guarding/guarded-chat.ts';
-import { guardsOf } from '../../engine/guarding/request/guards-of.ts';
+import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { canRefuse, OFFERS_ALLOWED_ONLY, offeredAfter } from '../../engine/turn/call-permission.ts';
-import { attemptsOf } from '../../ports/hooks.ts';
+import { attemptReporter } from '../../ports/hooks.ts';
 import { NO_TOOLS } from '../../ports/toolset.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { noteOf } from '../endpoint/prepare.ts';
-import { bringLimits } from '../endpoint/request-limits.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
+import { requestLimits } from '../endpoint/request-limits.ts';
 import type { ChatSettings, PreparedChat } from './chat-request.ts';
 import { newCompletion } from './completion.ts';
 import { completionRecord, wantsStored, withoutStoring } from './completion-record.ts';
@@ -28,12 +28,12 @@ export async function prepareChat(
   signal: AbortSignal,
 ): Promise<PreparedChat> {
   const { limits } = settings;
-  const valid = validateChat(sent.body, bringLimits(sent, limits));
+  const valid = validateChat(sent.body, requestLimits(sent, limits));
   const isStored = wantsStored(valid);
   const forModel = isStored ? (withoutStoring(valid) as ChatBody) : valid;
   const checked = await readUploads(forModel, { scope: sent.scope, signal }, settings);
 
-  const guards = guardsOf({ ...sent, signal }, settings);
+  const guards = collectGuards({ ...sent, signal }, settings);
   const allowed = guards ? await guardedMessages(checked, guards, sent.context?.history?.loaded) : checked;
   // Files stay named by their ids, unless guards have changed what the client sent.
   const record = isStored
@@ -54,13 +54,13 @@ export async function prepareChat(
   const isCounted = toolset.size > 0 || settings.isMetered === true;
   const body = isCounted ? countingUsage(offered) : offered;
   const runsCalls = toolset.size > 0 || canRefuse(callRules);
-  const onAttempt = attemptsOf(request.requestId, settings.hooks);
+  const onAttempt = attemptReporter(request.requestId, settings.hooks);
   return {
     request,
     body,
     completion: newCompletion({ wantsUsage: wantsUsage(checked) || !isCounted, isLegacy: isLegacy(checked) }),
     send: chatSender(settings, request.requestId, guards),
-    call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt },
+    call: { signal, headers: passedHeaders(request), limits, note: noteReporter(request, settings), onAttempt },
     limits,
     callRules,
     wantsWhole: checked.stream !== true,

@@ -3,7 +3,7 @@
 import { loadHistory } from '../../engine/history/history.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { noteOf, type PrepareSettings, reportingHistory } from '../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings, reportingHistory } from '../endpoint/prepare.ts';
 import { isMessageList, itemMessages, messageItems } from './items.ts';
 import { restoreResults } from './kept-results.ts';
 
@@ -23,7 +23,7 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
   const firstOther = body.messages.findIndex(({ role }) => role !== 'tool');
   const answerCount = firstOther < 0 ? body.messages.length : firstOther;
   const answers = previous ? body.messages.slice(0, answerCount) : [];
-  const note = noteOf(request, settings);
+  const note = noteReporter(request, settings);
   const earlier = itemMessages([...items, ...messageItems(answers)], ({ type }) => {
     note({ code: 'item_skipped', message: `Items of type '${type}' have no place in a chat request.` });
   });

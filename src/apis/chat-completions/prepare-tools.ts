@@ -1,24 +1,24 @@
 /** Adds the server-run tools to a Chat Completions body. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { approvalRulesOf } from '../../engine/tools/approval-rules.ts';
+import { readApprovalRules } from '../../engine/tools/approval-rules.ts';
 import { checkRequested } from '../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../engine/tools/deferred-tools.ts';
 import {
   buildToolset,
   clientToolsOnly,
-  definitions,
   deniedNames,
   namesServing,
+  requestedTypes,
+  toolDefinitions,
   toolList,
-  typesOf,
 } from '../../engine/tools/toolset.ts';
 import type { CallRules } from '../../engine/turn/call-permission.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
-import { noteOf, type PrepareSettings } from '../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings } from '../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 
 /**
@@ -31,13 +31,13 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   // Server-run tools cannot work with several choices in one answer.
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
-  const requested = typesOf(client ?? []);
-  const note = noteOf(request, settings);
+  const requested = requestedTypes(client ?? []);
+  const note = noteReporter(request, settings);
   const whole = await buildToolset(providers, toolNames(body), signal, note, requested, request);
   const allowed = new Set(await checkRequested([...whole.values()], client ?? [], request, note));
   const obeying = allowed.size === whole.size ? whole : new Map([...whole].filter(([, entry]) => allowed.has(entry)));
   const denied = deniedNames([...whole.values()], [...obeying.values()], toolNames(body));
-  const approvalRules = approvalRulesOf(obeying, request, settings.approval);
+  const approvalRules = readApprovalRules(obeying, request, settings.approval);
   for (const name of approvalRules.keys()) {
     const message = `The tool '${name}' needs approval, which cannot be requested in Chat Completions; the model is not offered it.`;
     note({ code: 'tool_dropped', message });
@@ -56,7 +56,7 @@ export function toolNames({ tools, functions }: JsonObject): ReadonlySet<string>
     ...toolEntries(tools).map(({ function: called, custom }) => called ?? custom),
     ...toolEntries(functions),
   ];
-  return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
+  return new Set(named.filter(isRecord).map(({ name }) => plainText(name)));
 }
 
 function toolEntries(value: unknown): readonly JsonObject[] {
@@ -67,7 +67,7 @@ function toolEntries(value: unknown): readonly JsonObject[] {
 export function withTools(body: JsonObject, toolset: Toolset, known?: ReadonlySet<string>): JsonObject {
   if (toolset.size === 0) return body;
   const own = isLegacy(body) ? {} : { tools: clientToolsOnly(toolEntries(body.tools), toolset) };
-  return withDefinitions({ ...body, ...own }, definitions(toolset, known));
+  return withDefinitions({ ...body, ...own }, toolDefinitions(toolset, known));
 }
 
 /** The body with these tools too, except those that it has. */
@@ -125,7 +125,7 @@ function chosenNames({ tool_choice: choice, function_call: legacy }: JsonObject)
 /** The name in a tool, or in a choice of one; empty for none. */
 export function toolName({ function: called, custom, name }: JsonObject): string {
   const named = called ?? custom;
-  return plainTextOf(isRecord(named) ? named.name : name);
+  return plainText(isRecord(named) ? named.name : name);
 }
 
 /** Whether the body's choice demands a call. */

@@ -1,6 +1,6 @@
 /** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
-import { keptTurn } from '../../engine/history/keep-turn.ts';
+import { toStoredTurn } from '../../engine/history/keep-turn.ts';
 import { ownInput } from '../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { step } from '../../engine/turn/machine.ts';
@@ -98,5 +98,5 @@ function storedTurn(
   });
   const input = inputItems(isMessageList(own) ? messageItems(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
-  return keptTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
+  return toStoredTurn(turn, { resource: endedFields(startedFields(started), end), output: end.output });
 }

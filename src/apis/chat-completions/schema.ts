@@ -3,22 +3,22 @@ import type { z } from 'zod';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { listOf } from '../../protocol/json/schema-kinds.ts';
+import { listSchema } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
+import type { RequestLimits } from '../../protocol/responses/bring-limits.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { refuseMany } from '../endpoint/request-limits.ts';
 
 const chatSchema = lazily((z) => {
-  const messages = listOf(z.object({ role: z.string() }));
+  const messages = listSchema(z.object({ role: z.string() }));
   return z.object({
     model: z.string().min(1),
     messages: messages.refine((list) => list.length > 0, 'it must not be empty'),
     stream: z.boolean().nullish(),
     n: z.int().min(1).nullish(),
     // Mistral's SDK sends functions without a type.
-    tools: listOf(z.object({ type: z.string().nullish() })).nullish(),
-    functions: listOf(z.object({ name: z.string() })).nullish(),
+    tools: listSchema(z.object({ type: z.string().nullish() })).nullish(),
+    functions: listSchema(z.object({ name: z.string() })).nullish(),
     stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   });
 });
@@ -30,7 +30,7 @@ export type ChatBody = Readonly<Record<string, unknown>> &
   };
 
 /** Throws `ApiError` naming the field at fault. A `reasoning` of nulls is left out: model servers refuse it. */
-export function validateChat(given: unknown, limits: BringLimits = DEFAULT_LIMITS): ChatBody {
+export function validateChat(given: unknown, limits: RequestLimits = DEFAULT_LIMITS): ChatBody {
   const body = bodyFields(given, limits);
   refuseMany(body, limits);
   const result = chatSchema().safeParse(body);

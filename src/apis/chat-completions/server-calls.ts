@@ -3,12 +3,12 @@
 import { guardedCalls } from '../../engine/guarding/guarded-calls.ts';
 import type { RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import type { KeepSettings } from '../../engine/request/keep.ts';
+import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import type { RunCall } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
 import { hiddenTools } from '../../engine/tools/toolset.ts';
-import { workspaceOf } from '../../engine/tools/workspace.ts';
+import { findWorkspace } from '../../engine/tools/workspace.ts';
 import type { Loop } from '../../engine/turn/tool-loop.ts';
 import type { RoundCall } from '../../engine/turn/tool-rounds.ts';
 import type { Reports } from '../../ports/hooks.ts';
@@ -36,7 +36,7 @@ export interface ServerCalls {
 export async function serverCalls(
   request: EndpointRequest,
   body: ChatBody,
-  settings: PrepareSettings & KeepSettings & { readonly hooks: Reports },
+  settings: PrepareSettings & StoreWriteSettings & { readonly hooks: Reports },
   signal: AbortSignal,
   guards: RequestGuards | undefined,
 ): Promise<ServerCalls> {
@@ -45,7 +45,7 @@ export async function serverCalls(
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const conversation = await uploadsForCode(tools, toolset, { scope, signal }, settings);
   const hasUploads = settings.files !== undefined;
-  const workspace = await workspaceOf(
+  const workspace = await findWorkspace(
     { toolset, tools, conversation, seed: randomSeed(), scope, hasUploads },
     settings.store,
   );

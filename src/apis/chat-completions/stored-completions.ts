@@ -1,5 +1,5 @@
 /** Chat completions that clients want stored: each is a record of the store, and each tenant's are listed in a conversation of its own. */
-import { fromStore, type ResponseStore, replaceIn, type StoredResponse, versionOf } from '../../ports/store.ts';
+import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { CHAT_LIST_ID, isId, quotedId, storedChatId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -72,7 +72,7 @@ export class StoredCompletions {
       const record = await this.record(id);
       const stored = completionIn(record);
       const completion: JsonObject = { ...stored.completion, metadata };
-      const version = versionOf(record);
+      const version = storedVersion(record);
       const changed = { ...record, resource: { ...record.resource, completion }, version: version + 1 };
       if (!(await fromStore(() => replaceIn(this.store, changed, version)))) continue;
       await this.list({ id, model: String(completion.model), metadata, storedAt: record.createdAt });

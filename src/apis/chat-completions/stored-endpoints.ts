@@ -1,7 +1,7 @@
 /** The endpoints of stored chat completions: listed, retrieved, given other metadata, deleted, and their messages. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { listResource, pageOf, pageQuery } from '../../engine/request/item-pages.ts';
+import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ItemPage, ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -9,11 +9,11 @@ import { quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
-import { answered, type EndpointSettings, type Handler } from '../endpoint/endpoint.ts';
+import { type EndpointSettings, endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { StoredCompletions } from './stored-completions.ts';
 
@@ -30,7 +30,7 @@ export function storedRoutes(settings: StoredSettings): readonly Route[] {
   const on = (handler: (stored: StoredCompletions, request: EndpointRequest, id: string) => Promise<JsonReply>) => {
     const handle: Handler = (request) =>
       handler(new StoredCompletions(settings.store, request.scope), request, String(request.params.id));
-    return answered(handle, settings);
+    return endpointFor(handle, settings);
   };
   return [
     { method: 'GET', path: '/chat/completions', endpoint: on(list) },
@@ -109,13 +109,13 @@ async function messages(stored: StoredCompletions, { query }: EndpointRequest, i
 function storedMessage(message: JsonObject, id: string): JsonObject & { readonly type: string; readonly id: string } {
   const { content } = message;
   const parts = Array.isArray(content) ? content.filter(isRecord) : undefined;
-  const text = parts ? parts.map((part) => plainTextOf(part.text)).join('') : (content ?? null);
+  const text = parts ? parts.map((part) => plainText(part.text)).join('') : (content ?? null);
   return { ...message, type: 'stored', id, content: text, content_parts: parts ?? null };
 }
 
 /** The page that the query asks for, oldest first by default. Throws `not_found` for one behind what is not there. */
 function pageIn(items: readonly Item[], query: JsonObject): ItemPage {
-  const page = pageOf(items, pageQuery({ order: 'asc', ...query }));
+  const page = selectPage(items, pageQuery({ order: 'asc', ...query }));
   const { unknown } = page;
   if (!unknown) return page;
   throw new ApiError('not_found', `Nothing is stored with id ${quotedId(query[unknown])}.`, { param: unknown });

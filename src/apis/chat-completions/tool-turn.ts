@@ -1,16 +1,16 @@
 /** A chat completion as a turn of the engine: the server runs tools, or refuses calls, before the client has its answer. */
 
 import { toolRounds } from '../../engine/tools/rounds.ts';
-import { ownersOf } from '../../engine/tools/toolset.ts';
+import { toolOwners } from '../../engine/tools/toolset.ts';
 import { refusalNote } from '../../engine/turn/call-permission.ts';
-import { errorOf } from '../../engine/turn/observe.ts';
-import { endOf, runTurn, type Turn } from '../../engine/turn/run-turn.ts';
+import { turnApiError } from '../../engine/turn/observe.ts';
+import { readTurnEnd, runTurn, type Turn } from '../../engine/turn/run-turn.ts';
 import type { PendingToolCall } from '../../engine/turn/state.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
-import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { ChatModel } from './chat-model.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
@@ -48,14 +48,14 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
 
   /** The completion as JSON text: the model server's own if all of it is the client's. */
   async whole(): Promise<string> {
-    const end = await endOf(runTurn(this.turn((end) => this.closeWhole(end))));
-    if (end.error) throw this.model.failure ?? errorOf(end.error);
+    const end = await readTurnEnd(runTurn(this.turn((end) => this.closeWhole(end))));
+    if (end.error) throw this.model.failure ?? turnApiError(end.error);
     return this.closing;
   }
 
   /** The frames of the stream. */
   frames(): PullStream<string> {
-    return mapped(runTurn(this.turn((end) => this.closeStream(end))), this);
+    return mapStream(runTurn(this.turn((end) => this.closeStream(end))), this);
   }
 
   map(events: readonly TurnEvent[]): string | undefined {
@@ -68,7 +68,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
     return frames !== '' || isFirst ? frames : undefined;
   }
 
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     if (this.encoder.failure) throw this.model.failure ?? this.encoder.failure;
     return true;
   }
@@ -82,7 +82,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
         ...callRules,
         seed: randomSeed(),
         reasoning: 'reasoning_text',
-        owners: ownersOf(server.toolset),
+        owners: toolOwners(server.toolset),
         ownedAs: 'mcp_call',
         queuedEvent: false,
         outputBytes,

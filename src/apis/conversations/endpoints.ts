@@ -1,19 +1,19 @@
 /** The endpoints of the Conversations API as functions from a request to a reply, for any framework. */
 
-import { guardedBody } from '../../engine/guarding/request/guarded-body.ts';
-import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
+import { guardBody } from '../../engine/guarding/request/guarded-body.ts';
+import { collectGuards, type GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import {
   appendItems,
   conversationNotFound,
   conversationPage,
   conversationResource,
-  conversationsOf,
   findConversation,
   itemsNamed,
+  requireConversations,
   updateConversation,
 } from '../../engine/history/conversation.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { listOf, page, pageQuery } from '../../engine/request/item-pages.ts';
+import { itemPage, pageQuery, toItemList } from '../../engine/request/item-pages.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
@@ -25,7 +25,7 @@ import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { wholeItem } from '../../protocol/responses/whole-item.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
-import { answered, type Endpoint, type EndpointSettings } from '../endpoint/endpoint.ts';
+import { type Endpoint, type EndpointSettings, endpointFor } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { type ConversationBody, type ConversationLimits, validateConversation, validateRequired } from './schema.ts';
 
@@ -43,7 +43,7 @@ export function conversationRoutes(settings: ConversationsSettings): readonly Ro
   const { store, guards, hooks } = settings;
   const limits = { ...settings.limits, hasUploads: settings.files !== undefined };
   const on = (handler: (request: EndpointRequest, parts: ConversationParts) => Promise<JsonReply>): Endpoint =>
-    answered((request) => handler(request, { store, limits, guards, hooks }), settings);
+    endpointFor((request) => handler(request, { store, limits, guards, hooks }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(createConversation) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieveConversation) },
@@ -65,7 +65,7 @@ interface ConversationParts extends GuardingSettings {
 async function createConversation(request: EndpointRequest, parts: ConversationParts): Promise<JsonReply> {
   const { store, limits } = parts;
   const { body, scope } = request;
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   const valid = validateConversation(body, limits);
   const items = wholeItems(await guardedItems(valid, request, parts));
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: valid.metadata };
@@ -89,7 +89,7 @@ async function changeConversation(request: EndpointRequest, { store, limits }: C
 
 async function deleteConversation(request: EndpointRequest, { store }: ConversationParts): Promise<JsonReply> {
   const key = conversationKey(request);
-  const isDeleted = isConversationId(key.id) && (await fromStore(() => conversationsOf(store).delete(key)));
+  const isDeleted = isConversationId(key.id) && (await fromStore(() => requireConversations(store).delete(key)));
   if (!isDeleted) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
@@ -108,13 +108,13 @@ async function addItems(request: EndpointRequest, parts: ConversationParts): Pro
     const [added] = await itemsNamed(store, key, ids, limits.historyBytes);
     throw itemExists(added ? itemKey(added) : (ids[0] ?? ''));
   }
-  return jsonReply(page(items, { order: 'asc' }, queryPresenter(request.query)));
+  return jsonReply(itemPage(items, { order: 'asc' }, queryPresenter(request.query)));
 }
 
 async function listItems(request: EndpointRequest, { store, limits }: ConversationParts): Promise<JsonReply> {
   const key = conversationKey(request);
   return jsonReply(
-    listOf(await conversationPage(store, key, pageQuery(request.query), limits.historyBytes), request.query),
+    toItemList(await conversationPage(store, key, pageQuery(request.query), limits.historyBytes), request.query),
   );
 }
 
@@ -129,7 +129,7 @@ async function removeItem(request: EndpointRequest, { store }: ConversationParts
   const key = conversationKey(request);
   const conversation = await findConversation(store, key);
   const id = String(request.params.item);
-  if (!isId(id) || !(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
+  if (!isId(id) || !(await fromStore(() => requireConversations(store).removeItem(key, id)))) throw itemNotFound(id);
   return jsonReply(conversationResource(conversation));
 }
 
@@ -147,8 +147,8 @@ async function guardedItems(
   request: EndpointRequest,
   settings: GuardingSettings,
 ): Promise<ConversationBody> {
-  const guards = guardsOf(request, settings);
-  return guards ? guardedBody({ ...body }, guards) : body;
+  const guards = collectGuards(request, settings);
+  return guards ? guardBody({ ...body }, guards) : body;
 }
 
 /** The new items, each complete. Throws if one occurs twice in the request. */

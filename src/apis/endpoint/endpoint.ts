@@ -6,7 +6,7 @@ import { notify, type Reports } from '../../ports/hooks.ts';
 import { HostError, ownError } from '../../ports/host/host-error.ts';
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { errorReply, type JsonReply, type Reply, written } from '../../protocol/reply.ts';
+import { errorReply, type JsonReply, type Reply, serializedReply } from '../../protocol/reply.ts';
 
 /**
  * One endpoint. It answers errors itself; it throws only if the client has left, or the errors of the host's own
@@ -34,7 +34,7 @@ export interface Envelope {
 export type Handler = (request: EndpointRequest) => Promise<Reply | JsonReply>;
 
 /** The endpoint of a handler: it answers errors, applies the dialect, and adds the request's id to the answer. */
-export function answered(handler: Handler, settings: EndpointSettings): Endpoint {
+export function endpointFor(handler: Handler, settings: EndpointSettings): Endpoint {
   return async (request) => {
     const reply = await handler(request).catch((error: unknown) => {
       if (hasLeft(request.signal) || error instanceof HostError) throw ownError(error);
@@ -57,9 +57,12 @@ function errorReplyIn(
 /** The answer in the client's dialect, with the request's id. */
 function finished(reply: Reply | JsonReply, request: EndpointRequest, settings: EndpointSettings): Reply {
   const envelope = settings.envelopeOf?.(request);
-  if (envelope) return withRequestId(written(reply), request, envelope.idHeader);
+  if (envelope) return withRequestId(serializedReply(reply), request, envelope.idHeader);
   // The events of a stream are in it already, and would never end if the host's function threw.
-  return withRequestId('json' in reply ? written(inDialect(reply, dialectIn(request, settings))) : reply, request);
+  return withRequestId(
+    'json' in reply ? serializedReply(inDialect(reply, dialectIn(request, settings))) : reply,
+    request,
+  );
 }
 
 function dialectIn({ request }: EndpointRequest, { dialectOf }: EndpointSettings): Dialect {
@@ -98,7 +101,7 @@ export function errorReplyTo(
   settings: Pick<EndpointSettings, 'hooks' | 'envelopeOf'>,
 ): Reply {
   const reply = errorReplyIn(reportError(error, request, settings), request, settings);
-  return withRequestId(written(reply), request, settings.envelopeOf?.(request)?.idHeader);
+  return withRequestId(serializedReply(reply), request, settings.envelopeOf?.(request)?.idHeader);
 }
 
 /** Adds the request's id to every answer. */
@@ -111,7 +114,7 @@ export function withRequestId(reply: Reply, { requestId }: EndpointRequest, also
  * Answers a request that no other endpoint may see. It is reported to the host even if the client, whose body broke
  * off, has left.
  */
-export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
+export function refusalEndpoint(error: ApiError, settings: EndpointSettings): Endpoint {
   return async (request) => {
     const shown = reportError(error, request, settings);
     if (hasLeft(request.signal)) throw shown;

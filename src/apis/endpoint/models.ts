@@ -10,7 +10,14 @@ import { quotedId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { jsonReply } from '../../protocol/reply.ts';
 import { codexModels } from '../../protocol/responses/codex-models.ts';
-import { answered, type Endpoint, type EndpointSettings, type Envelope, passedHeaders, refusal } from './endpoint.ts';
+import {
+  type Endpoint,
+  type EndpointSettings,
+  type Envelope,
+  endpointFor,
+  passedHeaders,
+  refusalEndpoint,
+} from './endpoint.ts';
 import type { Route } from './routes.ts';
 
 interface ModelsSettings extends EndpointSettings {
@@ -34,7 +41,7 @@ export function modelRoutes(settings: ModelsSettings): readonly Route[] {
 
 /** `GET /models`: most clients read `data`; Anthropic's have a list of their own, and Codex has a catalogue. */
 function modelsEndpoint(settings: ModelsSettings): Endpoint {
-  return answered(async (request) => {
+  return endpointFor(async (request) => {
     const models = await listModels(request, settings);
     if (speaksAnthropic(request)) return jsonReply(anthropicModels(models));
     return jsonReply(isCodex(request) ? codexModels(models) : withSlugs(models));
@@ -43,7 +50,7 @@ function modelsEndpoint(settings: ModelsSettings): Endpoint {
 
 /** `GET /models/:id`. */
 function modelEndpoint(settings: ModelsSettings): Endpoint {
-  return answered(async (request) => {
+  return endpointFor(async (request) => {
     const { owner, id: name = '' } = request.params;
     const id = owner === undefined ? name : `${owner}/${name}`;
     const model = (await listModels(request, settings)).find((each) => each.id === id);
@@ -57,7 +64,7 @@ function modelEndpoint(settings: ModelsSettings): Endpoint {
  * their own words that it is not.
  */
 export function notForAnthropic(endpoint: Endpoint, settings: EndpointSettings): Endpoint {
-  const refused = refusal(new ApiError('not_found', NOT_SERVED), { ...settings, envelopeOf: () => ANTHROPIC });
+  const refused = refusalEndpoint(new ApiError('not_found', NOT_SERVED), { ...settings, envelopeOf: () => ANTHROPIC });
   return (request) => (speaksAnthropic(request) ? refused(request) : endpoint(request));
 }
 

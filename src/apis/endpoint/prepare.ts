@@ -63,7 +63,7 @@ export function reportingHistory(
  * Whether the model's server takes tools of a type as the client sends them; undefined if it takes functions only, or the
  * client does not speak the Responses API.
  */
-export function nativeTypesOf(
+export function nativeTypeTest(
   { asSent }: EndpointRequest,
   { upstream }: ServerOfModels,
   model: unknown,
@@ -73,7 +73,7 @@ export function nativeTypesOf(
 }
 
 /** The heartbeat settings: a middleware in front knows the request better than the router's options do. */
-export function heartbeatOf(
+export function heartbeatSettings(
   { context }: EndpointRequest,
   { heartbeat }: { readonly heartbeat: WantedHeartbeat },
 ): WantedHeartbeat {
@@ -81,11 +81,11 @@ export function heartbeatOf(
 }
 
 /** How the silence of the request's stream is filled. */
-export function silenceOf(
+export function silenceSettings(
   request: EndpointRequest,
   settings: { readonly heartbeat: WantedHeartbeat; readonly limits: Pick<Limits, 'openAfterMs'> },
 ): { readonly intervalMs: number | undefined; readonly openAfterMs: number } {
-  const { intervalMs } = heartbeatOf(request, settings);
+  const { intervalMs } = heartbeatSettings(request, settings);
   return { intervalMs, openAfterMs: openAfter(settings.limits.openAfterMs, { intervalMs }) };
 }
 
@@ -104,7 +104,10 @@ export function openAfter(
 const MOST_NOTES = 64;
 
 /** Reports to the host what was left out of this request. */
-export function noteOf({ requestId }: Pick<EndpointRequest, 'requestId'>, { hooks }: { readonly hooks: Reports }) {
+export function noteReporter(
+  { requestId }: Pick<EndpointRequest, 'requestId'>,
+  { hooks }: { readonly hooks: Reports },
+) {
   let notes = 0;
   return (note: Note) => {
     notes += 1;

@@ -1,7 +1,7 @@
 /** Opaque provider state, which a model server needs back, and thoughts: sealed on the way to the client, opened on return, and carried by the item. */
 
 import { type Sealer, sealer } from '../../ports/sealer.ts';
-import { stateOwnerOf, type Upstream } from '../../ports/upstream.ts';
+import { readStateOwner, type Upstream } from '../../ports/upstream.ts';
 import { originOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -34,7 +34,7 @@ export function providerStates(
   { scope, upstream, model }: { readonly scope: string; readonly upstream: Upstream; readonly model: string },
   note: (note: Note) => void,
 ): ProviderStates {
-  const owner = stateOwnerOf(upstream, model);
+  const owner = readStateOwner(upstream, model);
   const bound = [scope, owner];
   const boundThought = [scope, 'thought', 'of any server'];
 

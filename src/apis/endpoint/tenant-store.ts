@@ -1,6 +1,6 @@
 /** The store as requests see it: nothing is stored or found for a request whose tenant is unknown. */
 import type { EventLog } from '../../ports/background/event-log.ts';
-import { isUntracked, needTenant } from '../../ports/scope.ts';
+import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '../../ports/store.ts';
 
 /**
@@ -37,7 +37,7 @@ function tenantConversations(store: ConversationStore): ConversationStore {
   return {
     get: (key) => unlessUntracked(key, undefined, () => store.get(key)),
     put(conversation) {
-      needTenant(conversation.scope, 'A conversation', null);
+      requireTenant(conversation.scope, 'A conversation', null);
       return store.put(conversation);
     },
     delete: (key) => unlessUntracked(key, false, () => store.delete(key)),

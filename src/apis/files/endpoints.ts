@@ -3,12 +3,12 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource } from '../../engine/request/item-pages.ts';
 import { fromFiles, type StoredFile } from '../../ports/files/file-store.ts';
-import { isUntracked, needTenant } from '../../ports/scope.ts';
+import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isFileId, newFileId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../../protocol/reply.ts';
-import { answered, type Handler, reportError } from '../endpoint/endpoint.ts';
+import { endpointFor, type Handler, reportError } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { contentReply, requestedRange } from './content.ts';
@@ -25,7 +25,7 @@ import { type UploadSlot, UploadSlots } from './upload-slots.ts';
 export function fileRoutes(settings: FilesSettings): readonly Route[] {
   const slots = new UploadSlots(settings.fileLimits);
   const endpoints = new FilesEndpoints(settings, slots);
-  const on = (handler: Handler) => notForAnthropic(answered(handler, settings), settings);
+  const on = (handler: Handler) => notForAnthropic(endpointFor(handler, settings), settings);
   return [
     { method: 'POST', path: '/files', endpoint: on((request) => endpoints.create(request)), readsBytes: true },
     { method: 'GET', path: '/files', endpoint: on((request) => endpoints.list(request)) },
@@ -48,7 +48,7 @@ class FilesEndpoints {
   async create(request: EndpointRequest): Promise<JsonReply> {
     const { fileLimits: limits, formParser } = this.settings;
     const type = formType(request.headers);
-    needTenant(request.scope, 'An uploaded file', null);
+    requireTenant(request.scope, 'An uploaded file', null);
     // Before reading: an upload that is announced as too long need not be sent.
     if (Number(request.headers.get('content-length')) > maxFormBytes(limits)) throw fileTooLarge(limits);
     const slot = this.slots.begin(request.scope);

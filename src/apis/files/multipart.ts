@@ -1,6 +1,6 @@
 /** Loads the multipart parser, and checks what it is given. */
 import type { BusboyConstructor } from '@fastify/busboy';
-import { peer } from '../../ports/host/peer.ts';
+import { requirePeer } from '../../ports/host/peer.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FileLimits } from './limits.ts';
 
@@ -26,7 +26,7 @@ const OTHER_BYTES = 1024 * 1024;
 
 /** Throws an `Error` that names the package to install if it is missing. */
 export function formParser(owner: string, limits: FileLimits): FormParser {
-  const { Busboy: Parser } = peer<{ readonly Busboy: BusboyConstructor }>(owner, '@fastify/busboy');
+  const { Busboy: Parser } = requirePeer<{ readonly Busboy: BusboyConstructor }>(owner, '@fastify/busboy');
   const settings = {
     fileHwm: PART_BYTES,
     limits: {

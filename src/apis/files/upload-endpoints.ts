@@ -2,11 +2,11 @@
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { fromFiles } from '../../ports/files/file-store.ts';
-import { needTenant } from '../../ports/scope.ts';
+import { requireTenant } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newUploadId, quotedId } from '../../protocol/ids.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { answered, type Handler } from '../endpoint/endpoint.ts';
+import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import { notForAnthropic } from '../endpoint/models.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { seconds } from './file-resource.ts';
@@ -28,10 +28,10 @@ export function uploadRoutes(settings: FilesSettings, slots: UploadSlots): reado
   const uploads = new PendingUploads(settings.files, fileLimits);
   /** Uploads that are being completed here. */
   const completing = new Set<string>();
-  const on = (handler: Handler) => notForAnthropic(answered(handler, settings), settings);
+  const on = (handler: Handler) => notForAnthropic(endpointFor(handler, settings), settings);
 
   async function create({ scope, body }: EndpointRequest): Promise<JsonReply> {
-    needTenant(scope, 'An upload', null);
+    requireTenant(scope, 'An upload', null);
     return jsonReply(uploadResource(await uploads.create(scope, uploadBody(body, fileLimits)), 'pending'));
   }
 

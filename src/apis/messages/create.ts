@@ -1,19 +1,19 @@
 /** `POST /v1/messages`: one request, from its body to its answer. */
 
-import { budgeted } from '../../engine/metering/budgeted.ts';
+import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
-import { errorOf } from '../../engine/turn/observe.ts';
-import { endOf, runTurn } from '../../engine/turn/run-turn.ts';
+import { turnApiError } from '../../engine/turn/observe.ts';
+import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
-import { mapped } from '../../streams/pull-stream.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { heartbeatOf, noteOf } from '../endpoint/prepare.ts';
+import { heartbeatSettings, noteReporter } from '../endpoint/prepare.ts';
 import { MessagesEncoder, messageFrame, PING } from './encoder.ts';
 import { noteWrappedArguments, wholeMessage } from './message.ts';
 import { messageFacts } from './message-facts.ts';
@@ -36,8 +36,8 @@ export async function createMessage(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
     if (life.place) await life.place;
-    const { settings: charged, headers } = await budgeted(request, settings, life);
-    const own = { ...charged, heartbeat: heartbeatOf(request, settings) };
+    const { settings: charged, headers } = await withBudget(request, settings, life);
+    const own = { ...charged, heartbeat: heartbeatSettings(request, settings) };
     const prepared = await prepareMessages({ ...request, signal: life.signal }, own);
     const reply = mayPassThrough(prepared, own)
       ? await passThrough(prepared.body, { ...request, signal: life.signal }, own, life)
@@ -66,10 +66,10 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
   const silence = { openAfterMs, intervalMs: hasLateBeats ? undefined : intervalMs };
   const batches = runTurn({ ...turn, takeRequest, silence });
   if (!info.stream) {
-    const end = await endOf(batches);
+    const end = await readTurnEnd(batches);
     // A message has no place for a failure.
-    if (end.error) throw errorOf(end.error);
-    noteWrappedArguments(end.output, noteOf(request, settings));
+    if (end.error) throw turnApiError(end.error);
+    noteWrappedArguments(end.output, noteReporter(request, settings));
     const message = wholeMessage(end, facts);
     const { status, headers } = jsonReply(message);
     // Numbers in the inputs of tools keep all their digits.
@@ -77,11 +77,11 @@ async function runMessage(prepared: RequestWithTools, settings: MessagesSettings
   }
   const encoder = new MessagesEncoder(facts, (error) => {
     // The cast: an error's data always has a type.
-    return anthropicError(errorOf(error), request.requestId) as { readonly type: string };
+    return anthropicError(turnApiError(error), request.requestId) as { readonly type: string };
   });
   const events = withFirst(await batches.next(), batches);
-  const frames = mapped(events, { map: (batch) => encoder.frames(batch) || undefined });
+  const frames = mapStream(events, { map: (batch) => encoder.frames(batch) || undefined });
   if (!hasLateBeats) return streamReply(frames);
   const paced = withHeartbeats(frames, { intervalMs, openAfterMs: undefined });
-  return streamReply(mapped(paced, { map: (sent) => (typeof sent === 'string' ? sent : messageFrame(PING)) }));
+  return streamReply(mapStream(paced, { map: (sent) => (typeof sent === 'string' ? sent : messageFrame(PING)) }));
 }

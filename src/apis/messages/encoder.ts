@@ -4,7 +4,7 @@ import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
+import { encodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import { citation, emptyMessage, hiddenBlock, type MessageFacts, messageEnd, messageUsage } from './message.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
@@ -92,7 +92,7 @@ export class MessagesEncoder {
     switch (event.type) {
       case 'item-start':
         if (event.item.type === 'function_call')
-          this.start({ type: 'tool_use', id: wordOfId(event.item.call_id), name: event.item.name, input: {} });
+          this.start({ type: 'tool_use', id: encodeCallId(event.item.call_id), name: event.item.name, input: {} });
         return;
       case 'part-delta':
         return this.text(event);

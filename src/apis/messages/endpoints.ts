@@ -4,9 +4,9 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { countInput } from '../../engine/tokens/count-input.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { answered, type Handler, passedHeaders } from '../endpoint/endpoint.ts';
+import { endpointFor, type Handler, passedHeaders } from '../endpoint/endpoint.ts';
 import { ANTHROPIC, modelRoutes } from '../endpoint/models.ts';
-import { noteOf } from '../endpoint/prepare.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
 import type { ApiRoutes } from '../endpoint/routes.ts';
 import { createMessage } from './create.ts';
 import { prepareMessages, toItemsRequest } from './prepare.ts';
@@ -16,7 +16,7 @@ import type { MessagesSettings } from './settings.ts';
 export function messagesRoutes(settings: MessagesSettings): ApiRoutes {
   const turns = activity(settings.limits);
   const envelopeOf = () => ANTHROPIC;
-  const on = (handler: Handler) => answered(handler, { ...settings, envelopeOf });
+  const on = (handler: Handler) => endpointFor(handler, { ...settings, envelopeOf });
   return {
     routes: [
       { method: 'POST', path: '/messages', endpoint: on((request) => createMessage(request, settings, turns)) },
@@ -45,7 +45,7 @@ async function countMessageTokens(
     const prepared = await prepareMessages({ ...apiRequest, signal }, settings, false);
     const request = await settings.pipeline.modelRequest(toItemsRequest(prepared, settings));
     const headers = passedHeaders(apiRequest);
-    const call = { signal, headers, limits: settings.limits, note: noteOf(apiRequest, settings) };
+    const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
     return jsonReply({ input_tokens: await countInput(request, call, settings) });
   } finally {
     leave();

@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Prepare, PrepareSettings } from '../endpoint/prepare.ts';
-import { bringLimits } from '../endpoint/request-limits.ts';
+import { requestLimits } from '../endpoint/request-limits.ts';
 import { checkMessages } from './request/schema.ts';
 import { requestedTools, withServerRun } from './tools.ts';
 
@@ -11,7 +11,7 @@ import { requestedTools, withServerRun } from './tools.ts';
 export function injectMessagesTools(inject: Prepare): Prepare {
   return async (request: EndpointRequest, settings: PrepareSettings) => {
     if (request.context?.tools || !isRecord(request.body)) return request;
-    const body = checkMessages(request.body, bringLimits(request, settings.limits), false);
+    const body = checkMessages(request.body, requestLimits(request, settings.limits), false);
     const tools = requestedTools(body, settings.remoteMcp !== undefined);
     const { context } = await inject({ ...request, body: { model: body.model, input: [], tools } }, settings);
     const toolset = context?.tools?.toolset;

@@ -2,8 +2,8 @@
 
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
-import { idOfWord } from '../../protocol/tool-calls/names/call-ids.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { decodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import { type HiddenItem, SEALED } from './hidden-items.ts';
 import { userParts } from './parts.ts';
 import type { Block, MessagesBody } from './request/schema.ts';
@@ -67,7 +67,7 @@ function resultItem({ tool_use_id: id, content, is_error: failed }: Block, note:
     if (failed) output = [{ type: 'input_text', text: FAILED }, ...parts];
     else output = parts.length > 0 ? parts : '';
   }
-  const item = { type: 'function_call_output', call_id: idOfWord(id), output };
+  const item = { type: 'function_call_output', call_id: decodeCallId(id), output };
   return failed === true ? { ...item, is_error: true } : item;
 }
 
@@ -85,7 +85,7 @@ function withHidden(reader: AssistantReader, blocks: readonly Block[]): readonly
     return found === undefined;
   });
   for (const block of shown) {
-    const id = block.type === 'tool_use' ? plainTextOf(idOfWord(block.id)) : undefined;
+    const id = block.type === 'tool_use' ? plainText(decodeCallId(block.id)) : undefined;
     const before = (id === undefined ? undefined : hidden.get(id)) ?? [];
     if (id !== undefined) hidden.delete(id);
     for (const { item } of before) reader.items.push(item);
@@ -108,23 +108,23 @@ class AssistantReader {
   }
 
   hiddenIn({ data }: Block): readonly HiddenItem[] | undefined {
-    return this.context.openHidden(plainTextOf(data));
+    return this.context.openHidden(plainText(data));
   }
 
   /** `id` is that of a call's item, where it is known. */
   take(block: Block, id?: string): void {
-    if (block.type === 'text') return this.text(plainTextOf(block.text));
+    if (block.type === 'text') return this.text(plainText(block.text));
     this.parts = undefined;
     switch (block.type) {
       case 'thinking':
-        return this.thought(plainTextOf(block.thinking), plainTextOf(block.signature), block);
+        return this.thought(plainText(block.thinking), plainText(block.signature), block);
       case 'redacted_thinking':
-        return this.thought('', plainTextOf(block.data), block);
+        return this.thought('', plainText(block.data), block);
       case 'tool_use':
         return void this.items.push({
           type: 'function_call',
           ...(id === undefined ? {} : { id }),
-          call_id: idOfWord(block.id),
+          call_id: decodeCallId(block.id),
           name: block.name,
           arguments: exactText(block.input),
         });

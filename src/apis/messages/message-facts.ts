@@ -1,7 +1,7 @@
 /** What the encoding of a message must know of its request: which items the client is shown, and what is sealed for it. */
 
-import { stateOwnerOf } from '../../ports/upstream.ts';
-import { seedOf } from '../../protocol/ids.ts';
+import { readStateOwner } from '../../ports/upstream.ts';
+import { idSeed } from '../../protocol/ids.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
@@ -33,7 +33,7 @@ export function messageFacts(
   const isHidden = (item: OutputItem) =>
     (toolCallKind(item)?.runBy === 'server' || item.type === 'tool_search_output') && !isShown(item);
   return {
-    id: `msg_${seedOf(responseId)}`,
+    id: `msg_${idSeed(responseId)}`,
     model: body.model,
     // The cast: it has been checked.
     stopSequences: new Set((body.stop_sequences ?? []) as readonly string[]),
@@ -42,7 +42,7 @@ export function messageFacts(
     stateOf: (item) => {
       // Guards have not read it.
       if (guards || request.context?.guards || !('encrypted_content' in item)) return undefined;
-      const state = stateSealer.open(item.encrypted_content, [scope, stateOwnerOf(upstream, body.model)]);
+      const state = stateSealer.open(item.encrypted_content, [scope, readStateOwner(upstream, body.model)]);
       return isRecord(state) && 'routedOwner' in state ? state.state : state;
     },
     showsThoughts,

@@ -5,7 +5,7 @@ import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
-import { wordOfId } from '../../protocol/tool-calls/names/call-ids.ts';
+import { encodeCallId } from '../../protocol/tool-calls/names/call-ids.ts';
 import type { Block } from './request/schema.ts';
 import { serverBlocks } from './server-calls.ts';
 
@@ -149,7 +149,7 @@ function messageBlocks(item: OutputItem, facts: MessageFacts): readonly Block[] 
     }
     case 'function_call':
       return [
-        { type: 'tool_use', id: wordOfId(item.call_id), name: item.name, input: argumentsObject(item.arguments) },
+        { type: 'tool_use', id: encodeCallId(item.call_id), name: item.name, input: argumentsObject(item.arguments) },
       ];
     default:
       return serverBlocks(item, facts.stateOf);

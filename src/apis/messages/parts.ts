@@ -1,14 +1,14 @@
 /** Reads content blocks of users and of tools' results as parts of messages. */
 
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import type { Block } from './request/schema.ts';
 
 /** The parts of one block; none, with a note, for content that this server cannot read, such as files stored at Anthropic. */
 export function userParts(block: Block, note: (note: Note) => void): readonly JsonObject[] {
   switch (block.type) {
     case 'text':
-      return textParts(plainTextOf(block.text));
+      return textParts(plainText(block.text));
     case 'image': {
       const url = sourceUrl(block.source);
       return url === undefined ? noteSkipped('image', note) : [{ type: 'input_image', image_url: url, detail: 'auto' }];
@@ -18,7 +18,7 @@ export function userParts(block: Block, note: (note: Note) => void): readonly Js
     case 'search_result':
       return textParts(searchResultText(block));
     case 'tool_reference':
-      return textParts(`Tool: ${plainTextOf(block.tool_name)}`);
+      return textParts(`Tool: ${plainText(block.tool_name)}`);
     default:
       return noteSkipped(block.type, note);
   }
@@ -30,14 +30,14 @@ function textParts(text: string): readonly JsonObject[] {
 
 function searchResultText({ title, source, content }: Block): string {
   const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
-  const texts = typeof content === 'string' ? [content] : blocks.map(({ text }) => plainTextOf(text));
-  return [plainTextOf(title), plainTextOf(source), ...texts].filter(Boolean).join('\n');
+  const texts = typeof content === 'string' ? [content] : blocks.map(({ text }) => plainText(text));
+  return [plainText(title), plainText(source), ...texts].filter(Boolean).join('\n');
 }
 
 function documentParts({ source, title, context }: Block, note: (note: Note) => void): readonly JsonObject[] {
-  const about = textParts([plainTextOf(title), plainTextOf(context)].filter(Boolean).join('\n'));
+  const about = textParts([plainText(title), plainText(context)].filter(Boolean).join('\n'));
   const { type, data, content } = isRecord(source) ? source : {};
-  if (type === 'text') return [...about, ...textParts(plainTextOf(data))];
+  if (type === 'text') return [...about, ...textParts(plainText(data))];
   if (type === 'content') {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     const inner = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
@@ -48,16 +48,16 @@ function documentParts({ source, title, context }: Block, note: (note: Note) => 
   if (url === undefined) return noteSkipped('document', note);
   const file = type === 'url' ? { file_url: url } : { file_data: url };
   return [
-    ...textParts(plainTextOf(context)),
-    { type: 'input_file', filename: plainTextOf(title) || 'document.pdf', ...file },
+    ...textParts(plainText(context)),
+    { type: 'input_file', filename: plainText(title) || 'document.pdf', ...file },
   ];
 }
 
 /** A source's address, or its data as one. */
 function sourceUrl(source: unknown): string | undefined {
   if (!isRecord(source)) return undefined;
-  if (source.type === 'url') return plainTextOf(source.url);
-  return source.type === 'base64' ? `data:${source.media_type};base64,${plainTextOf(source.data)}` : undefined;
+  if (source.type === 'url') return plainText(source.url);
+  return source.type === 'base64' ? `data:${source.media_type};base64,${plainText(source.data)}` : undefined;
 }
 
 function noteSkipped(type: string, note: (note: Note) => void): readonly JsonObject[] {

@@ -2,7 +2,7 @@
 
 import { type EndpointRequest, hasLeft } from '../../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
-import { attemptsOf, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
+import { attemptReporter, notify, observed, type RequestInfo } from '../../ports/hooks.ts';
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { usageReader } from '../../protocol/anthropic/usage.ts';
@@ -13,10 +13,10 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type Reply, streamReply } from '../../protocol/reply.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
-import { mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { noteOf, silenceOf } from '../endpoint/prepare.ts';
+import { noteReporter, silenceSettings } from '../endpoint/prepare.ts';
 import { messageFrame, PING } from './encoder.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
@@ -61,8 +61,8 @@ class Passage {
     const { upstream, limits, hooks } = settings;
     this.settings = settings;
     this.request = request;
-    const onAttempt = attemptsOf(requestId, hooks);
-    this.call = { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt };
+    const onAttempt = attemptReporter(requestId, hooks);
+    this.call = { signal, headers: passedHeaders(request), limits, note: noteReporter(request, settings), onAttempt };
     const stream = body.stream === true;
     this.info = { requestId, responseId: requestId, scope, model: body.model, stream, background: false };
     observed(() => ({ ...this.info, api: 'messages', body, signal }), hooks);
@@ -88,9 +88,9 @@ class Passage {
 
   /** The frames; a failure after the first is reported in the stream, as Anthropic does. A ping opens it. */
   frames(life: Lifetime): PullStream<string> {
-    const silence = silenceOf(this.request, this.settings);
+    const silence = silenceSettings(this.request, this.settings);
     let started = false;
-    return mapped(withHeartbeats(this.read(), silence), {
+    return mapStream(withHeartbeats(this.read(), silence), {
       map: (frames) => {
         started = true;
         if (typeof frames === 'string') return frames;
@@ -111,7 +111,7 @@ class Passage {
   /** An empty piece opens the client's stream. */
   private read(): PullStream<string> {
     let failure: unknown;
-    return mapped(this.answer, {
+    return mapStream(this.answer, {
       map: ({ whole, data, server }) => {
         let frames = '';
         this.server = server ?? this.server;
@@ -122,7 +122,7 @@ class Passage {
         }
         return frames === '' && failure ? undefined : frames;
       },
-      goesOn: () => {
+      shouldContinue: () => {
         if (failure) throw failure;
         return true;
       },

@@ -1,14 +1,14 @@
 /** Prepares a Messages request: checks it, resolves its tools, and rewrites it as a request in items. */
 
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { approvalRulesOf } from '../../engine/tools/approval-rules.ts';
+import { readApprovalRules } from '../../engine/tools/approval-rules.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
-import { speaksMessages, stateOwnerOf } from '../../ports/upstream.ts';
+import { readStateOwner, speaksMessages } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { noteOf } from '../endpoint/prepare.ts';
-import { bringLimits } from '../endpoint/request-limits.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
+import { requestLimits } from '../endpoint/request-limits.ts';
 import { openHidden, SEALED } from './hidden-items.ts';
 import { type InputContext, messageItems } from './input.ts';
 import { itemsSettings } from './request/sampling.ts';
@@ -34,7 +34,7 @@ export async function prepareMessages(
   needsMaxTokens = true,
 ): Promise<RequestWithTools> {
   const { limits, remoteMcp, pipeline, approval } = settings;
-  const body = checkMessages(request.body, bringLimits(request, limits), needsMaxTokens);
+  const body = checkMessages(request.body, requestLimits(request, limits), needsMaxTokens);
   // A middleware in front may have added tools to the body.
   const tools = request.context?.tools?.client ?? requestedTools(body, remoteMcp !== undefined);
   const asSent = { api: 'messages', body } as const;
@@ -43,8 +43,8 @@ export async function prepareMessages(
   const { context } = offered;
   if (!context?.tools) return { body, request: offered, tools, toolset: NO_TOOLS };
   // This API has no way to request an approval.
-  const rules = approvalRulesOf(context.tools.toolset, offered, approval);
-  const note = noteOf(offered, settings);
+  const rules = readApprovalRules(context.tools.toolset, offered, approval);
+  const note = noteReporter(offered, settings);
   for (const name of rules.keys()) {
     const message = `The tool '${name}' needs approval, which cannot be requested in the Messages API; the model is not offered it.`;
     note({ code: 'tool_dropped', message });
@@ -65,7 +65,7 @@ export function toItemsRequest(
     throw new ApiError('unsupported_parameter', NO_THREADS, { param: 'thread' });
   checkContent(body);
   const choice = toolChoiceFields(body);
-  noteUnknownTools(body, settings.remoteMcp !== undefined, noteOf(request, settings));
+  noteUnknownTools(body, settings.remoteMcp !== undefined, noteReporter(request, settings));
   const input = messageItems(body, inputContext(body, request, settings));
   const fields = {
     model: body.model,
@@ -89,8 +89,8 @@ const FOREIGN =
 function inputContext(body: MessagesBody, request: EndpointRequest, settings: MessagesSettings): InputContext {
   const { stateSealer, upstream } = settings;
   const { scope } = request;
-  const owner = stateOwnerOf(upstream, body.model);
-  const note = noteOf(request, settings);
+  const owner = readStateOwner(upstream, body.model);
+  const note = noteReporter(request, settings);
   let isNoted = false;
   return {
     openHidden: (data) => openHidden(data, stateSealer, scope),

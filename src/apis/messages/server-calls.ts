@@ -2,9 +2,9 @@
 
 import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
-import { codeInterpreterCall, outputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { codeInterpreterCall, codeOutputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
 import { callErrorText } from '../../protocol/tool-calls/results/call-error.ts';
 import { webSearchCall } from '../../protocol/tool-calls/web-search-call.ts';
@@ -63,7 +63,7 @@ function mcpBlocks({ id: itemId, name, server_label: server, arguments: text, ou
 function codeBlocks({ id: itemId, code, outputs, status }: CodeInterpreterCallItem): Blocks {
   const id = SERVER_ID + itemId;
   const failed = status !== 'completed';
-  const text = outputText(outputs ?? []);
+  const text = codeOutputText(outputs ?? []);
   const result = {
     type: 'code_execution_result',
     stdout: failed ? '' : text,
@@ -116,12 +116,12 @@ export function serverCallItem(
   result: Block,
   seal: (state: unknown) => string | undefined,
 ): JsonObject | undefined {
-  const id = plainTextOf(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
+  const id = plainText(use.id).replace(/^(srvtoolu|mcptoolu)_/, '');
   const input = isRecord(use.input) ? use.input : {};
   if (use.type === 'mcp_tool_use') {
     const { content, is_error: failed } = result;
-    const texts = Array.isArray(content) ? content.filter(isRecord).map((part) => plainTextOf(part.text)) : [];
-    const text = texts.length > 0 ? texts.join('\n') : plainTextOf(content);
+    const texts = Array.isArray(content) ? content.filter(isRecord).map((part) => plainText(part.text)) : [];
+    const text = texts.length > 0 ? texts.join('\n') : plainText(content);
     const error = failed === true ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null;
     return {
       type: mcpCall.type,
@@ -138,13 +138,13 @@ export function serverCallItem(
   if (use.name === 'web_search' || use.name === 'web_fetch') return searchItem(id, use, result, seal);
   if (!/^(bash_)?code_execution_tool_result$/.test(result.type)) return undefined;
   const { stdout, stderr, return_code: code, content } = isRecord(result.content) ? result.content : {};
-  const logs = [stdout, stderr, plainTextOf(content)].map(plainTextOf).filter(Boolean).join('\n');
+  const logs = [stdout, stderr, plainText(content)].map(plainText).filter(Boolean).join('\n');
   return {
     type: codeInterpreterCall.type,
     id,
     status: code === 0 ? 'completed' : 'failed',
     container_id: '',
-    code: plainTextOf(input.code ?? input.command),
+    code: plainText(input.code ?? input.command),
     outputs: [{ type: 'logs', logs }],
   };
 }
@@ -158,12 +158,12 @@ function searchItem(
   const { query, url } = isRecord(input) ? input : {};
   const action =
     name === 'web_search'
-      ? { type: 'search', query: plainTextOf(query), queries: [plainTextOf(query)] }
-      : { type: 'open_page', url: plainTextOf(url) };
+      ? { type: 'search', query: plainText(query), queries: [plainText(query)] }
+      : { type: 'open_page', url: plainText(url) };
   const pages = Array.isArray(content) ? content.filter(isRecord) : [];
-  const state = plainTextOf(pages[0]?.encrypted_content);
+  const state = plainText(pages[0]?.encrypted_content);
   // This server has made the ids of its own calls.
-  const isLocal = plainTextOf(useId).startsWith(`${SERVER_ID}ws_`);
+  const isLocal = plainText(useId).startsWith(`${SERVER_ID}ws_`);
   const foreign = isLocal
     ? undefined
     : seal([
@@ -171,16 +171,16 @@ function searchItem(
         { type, tool_use_id: useId, content },
       ]);
   const sealed = state.startsWith(SEALED) ? state : foreign;
-  const isFailed = isRecord(content) && plainTextOf(content.type).endsWith('_error');
+  const isFailed = isRecord(content) && plainText(content.type).endsWith('_error');
   const item = { type: webSearchCall.type, id, action, status: isFailed ? 'failed' : 'completed' };
   if (sealed !== undefined) return { ...item, encrypted_content: sealed };
-  if (isFailed) return { ...item, results: [{ text: `The call failed: ${plainTextOf(content.error_code)}` }] };
+  if (isFailed) return { ...item, results: [{ text: `The call failed: ${plainText(content.error_code)}` }] };
   const document = isRecord(content) && isRecord(content.content) ? content.content.source : undefined;
-  if (isRecord(document)) return { ...item, results: [{ text: plainTextOf(document.data) }] };
+  if (isRecord(document)) return { ...item, results: [{ text: plainText(document.data) }] };
   const results = pages.map((page) => ({
-    url: plainTextOf(page.url),
-    title: plainTextOf(page.title),
-    text: plainTextOf(page.encrypted_content),
+    url: plainText(page.url),
+    title: plainText(page.title),
+    text: plainText(page.encrypted_content),
   }));
   return { ...item, results };
 }

@@ -1,9 +1,9 @@
 /** Reads the tools of a Messages request, as its messages change them, as tools of the Responses API, which this server can offer and run. */
 
-import { definitions } from '../../engine/tools/toolset.ts';
+import { toolDefinitions } from '../../engine/tools/toolset.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import { fault } from './request/faults.ts';
@@ -21,7 +21,7 @@ export function requestedTools(body: MessagesBody, opensServers: boolean): reado
   for (const tool of tools) {
     const type = hostedType(tool);
     if (type === undefined) continue;
-    const dated = plainTextOf(tool.type);
+    const dated = plainText(tool.type);
     const kind = dated.slice(0, dated.lastIndexOf('_'));
     const code = () => ({ ...otherTerms(tool), type, container: { type: 'auto' } });
     hosted.set(kind, type === WEB_SEARCH ? webTool(kind, tool) : code());
@@ -32,7 +32,7 @@ export function requestedTools(body: MessagesBody, opensServers: boolean): reado
 /** The tools as Anthropic has them, with those that the server runs in the place of its own. */
 export function withServerRun(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
   const own = tools.filter((tool) => hostedType(tool) === undefined && tool.type !== 'mcp_toolset');
-  const added = definitions(toolset).map(({ name, description, parameters }) => ({
+  const added = toolDefinitions(toolset).map(({ name, description, parameters }) => ({
     name,
     ...(description === undefined ? {} : { description }),
     input_schema: { type: 'object', ...parameters },
@@ -45,7 +45,7 @@ export function noteUnknownTools(body: MessagesBody, opensServers: boolean, note
   const unknown = (body.tools ?? []).filter(
     (tool) => clientTool(tool).length === 0 && hostedType(tool) === undefined && tool.type !== 'mcp_toolset',
   );
-  const types = unknown.map(({ type }) => plainTextOf(type).slice(0, 100));
+  const types = unknown.map(({ type }) => plainText(type).slice(0, 100));
   for (const type of [...types, ...(body.mcp_servers?.length && !opensServers ? ['mcp'] : [])])
     note({
       code: 'tool_dropped',
@@ -60,7 +60,7 @@ const HOSTED: readonly (readonly [RegExp, string])[] = [
 ];
 
 function hostedType({ type }: JsonObject): string | undefined {
-  return HOSTED.find(([pattern]) => pattern.test(plainTextOf(type)))?.[1];
+  return HOSTED.find(([pattern]) => pattern.test(plainText(type)))?.[1];
 }
 
 /** Tools of Anthropic's whose arguments its models know without a schema. */
@@ -81,7 +81,7 @@ function clientTool(tool: JsonObject): readonly JsonObject[] {
     return [
       { type: 'function', name, description, parameters, strict: strict === true ? true : undefined, ...callers },
     ];
-  const [, about] = TRAINED.find(([pattern]) => pattern.test(plainTextOf(type))) ?? [];
+  const [, about] = TRAINED.find(([pattern]) => pattern.test(plainText(type))) ?? [];
   if (about === undefined || typeof name !== 'string') return [];
   return [{ type: 'function', name, description: about, parameters: COMMANDS, ...callers }];
 }
@@ -121,7 +121,7 @@ function enabledTools(
   const isOn = (config: unknown) => (isRecord(config) && config.enabled === true) || !(isOff(usual) || isOff(config));
   if (Array.isArray(pinned)) {
     const known = new Map(each);
-    return pinned.filter(isRecord).flatMap(({ name }) => (isOn(known.get(plainTextOf(name))) ? [name] : []));
+    return pinned.filter(isRecord).flatMap(({ name }) => (isOn(known.get(plainText(name))) ? [name] : []));
   }
   if (isOff(usual)) return each.filter(([, config]) => isOn(config)).map(([name]) => name);
   // To allow all tools but some, their names would have to be known here.
@@ -151,7 +151,7 @@ export function toolChoiceFields({ tool_choice: choice, tools }: MessagesBody): 
 function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] {
   const listed = tools ?? [];
   // This server runs no tool search for Anthropic's, so the model is offered all of them.
-  if (listed.some(({ type }) => plainTextOf(type).startsWith('tool_search_tool_'))) return listed;
+  if (listed.some(({ type }) => plainText(type).startsWith('tool_search_tool_'))) return listed;
   const all = new Map<unknown, JsonObject>(listed.map((tool, index) => [tool.name ?? index, tool]));
   const hidden = new Set<unknown>();
   for (const [key, { defer_loading: isDeferred }] of all) if (isDeferred === true) hidden.add(key);

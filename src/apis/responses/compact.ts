@@ -1,21 +1,21 @@
 /** `POST /responses/compact`: takes a conversation and returns a shorter one to continue with. */
 
-import { type Summarised, summaryOf } from '../../engine/compaction/summarise.ts';
-import { isUsers, pendingFrom } from '../../engine/compaction/window.ts';
+import { collectSummary, type Summarised } from '../../engine/compaction/summarise.ts';
+import { isUserMessage, pendingStart } from '../../engine/compaction/window.ts';
 import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
-import { budgeted } from '../../engine/metering/budgeted.ts';
+import { withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn } from '../../engine/turn/lifetime.ts';
-import { attemptsOf, notify } from '../../ports/hooks.ts';
-import { needTenant } from '../../ports/scope.ts';
+import { attemptReporter, notify } from '../../ports/hooks.ts';
+import { requireTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, withHeaders } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { noteOf } from '../endpoint/prepare.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import { planTools } from './steps/plan-tools.ts';
@@ -33,12 +33,12 @@ export async function compactConversation(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  needTenant(request.scope, 'Compaction', null);
+  requireTenant(request.scope, 'Compaction', null);
   const life = beginTurn(request, settings.limits.durationMs, turns);
   const { signal, place, leave } = life;
   try {
     if (place) await place;
-    const { settings: charged, headers } = await budgeted(request, settings, life);
+    const { settings: charged, headers } = await withBudget(request, settings, life);
     const { body } = request;
     const read = isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
     return withHeaders(jsonReply(await compactedResource({ ...request, body: read, signal }, charged)), headers);
@@ -56,8 +56,8 @@ async function compactedResource(request: EndpointRequest, settings: ResponsesAp
   notify(settings.hooks, 'onRequest', info);
   // The user's messages stay verbatim: the summary is the model's, and may have missed something.
   const messages = window.items
-    .slice(0, pendingFrom(window.items))
-    .filter((item) => isUsers(item) && item !== window.summary);
+    .slice(0, pendingStart(window.items))
+    .filter((item) => isUserMessage(item) && item !== window.summary);
   const retained = inputItems(messages, seed).map(withImageDetails);
   const { usage, cost, encrypted } = await summaryFor(prepared, retained.length, request, settings);
   const ended = { status: 'completed', usage, durationMs: Date.now() - createdAt } as const;
@@ -79,14 +79,14 @@ function summaryFor(
   settings: ResponsesApiSettings,
 ): Promise<Summarised> {
   const { scope, signal, requestId } = apiRequest;
-  const note = noteOf(apiRequest, settings);
-  const onAttempt = attemptsOf(requestId, settings.hooks);
+  const note = noteReporter(apiRequest, settings);
+  const onAttempt = attemptReporter(requestId, settings.hooks);
   const call = { signal, headers: passedHeaders(apiRequest), limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
   const upstream = guards?.guardsOutput
     ? guardedUpstream(settings.upstream, guards, () => () => true)
     : settings.upstream;
-  return summaryOf({ request, items: window.items, retained, scope, call }, { ...settings, upstream });
+  return collectSummary({ request, items: window.items, retained, scope, call }, { ...settings, upstream });
 }
 
 /** Open Responses requires the detail of each image; `auto` is the meaning of its absence. */

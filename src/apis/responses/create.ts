@@ -1,11 +1,11 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
-import { type Budgeted, budgeted } from '../../engine/metering/budgeted.ts';
+import { type Budgeted, withBudget } from '../../engine/metering/budgeted.ts';
 import type { Activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
-import { errorOf } from '../../engine/turn/observe.ts';
-import { endOf, runTurn } from '../../engine/turn/run-turn.ts';
+import { turnApiError } from '../../engine/turn/observe.ts';
+import { readTurnEnd, runTurn } from '../../engine/turn/run-turn.ts';
 import { notify } from '../../ports/hooks.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
@@ -13,9 +13,9 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
 import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
-import { mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { heartbeatOf } from '../endpoint/prepare.ts';
+import { heartbeatSettings } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import type { TurnDurability } from './response-start.ts';
@@ -40,11 +40,11 @@ export async function createResponse(
     const { info, started, presentItem, turn } = prepared;
     if (info.stream) {
       const { events, encoder } = await openTurn(prepared, request, settings);
-      return withHeaders(streamReply(mapped(events, { map: (batch) => encoder.frames(batch) })), headers);
+      return withHeaders(streamReply(mapStream(events, { map: (batch) => encoder.frames(batch) })), headers);
     }
-    const end = await endOf(runTurn(turn));
+    const end = await readTurnEnd(runTurn(turn));
     // A turn that failed before any output is answered with its error's status.
-    if (end.error && end.output.length === 0) throw errorOf(end.error);
+    if (end.error && end.output.length === 0) throw turnApiError(end.error);
     return withHeaders(jsonReply(endedResource(started, end, presentItem)), headers);
   });
 }
@@ -68,7 +68,7 @@ async function withPreparedTurn<Answer>(
   const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
     if (life.place) await life.place;
-    const { settings: charged, headers } = await budgeted(request, settings, life);
+    const { settings: charged, headers } = await withBudget(request, settings, life);
     const prepared = await prepareTurn(request, charged, life);
     notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared, headers);
@@ -97,7 +97,7 @@ export async function prepareForBackground(
   durability: TurnDurability,
 ) {
   const isResumed = durability.resumed !== undefined;
-  const { settings: charged, headers } = await budgeted(request, settings, life, isResumed);
+  const { settings: charged, headers } = await withBudget(request, settings, life, isResumed);
   const prepared = await prepareTurn(request, charged, life, durability);
   return { ...prepared, readerFor: encoderFactory(responseFields(prepared), settings), headers };
 }
@@ -130,7 +130,7 @@ function encoderFactory(
   settings: ResponsesApiSettings,
 ): (reader: EndpointRequest) => Encoder {
   return (reader) => {
-    const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
+    const keepalive = heartbeatSettings(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
     const dialect = settings.dialectOf(reader.request);
     return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response });
   };

@@ -7,7 +7,7 @@ import { beginTurn } from '../../engine/turn/lifetime.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { noteOf } from '../endpoint/prepare.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
@@ -30,7 +30,7 @@ export async function countInputTokens(
     const body = isRecord(sent) ? { ...sent, model: sent.model ?? NO_MODEL, input: sent.input ?? [] } : sent;
     const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
     const headers = passedHeaders(apiRequest);
-    const call = { signal, headers, limits: settings.limits, note: noteOf(apiRequest, settings) };
+    const call = { signal, headers, limits: settings.limits, note: noteReporter(apiRequest, settings) };
     const tokens = await countInput(request, call, settings);
     return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
   } finally {

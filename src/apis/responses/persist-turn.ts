@@ -1,16 +1,22 @@
 /** Stores the results of a turn: the items of its conversation, the calls that wait for approval, and the response. */
 
-import { dropPending, keepPending } from '../../engine/approvals/pending-call.ts';
+import { dropPendingCalls, storePendingCall } from '../../engine/approvals/pending-call.ts';
 import { reportApproval } from '../../engine/approvals/report-approval.ts';
 import { withdrawTurn } from '../../engine/history/conversation.ts';
-import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../engine/history/keep-turn.ts';
+import {
+  type Extension,
+  extendConversation,
+  storeTurn,
+  storeTurnEnd,
+  TurnOverruled,
+} from '../../engine/history/keep-turn.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
-import { versionOf } from '../../ports/store.ts';
+import { storedVersion } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { keptFields } from '../../protocol/responses/resource.ts';
-import { noteOf } from '../endpoint/prepare.ts';
+import { storedFields } from '../../protocol/responses/resource.ts';
+import { noteReporter } from '../endpoint/prepare.ts';
 import type { ResponseStart } from './response-start.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -38,27 +44,27 @@ export function turnPersister(
   // In the background no client waits for the answer: it is stored for a while all the same.
   const isStored = store !== false || background || settings.keepsUnstored;
   const mayBeOverruled = background === true || turn.version !== undefined;
-  const storeResponse = mayBeOverruled ? keepEnd : keepTurn;
+  const storeResponse = mayBeOverruled ? storeTurnEnd : storeTurn;
   // Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
   const maxBytes = settings.limits.historyBytes + settings.limits.outputBytes;
-  const note = noteOf(prepared.apiRequest, settings);
+  const note = noteReporter(prepared.apiRequest, settings);
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
     if (conversationId && existing) {
-      const fence = mayBeOverruled ? { id: turn.id, epoch: versionOf(turn) } : undefined;
+      const fence = mayBeOverruled ? { id: turn.id, epoch: storedVersion(turn) } : undefined;
       const items = itemsToAppend(existing, [...input, ...end.output]);
       const extension: Extension = { conversation: { scope, id: conversationId }, items, turn: fence, maxBytes };
       // The answer is paid for, and its client may retrieve it and go on from it.
-      if (!(await extend(settings, extension, requestId))) note(CONVERSATION_GONE);
+      if (!(await extendConversation(settings, extension, requestId))) note(CONVERSATION_GONE);
     }
     if (withApprovals) await storePendingCalls(end.output, withApprovals, settings);
     if (!isStored) return;
     try {
-      await storeResponse(turn, { resource: keptFields(storedStart, end), output: end.output }, settings, requestId);
+      await storeResponse(turn, { resource: storedFields(storedStart, end), output: end.output }, settings, requestId);
     } catch (error) {
       if (error instanceof TurnOverruled && !error.isTakenOver) {
         await withdrawTurn(settings.store, { ...turn, resource: storedStart });
-        await dropPending(settings.store, scope, end.output);
+        await dropPendingCalls(settings.store, scope, end.output);
       }
       throw error;
     }
@@ -84,7 +90,7 @@ async function storePendingCalls(
   for (const request of output) {
     if (request.type !== 'mcp_approval_request') continue;
     const [, entry] = findTool(prepared.toolset, request.server_label, request.name) ?? [];
-    await keepPending(settings, prepared.apiRequest, { request, url: entry?.url ?? null });
+    await storePendingCall(settings, prepared.apiRequest, { request, url: entry?.url ?? null });
     reportApproval({ id: request.id, request }, 'requested', prepared, settings);
   }
 }

@@ -1,6 +1,6 @@
 /** Prepares a request for the model: a list of steps over one growing value, none of which calls the next. */
 import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.ts';
-import { type GuardingSettings, guardsOf } from '../../engine/guarding/request/guards-of.ts';
+import { collectGuards, type GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { PrepareSettings, ServerOfModels } from '../endpoint/prepare.ts';
@@ -57,7 +57,7 @@ export async function prepareConversation(
 ): Promise<RequestInWindow> {
   const checked = validate(await resolvePrompt(request, settings), settings);
   refuseUnreadable(checked, settings);
-  const guards = guardsOf(checked.apiRequest, settings);
+  const guards = collectGuards(checked.apiRequest, settings);
   const allowed = guards ? await guardInput(checked, guards, settings) : checked;
   const withHistory = await resolveHistory(allowed, settings);
   return selectWindow(withHistory, settings);

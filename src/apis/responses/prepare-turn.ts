@@ -2,16 +2,16 @@
 
 import { useAnswers } from '../../engine/approvals/use-answers.ts';
 import type { ClientRequest, EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { workspaceOf } from '../../engine/tools/workspace.ts';
+import { findWorkspace } from '../../engine/tools/workspace.ts';
 import { restoredState } from '../../engine/turn/checkpoint.ts';
 import type { Lifetime } from '../../engine/turn/lifetime.ts';
 import { observer } from '../../engine/turn/observe.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
-import { attemptsOf, observed } from '../../ports/hooks.ts';
+import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { heartbeatOf, noteOf, silenceOf } from '../endpoint/prepare.ts';
+import { heartbeatSettings, noteReporter, silenceSettings } from '../endpoint/prepare.ts';
 import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
 import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
@@ -34,7 +34,7 @@ export async function prepareTurn(
   { signal, place, leave }: Lifetime,
   durability: TurnDurability = {},
 ): Promise<PreparedTurn> {
-  const note = noteOf(apiRequest, settings);
+  const note = noteReporter(apiRequest, settings);
   const prepared = await prepareAnswerable({ ...apiRequest, signal }, settings, note);
   const { request, body, answers, states, toolset, brought, conversation, seed } = prepared;
   const { scope, requestId } = apiRequest;
@@ -43,7 +43,7 @@ export async function prepareTurn(
   const { background } = start.info;
 
   const code = { toolset, tools: brought, conversation, seed, scope, hasUploads: settings.files !== undefined };
-  const workspace = await workspaceOf(code, settings.store);
+  const workspace = await findWorkspace(code, settings.store);
   const plan = turnPlan(prepared, workspace?.container, settings);
   const { resumed } = durability;
   const state = resumed && restoredState(plan, resumed);
@@ -52,13 +52,13 @@ export async function prepareTurn(
     headers: passedHeaders(prepared.apiRequest),
     limits,
     note,
-    onAttempt: attemptsOf(requestId, hooks),
+    onAttempt: attemptReporter(requestId, hooks),
   };
   const tools = turnTools(prepared, { workspace, state }, settings, signal);
   const model = await turnModel(prepared, plan, call, settings);
 
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
-  const silence = body.stream ? silenceOf(apiRequest, settings) : UNFILLED;
+  const silence = body.stream ? silenceSettings(apiRequest, settings) : UNFILLED;
   const hasBegun = background || resumed !== undefined;
   const sent: ClientRequest = apiRequest.asSent ?? { api: 'responses', body: apiRequest.body };
   const turn: Turn = {
@@ -75,7 +75,7 @@ export async function prepareTurn(
     compaction: model.compaction,
     beginRounds: tools.beginRounds,
     silence: hasBegun ? { ...silence, openAfterMs: undefined } : silence,
-    heartbeatComments: heartbeatOf(apiRequest, settings).style === 'comment',
+    heartbeatComments: heartbeatSettings(apiRequest, settings).style === 'comment',
     now: unixSeconds,
     onEvents: observer(
       start.info,

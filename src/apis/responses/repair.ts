@@ -3,7 +3,7 @@
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type TypedObject = Readonly<Record<string, unknown> & { type: string }>;
@@ -28,7 +28,7 @@ export function repairInput(items: readonly unknown[], continues = false): Repai
     }
     // The cast: messages may come without a type.
     const typed = item as TypedObject;
-    return isCall(typed) ? repairCall(typed, index, found) : [{ item: typed, index }];
+    return isClientAnsweredCall(typed) ? repairCall(typed, index, found) : [{ item: typed, index }];
   });
   const firstReference = items.findIndex(isReference);
   const unseen: UnseenItems = {
@@ -37,10 +37,10 @@ export function repairInput(items: readonly unknown[], continues = false): Repai
     lastReference: items.findLastIndex(isReference),
     outputs: new Set(),
   };
-  const calls = new OpenCalls(entries.filter(({ item }) => isCall(item)));
+  const calls = new OpenCalls(entries.filter(({ item }) => isClientAnsweredCall(item)));
   const paired: Entry[] = [];
   for (const entry of entries) {
-    if (isCall(entry.item)) calls.reach(entry);
+    if (isClientAnsweredCall(entry.item)) calls.reach(entry);
     else if (endsRound(entry.item)) calls.endRound();
     if (!isCallOutput(entry.item) || staysInPlace(entry, calls, unseen, found)) paired.push(entry);
   }
@@ -179,13 +179,13 @@ function withMovedOutputs(entries: readonly Entry[], unseen: UnseenItems, found:
     // An output behind a call of the next round would be taken for that call's.
     const last = list.at(-1);
     const isNextRound = last !== undefined && isCallOutput(last.item);
-    if (isCall(entry.item) ? isNextRound : !isShared) {
+    if (isClientAnsweredCall(entry.item) ? isNextRound : !isShared) {
       for (const output of owed) list.push(output);
       owed = [];
       owedIds = new Set();
     }
     list.push(entry);
-    const output = isCall(entry.item) ? owedOutput(entry, unseen, found) : undefined;
+    const output = isClientAnsweredCall(entry.item) ? owedOutput(entry, unseen, found) : undefined;
     if (!output) continue;
     owed.push(output);
     owedIds.add(answeredId(output.item));

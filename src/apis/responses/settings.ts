@@ -3,7 +3,7 @@
 import type { CompactionSettings } from '../../engine/compaction/settings.ts';
 import type { GuardingSettings } from '../../engine/guarding/request/guards-of.ts';
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
-import type { KeepSettings } from '../../engine/request/keep.ts';
+import type { StoreWriteSettings } from '../../engine/request/keep.ts';
 import type { Presentation } from '../../ports/dialect.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Sealer } from '../../ports/sealer.ts';
@@ -15,7 +15,7 @@ import type { PrepareSettings } from '../endpoint/prepare.ts';
 export interface ResponsesApiSettings
   extends Presentation,
     PrepareSettings,
-    KeepSettings,
+    StoreWriteSettings,
     EndpointSettings,
     BudgetSettings,
     GuardingSettings {

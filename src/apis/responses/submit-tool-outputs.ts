@@ -10,7 +10,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { listOf } from '../../protocol/json/schema-kinds.ts';
+import { listSchema } from '../../protocol/json/schema-kinds.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
@@ -23,7 +23,7 @@ import { unforcedChoice } from './unforced-choice.ts';
 const bodySchema = lazily((z) => {
   const output = z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() });
   return z.object({
-    tool_outputs: listOf(output).refine((outputs) => outputs.length > 0, 'it must not be empty'),
+    tool_outputs: listSchema(output).refine((outputs) => outputs.length > 0, 'it must not be empty'),
     stream: z.boolean().nullish(),
   });
 });

@@ -1,11 +1,11 @@
 /** The model of a turn: the upstream behind what reads, guards and shortens its calls, and the compaction at the turn's end. */
 
-import { weightOf } from '../../engine/compaction/truncate.ts';
+import { requestWeight } from '../../engine/compaction/truncate.ts';
 import { truncatingUpstream, weightThatFits } from '../../engine/compaction/truncating-upstream.ts';
-import { type CompactionWish, turnCompaction } from '../../engine/compaction/turn-compaction.ts';
+import { type CompactionRequest, turnCompaction } from '../../engine/compaction/turn-compaction.ts';
 import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
 import { reportedTokens } from '../../engine/tokens/reported-tokens.ts';
-import { refusalOf } from '../../engine/turn/call-permission.ts';
+import { callRefusal } from '../../engine/turn/call-permission.ts';
 import { holdsOutput, withFirstOutput } from '../../engine/turn/first-output.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { TurnPlan } from '../../engine/turn/state.ts';
@@ -32,7 +32,7 @@ export async function turnModel(
 
   const dependsOnContext = body.truncation === 'auto' || Boolean(body.context_management?.length);
   const contextLength =
-    dependsOnContext && weightOf(request) >= ANY_CONTEXT
+    dependsOnContext && requestWeight(request) >= ANY_CONTEXT
       ? settings.upstream.facts?.(request.model, call).contextLength
       : undefined;
   let upstream = guarded;
@@ -64,7 +64,7 @@ function callsShownAtOnce(plan: TurnPlan): (request: ModelRequest) => (name: str
   return ({ toolChoice }) => {
     const answer = { isForced: typeof toolChoice === 'object', hasCall: false };
     return (name) => {
-      if (refusalOf(plan, name, answer)) return false;
+      if (callRefusal(plan, name, answer)) return false;
       answer.hasCall = true;
       return !plan.owners.get(name)?.needsApproval;
     };
@@ -76,7 +76,10 @@ const DEFAULT_THRESHOLD = 100_000;
 /** The part of a known context beyond which no threshold makes sense: the answer and the summary need room, too. */
 const COMPACTED_SHARE = 0.8;
 
-function compactionRequest({ body, input }: PreparedRequest, contextLength = Number.POSITIVE_INFINITY): CompactionWish {
+function compactionRequest(
+  { body, input }: PreparedRequest,
+  contextLength = Number.POSITIVE_INFINITY,
+): CompactionRequest {
   const thresholds = body.context_management?.map((entry) => entry.compact_threshold ?? DEFAULT_THRESHOLD) ?? [];
   const [least] = thresholds.toSorted((one, other) => one - other);
   const threshold = least === undefined ? undefined : Math.min(least, Math.floor(contextLength * COMPACTED_SHARE));

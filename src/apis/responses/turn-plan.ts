@@ -1,6 +1,6 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
-import { ownersOf } from '../../engine/tools/toolset.ts';
+import { toolOwners } from '../../engine/tools/toolset.ts';
 import { filesShown } from '../../engine/turn/cited-files.ts';
 import type { TurnPlan } from '../../engine/turn/state.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -24,7 +24,7 @@ export function turnPlan(
     ...(typeof toolChoice === 'object' ? { forcedTool: toolChoice.name } : {}),
     ...(body.parallel_tool_calls === false ? { singleCall: true } : {}),
     ...(toolChoice === 'required' ? { needsCall: true } : {}),
-    owners: ownersOf(toolset, { approvalRules, container }),
+    owners: toolOwners(toolset, { approvalRules, container }),
     forms,
     files: filesShown(conversation),
     ownedAs: mcpItems,

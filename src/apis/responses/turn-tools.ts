@@ -5,8 +5,8 @@ import { conversationImages } from '../../engine/tools/conversation-images.ts';
 import { withoutRepeats } from '../../engine/tools/interrupted-calls.ts';
 import { type RunCall, toolRounds } from '../../engine/tools/rounds.ts';
 import { toolRunner } from '../../engine/tools/tool-runner.ts';
-import { forModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
-import { ranHere } from '../../engine/turn/call-items.ts';
+import { conversationForModel, hiddenTools, newLists, serversNamed } from '../../engine/tools/toolset.ts';
+import { isServerExecuted } from '../../engine/turn/call-items.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
 import type { PendingToolCall, TurnState } from '../../engine/turn/state.ts';
 import type { ResumedTurn } from '../../engine/turn/tool-loop.ts';
@@ -42,7 +42,7 @@ export function turnTools(
   const showsLists = settings.mcpItems === 'mcp_call' && settings.listsTools;
   const resumed: ResumedTurn | undefined = state && {
     state,
-    modelView: (items) => states.opened(forModel(items, toolset, state.plan.forms)),
+    modelView: (items) => states.opened(conversationForModel(items, toolset, state.plan.forms)),
   };
   return {
     resumed,
@@ -63,7 +63,7 @@ function remainingLimits(
 ): Limits {
   const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
   if (!state) return { ...limits, toolCalls };
-  const finished = state.output.from(0).filter((item) => ranHere(state.plan, item)).length;
+  const finished = state.output.from(0).filter((item) => isServerExecuted(state.plan, item)).length;
   const isRound = state.pending.size > 0;
   return {
     ...limits,

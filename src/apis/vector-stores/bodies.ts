@@ -6,7 +6,7 @@ import type { Chunking } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { listOf } from '../../protocol/json/schema-kinds.ts';
+import { listSchema } from '../../protocol/json/schema-kinds.ts';
 import { invalid, refuseLong } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
 import type { VectorStoreLimits } from './limits.ts';
@@ -49,7 +49,7 @@ const schemas = lazily((z) => {
       }),
     ])
     .nullish();
-  const ids = listOf(z.string()).nullish();
+  const ids = listSchema(z.string()).nullish();
   const file = z.object({ file_id: z.string(), attributes, chunking_strategy: strategy });
   return {
     newStore: z.object({
@@ -63,9 +63,9 @@ const schemas = lazily((z) => {
     storeChange: z.object({ name, metadata: metadataSchema().nullish(), expires_after: expiry }),
     newFile: file,
     attributes: z.object({ attributes }),
-    batch: z.object({ file_ids: ids, files: listOf(file).nullish(), attributes, chunking_strategy: strategy }),
+    batch: z.object({ file_ids: ids, files: listSchema(file).nullish(), attributes, chunking_strategy: strategy }),
     query: z.object({
-      query: z.union([z.string(), listOf(z.string())], { error: 'a text or a list of texts' }),
+      query: z.union([z.string(), listSchema(z.string())], { error: 'a text or a list of texts' }),
       rewrite_query: z.boolean().nullish(),
     }),
   };

@@ -1,6 +1,6 @@
 /** Makes the vector stores of a host out of a store of files, an index and a model that embeds. */
 
-import { type VectorStores, vectorStoresOf } from '../../engine/indexing/vector-stores.ts';
+import { openVectorStores, type VectorStores } from '../../engine/indexing/vector-stores.ts';
 import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { FileStore } from '../../ports/files/file-store.ts';
 import type { TextReader } from '../../ports/files/text-reader.ts';
@@ -113,7 +113,7 @@ export function createVectorStores(options: VectorStoresOptions): VectorStores {
   const { engine, parallelFiles = 4, attempts = 12, fileChunks = 10_000, storeBytes = 4 * GIB } = indexing;
   const { pollMs = 15_000, claimMs = 60_000 } = indexing;
   const settings = { engine, parallelFiles, attempts, fileChunks, storeBytes, pollMs, claimMs };
-  return vectorStoresOf({ files, index, embedder, documents, ...settings, report: indexingReporter(options) });
+  return openVectorStores({ files, index, embedder, documents, ...settings, report: indexingReporter(options) });
 }
 
 const GIB = 2 ** 30;

@@ -4,13 +4,13 @@ import { fromIndex } from '../../engine/indexing/from-index.ts';
 import { searchTerms } from '../../engine/indexing/search-terms.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { listResource, pageQuery } from '../../engine/request/item-pages.ts';
-import { isUntracked, needTenant } from '../../ports/scope.ts';
+import { isUntracked, requireTenant } from '../../ports/scope.ts';
 import type { StoredVectorStore } from '../../ports/vectors/vector-index.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { newVectorStoreId } from '../../protocol/ids.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { answered, type Handler } from '../endpoint/endpoint.ts';
+import { endpointFor, type Handler } from '../endpoint/endpoint.ts';
 import type { Route } from '../endpoint/routes.ts';
 import { type NewFiles, StoreFiles } from './add-files.ts';
 import { readBatch, readNewStore, readQueries, readStoreChange } from './bodies.ts';
@@ -26,7 +26,7 @@ export function vectorStoreRoutes(settings: VectorStoresApiSettings): readonly R
   const on = (method: Route['method'], path: string, run: Handler): Route => ({
     method,
     path: `/vector_stores${path}`,
-    endpoint: answered(run, settings),
+    endpoint: endpointFor(run, settings),
   });
   return [
     on('POST', '', (request) => stores.create(request)),
@@ -62,7 +62,7 @@ class StoreEndpoints {
   async create({ body, scope }: EndpointRequest): Promise<JsonReply> {
     const { vectorStores, limits } = this.settings;
     const wanted = readNewStore(body, limits);
-    needTenant(scope, 'A vector store', null);
+    requireTenant(scope, 'A vector store', null);
     const now = Date.now();
     const store: StoredVectorStore = {
       ...{ scope, id: newVectorStoreId(), createdAt: now, lastActiveAt: now },

@@ -1,7 +1,7 @@
 /** Reads plain text, for hosts that have set no reader of other documents. */
 import type { TextReader } from '../../ports/files/text-reader.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { textOfBytes } from '../../protocol/file-data.ts';
+import { decodeUtf8 } from '../../protocol/file-data.ts';
 
 const MAX_BYTES = 32 * 1024 * 1024;
 /** A PDF may contain only bytes that are valid text, so its signature is checked. */
@@ -19,7 +19,7 @@ export function plainText(): TextReader {
         signal.throwIfAborted();
         pieces.push(piece);
       }
-      const text = textOfBytes(Buffer.concat(pieces));
+      const text = decodeUtf8(Buffer.concat(pieces));
       if (text !== undefined && !text.startsWith(PDF)) return text;
       throw new ApiError('unsupported_file', 'The file is not text, and this server reads no other types.');
     },

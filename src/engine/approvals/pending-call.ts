@@ -3,7 +3,7 @@
 import { fromStore, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import { pendingCallId, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../../protocol/items.ts';
-import { type KeepSettings, keep } from '../request/keep.ts';
+import { type StoreWriteSettings, storeRecord } from '../request/keep.ts';
 
 /** A call as it will run: the item that requests its approval, and its server's address. */
 export interface PendingCall {
@@ -23,16 +23,20 @@ const TYPE = 'pending_call';
  * Stores the call, even if the client wants nothing stored. Throws `store_error`, or only reports it, as the host
  * configured.
  */
-export async function keepPending(
-  settings: KeepSettings,
+export async function storePendingCall(
+  settings: StoreWriteSettings,
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   pending: PendingCall,
 ): Promise<void> {
-  await keep(toStoredCall(scope, pending), settings, requestId);
+  await storeRecord(toStoredCall(scope, pending), settings, requestId);
 }
 
 /** Stores calls again that were taken and will not run. Throws `store_error`. */
-export async function giveBack(store: ResponseStore, scope: string, calls: readonly PendingCall[]): Promise<void> {
+export async function restorePendingCalls(
+  store: ResponseStore,
+  scope: string,
+  calls: readonly PendingCall[],
+): Promise<void> {
   for (const call of calls) await fromStore(() => store.put(toStoredCall(scope, call)));
 }
 
@@ -46,7 +50,11 @@ function toStoredCall(scope: string, pending: PendingCall): StoredResponse {
  * The call that the item refers to; undefined if it is answered, expired, unknown or in another scope. Throws
  * `store_error`.
  */
-export async function findPending(store: ResponseStore, scope: string, id: string): Promise<PendingCall | undefined> {
+export async function findPendingCall(
+  store: ResponseStore,
+  scope: string,
+  id: string,
+): Promise<PendingCall | undefined> {
   // Ids that were not generated here would be keys of any length.
   if (responseIdOfItem(id) === undefined) return undefined;
   const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
@@ -56,13 +64,13 @@ export async function findPending(store: ResponseStore, scope: string, id: strin
 }
 
 /** Removes the call, so that it can be answered once; returns whether it was still there. Throws `store_error`. */
-export async function takePending(store: ResponseStore, scope: string, id: string): Promise<boolean> {
+export async function takePendingCall(store: ResponseStore, scope: string, id: string): Promise<boolean> {
   return responseIdOfItem(id) !== undefined && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
 }
 
 /** Removes the calls that these items refer to: they can no longer be approved. Throws `store_error`. */
-export async function dropPending(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
+export async function dropPendingCalls(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
   for (const { type, id } of items) {
-    if (type === 'mcp_approval_request') await takePending(store, scope, String(id));
+    if (type === 'mcp_approval_request') await takePendingCall(store, scope, String(id));
   }
 }

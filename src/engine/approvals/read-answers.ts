@@ -12,7 +12,7 @@ import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
-import { findPending, type PendingCall } from './pending-call.ts';
+import { findPendingCall, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
 /** The user's decisions in this request. */
@@ -68,7 +68,7 @@ async function checkAnswers(
   const denied: Decided[] = [];
   for (const answer of live) {
     const id = answer.approval_request_id;
-    const pending = await findPending(settings.store, sources.apiRequest.scope, id);
+    const pending = await findPendingCall(settings.store, sources.apiRequest.scope, id);
     if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsFor(id, sources.conversation)[0] });
     else approved.push(checkApproval(answer, pending, sources, settings));
   }

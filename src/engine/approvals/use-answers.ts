@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { McpApprovalRequestItem } from '../../protocol/items.ts';
-import { giveBack, type PendingCall, takePending } from './pending-call.ts';
+import { type PendingCall, restorePendingCalls, takePendingCall } from './pending-call.ts';
 import type { Answers, ApprovalSettings } from './read-answers.ts';
 import { type Approver, reportApproval } from './report-approval.ts';
 
@@ -24,7 +24,7 @@ async function takeAnswered(
   await takeApproved(approved, approver, settings);
   for (const each of approved) reportApproval(each, 'approved', approver, settings);
   for (const each of denied) {
-    await takePending(settings.store, scope, each.id);
+    await takePendingCall(settings.store, scope, each.id);
     reportApproval(each, 'denied', approver, settings);
   }
 }
@@ -39,7 +39,7 @@ async function takeApproved(
   const calls: PendingCall[] = [];
   // In the same order for all requests: of two with the same answers, one gets them all.
   for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
-    if (await takePending(settings.store, scope, each.id)) {
+    if (await takePendingCall(settings.store, scope, each.id)) {
       // The cast: of a call that is approved the request is known. The answer has been checked against the stored call.
       const request = each.request as McpApprovalRequestItem;
       const [, entry] = findTool(approver.toolset, request.server_label, request.name) ?? [];
@@ -47,7 +47,7 @@ async function takeApproved(
       continue;
     }
     reportApproval(each, 'refused', approver, settings);
-    await giveBack(settings.store, scope, calls);
+    await restorePendingCalls(settings.store, scope, calls);
     const message = `The approval of '${each.id}' does not count: it was answered before.`;
     throw new ApiError('approval_not_found', message, { param: 'input' });
   }

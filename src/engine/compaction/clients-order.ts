@@ -2,15 +2,15 @@
 
 import { responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { answeredId, isCall, isCallOutput } from '../../protocol/tool-calls/kinds.ts';
-import { isSameSpeech } from './window.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall } from '../../protocol/tool-calls/kinds.ts';
+import { isSameModelOutput } from './window.ts';
 
 /**
  * The conversation with messages that begin a request, and are followed by outputs of the calls before it, in front of
  * those calls: models read outputs directly behind their calls, and a message behind them as a new question, for which
  * they would call again. Semantic Kernel sends requests like this. The same list if there are none.
  */
-export function inClientsOrder(conversation: readonly Item[]): readonly Item[] {
+export function toClientOrder(conversation: readonly Item[]): readonly Item[] {
   const calls = new Map<unknown, number>();
   const moved = new Map<number, Item[]>();
   const gone = new Set<Item>();
@@ -26,13 +26,13 @@ export function inClientsOrder(conversation: readonly Item[]): readonly Item[] {
     if (first && call && place !== undefined && isOfOneRequest(first, item) && !isOfOneRequest(call, item)) {
       // The first item of the model's output that the call belongs to.
       let start = place;
-      while (start > 0 && isSameSpeech(conversation[start - 1], conversation[start])) start -= 1;
+      while (start > 0 && isSameModelOutput(conversation[start - 1], conversation[start])) start -= 1;
       moved.set(start, [...(moved.get(start) ?? []), ...words]);
       for (const word of words) gone.add(word);
     }
     words = [];
     if (isCallOutput(item)) calls.delete(answeredId(item));
-    else if (isCall(item)) calls.set(item.call_id, index);
+    else if (isClientAnsweredCall(item)) calls.set(item.call_id, index);
   }
   if (gone.size === 0) return conversation;
   return conversation.flatMap((item, index) => [...(moved.get(index) ?? []), ...(gone.has(item) ? [] : [item])]);

@@ -1,6 +1,6 @@
 /** The option `compaction`, checked; no error here or elsewhere shows the key. */
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
-import { checkedSecret, kindOf, processSecret } from '../../ports/sealer.ts';
+import { checkSecret, describeType, processSecret } from '../../ports/sealer.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Seal, sealWith } from './seal.ts';
 
@@ -34,10 +34,10 @@ export function compactionSettings(
   usualKey: string | Uint8Array = processSecret(),
 ): CompactionSettings {
   // Not quoted: the value given instead of the options may be the key.
-  if (!isRecord(options)) throw new TypeError(`${owner} must be an object, got ${kindOf(options)}`);
+  if (!isRecord(options)) throw new TypeError(`${owner} must be an object, got ${describeType(options)}`);
   const { key, prompt = PROMPT, ...unknown }: CompactionOptions = options;
   checkOptions(owner, { ...unknown, prompt }, { prompt: isText, key: () => true });
-  return { prompt, seal: sealWith(key === undefined ? usualKey : checkedSecret(`${owner}: key`, key)) };
+  return { prompt, seal: sealWith(key === undefined ? usualKey : checkSecret(`${owner}: key`, key)) };
 }
 
 const isText: OptionCheck = (value) => (typeof value === 'string' && value.trim() !== '') || 'a text';

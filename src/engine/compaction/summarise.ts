@@ -8,7 +8,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { CompactionSettings } from './settings.ts';
 import { toTranscript } from './transcript.ts';
-import { pendingFrom } from './window.ts';
+import { pendingStart } from './window.ts';
 
 /** The conversation to compact, its tenant, and the model call for it. */
 export interface CompactionPlan {
@@ -43,7 +43,7 @@ export interface SummarySettings {
 export async function* summarise(plan: CompactionPlan, settings: SummarySettings): AsyncGenerator<void, Summarised> {
   const { items, retained, scope, call } = plan;
   const { upstream, compaction, limits } = settings;
-  const start = pendingFrom(items);
+  const start = pendingStart(items);
   const request = summaryRequest(plan.request, items.slice(0, start), compaction.prompt);
   let summary = '';
   let used: Pick<Summarised, 'usage' | 'cost'> = { usage: NO_USAGE };
@@ -68,7 +68,7 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
 }
 
 /** The summary alone, for callers that send no heartbeats meanwhile. */
-export async function summaryOf(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
+export async function collectSummary(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
   const summarising = summarise(plan, settings);
   for (;;) {
     const step = await summarising.next();

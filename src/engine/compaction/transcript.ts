@@ -1,9 +1,9 @@
 /** Rewrites a conversation without tool calls, for a model that is offered no tools. */
 
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
-import { isCallOutput, outputOf, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { callOutput, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 
 /**
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
@@ -12,7 +12,7 @@ import { isCallOutput, outputOf, writtenKind } from '../../protocol/tool-calls/k
 export function toTranscript(items: readonly Item[]): readonly Item[] {
   return items.flatMap((item): readonly Item[] => {
     if (item.type === 'message') return [item];
-    if (isCallOutput(item)) return [outputMessage(outputOf(item))];
+    if (isCallOutput(item)) return [outputMessage(callOutput(item))];
     if (item.type === imageGenerationCall.type) return [assistantMessage('[Made an image.]')];
     const kind = writtenKind(item);
     const answered = kind?.answered(item, undefined);
@@ -31,7 +31,7 @@ function assistantMessage(text: string): Item {
 
 /** Tool outputs become user messages; their images stay images. */
 function outputMessage(output: unknown): Item {
-  const isPart = (part: unknown) => isRecord(part) && plainTextOf(part.type).startsWith('input_');
+  const isPart = (part: unknown) => isRecord(part) && plainText(part.type).startsWith('input_');
   const text = typeof output === 'string' ? output : JSON.stringify(output ?? null);
   const parts: readonly JsonObject[] =
     Array.isArray(output) && output.every(isPart) ? output : [{ type: 'input_text', text }];

@@ -4,8 +4,8 @@ import type { Item } from '../../protocol/items.ts';
 import { leastBytes } from '../../protocol/json/json-size.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { answeredId, isCall, isCallOutput } from '../../protocol/tool-calls/kinds.ts';
-import { isRule, isSameSpeech, isUsers } from './window.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall } from '../../protocol/tool-calls/kinds.ts';
+import { isHostMessage, isSameModelOutput, isUserMessage } from './window.ts';
 
 /** A shorter conversation. */
 export interface Truncated {
@@ -21,7 +21,11 @@ const MEDIUM_WEIGHT = 3000;
 const MEDIA: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
 
 /** The approximate characters that the model reads of a request. */
-export function weightOf({ instructions = '', tools, items }: Pick<ModelRequest, 'instructions' | 'tools' | 'items'>) {
+export function requestWeight({
+  instructions = '',
+  tools,
+  items,
+}: Pick<ModelRequest, 'instructions' | 'tools' | 'items'>) {
   return instructions.length + leastBytes(tools) + items.reduce((sum, item) => sum + itemWeight(item), 0);
 }
 
@@ -42,15 +46,16 @@ function isMedium(part: unknown): boolean {
  * items that `isPinned` names and the last round stay, and no call is left without its output. Undefined if nothing can
  * be left out.
  */
-export function truncated(
+export function truncateRequest(
   request: ModelRequest,
   maxWeight: number,
   isPinned: (item: Item) => boolean = () => false,
 ): Truncated | undefined {
   const { items } = request;
   const [newest, end] = newestUserMessages(items);
-  const stays = (item: Item, index: number) => isRule(item) || isPinned(item) || (index >= newest && index < end);
-  let weight = weightOf(request);
+  const stays = (item: Item, index: number) =>
+    isHostMessage(item) || isPinned(item) || (index >= newest && index < end);
+  let weight = requestWeight(request);
   let from = 0;
   let turns = 0;
   let rounds = 0;
@@ -69,9 +74,9 @@ export function truncated(
 
 /** The place of the user's newest messages in a row, and its end; the end of the list twice if there are none. */
 function newestUserMessages(items: readonly Item[]): readonly [number, number] {
-  const last = items.findLastIndex(isUsers);
+  const last = items.findLastIndex(isUserMessage);
   if (last < 0) return [items.length, items.length];
-  return [items.findLastIndex((item, index) => index < last && !isUsers(item)) + 1, last + 1];
+  return [items.findLastIndex((item, index) => index < last && !isUserMessage(item)) + 1, last + 1];
 }
 
 /**
@@ -85,14 +90,15 @@ function* possibleStarts(items: readonly Item[], newest: number): Generator<numb
   for (const [index, item] of items.entries()) {
     const before = items[index - 1];
     const isWhole = waiting === 0 && searches <= 0;
-    if (before && isWhole && !isUsers(before)) {
-      const beginsTurn = isUsers(item) && !isRule(before);
-      const beginsRound = !isUsers(item) && !isCallOutput(item) && !isRule(item) && !isSameSpeech(before, item);
+    if (before && isWhole && !isUserMessage(before)) {
+      const beginsTurn = isUserMessage(item) && !isHostMessage(before);
+      const beginsRound =
+        !isUserMessage(item) && !isCallOutput(item) && !isHostMessage(item) && !isSameModelOutput(before, item);
       if (beginsTurn || (beginsRound && index > newest)) yield index;
     }
     if (item.type === 'tool_search_call' && item.output === undefined) searches += 1;
     else if (item.type === 'tool_search_output') searches -= 1;
-    else if (isCall(item) && item.status !== 'incomplete') {
+    else if (isClientAnsweredCall(item) && item.status !== 'incomplete') {
       open.set(item.call_id, (open.get(item.call_id) ?? 0) + 1);
       waiting += 1;
     } else if (isCallOutput(item)) {

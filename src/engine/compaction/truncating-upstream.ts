@@ -8,7 +8,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import { secondTry } from '../../streams/second-try.ts';
-import { type Truncated, truncated, weightOf } from './truncate.ts';
+import { requestWeight, type Truncated, truncateRequest } from './truncate.ts';
 
 /**
  * The calls of one turn. The first is shortened to `firstWeight`, if the model's context is known to hold no more; a later
@@ -22,7 +22,7 @@ export function truncatingUpstream(
   let maxWeight = firstWeight;
 
   function shortened(request: ModelRequest, note: (note: Note) => void): ModelRequest | undefined {
-    const shorter = truncated(request, maxWeight, isPinned);
+    const shorter = truncateRequest(request, maxWeight, isPinned);
     if (!shorter) return undefined;
     note({ code: 'history_truncated', message: lossText(shorter) });
     return { ...request, items: shorter.items };
@@ -33,7 +33,7 @@ export function truncatingUpstream(
       const first = shortened(request, call.note) ?? request;
       return secondTry(upstream.stream(first, call), (error) => {
         if (!(error instanceof ApiError) || error.code !== CONTEXT_OVERFLOW) return undefined;
-        maxWeight = weightOf(first) * shareThatFits(error.message);
+        maxWeight = requestWeight(first) * shareThatFits(error.message);
         const shorter = shortened(first, call.note);
         return shorter && upstream.stream(shorter, call);
       });
@@ -58,7 +58,7 @@ export async function weightThatFits(
   const { maxOutputTokens = DEFAULT_ANSWER_TOKENS } = request;
   const maxInput = contextLength - Math.min(maxOutputTokens, contextLength * MAX_ANSWER_SHARE);
   const tokens = await countTokens(request, signal);
-  return tokens > 0 ? (weightOf(request) * maxInput) / tokens : Number.POSITIVE_INFINITY;
+  return tokens > 0 ? (requestWeight(request) * maxInput) / tokens : Number.POSITIVE_INFINITY;
 }
 
 function lossText({ turns, rounds }: Truncated): string {

@@ -8,7 +8,7 @@ import type { TurnCompaction } from '../turn/turn-compaction.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
 
 /** The trigger of compaction: an item that requests it, or a threshold in tokens. */
-export interface CompactionWish {
+export interface CompactionRequest {
   readonly triggered: boolean;
   readonly threshold: number | undefined;
 }
@@ -27,7 +27,7 @@ interface TurnCompactionSettings extends SummarySettings {
 
 /** The compaction that the client requests; undefined if it requests none. */
 export function turnCompaction(
-  { triggered, threshold }: CompactionWish,
+  { triggered, threshold }: CompactionRequest,
   { note, ...plan }: CompactionCase,
   settings: TurnCompactionSettings,
 ): TurnCompaction | undefined {

@@ -2,7 +2,7 @@
 
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { answeredId, isCall, isCallOutput, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import type { Compacted } from './seal.ts';
 
 /** A conversation as the model receives it. */
@@ -31,7 +31,7 @@ export function contextWindow(
   const summary = summaryMessage(text);
   const past = items
     .slice(0, place)
-    .filter((item, index) => isRule(item) || (index >= place - retained && isUsers(item)));
+    .filter((item, index) => isHostMessage(item) || (index >= place - retained && isUserMessage(item)));
   return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
 }
 
@@ -42,12 +42,12 @@ function summaryMessage(summary: string): Item {
 }
 
 /** A host's or developer's message, which no summary may weaken. */
-export function isRule({ type, role }: Item): boolean {
+export function isHostMessage({ type, role }: Item): boolean {
   return type === 'message' && (role === 'system' || role === 'developer');
 }
 
 /** Whether it is a user message. */
-export function isUsers({ type, role }: Item): boolean {
+export function isUserMessage({ type, role }: Item): boolean {
   return type === 'message' && role === 'user';
 }
 
@@ -55,21 +55,21 @@ export function isUsers({ type, role }: Item): boolean {
  * The start of what cannot be summarised yet: the first call without an output, with the rest of the model's output
  * around it. The length of the list if every call has its output.
  */
-export function pendingFrom(items: readonly Item[]): number {
+export function pendingStart(items: readonly Item[]): number {
   const open = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
-    if (isCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
+    if (isClientAnsweredCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
     else if (isCallOutput(item)) open.delete(answeredId(item));
   }
   let start = items.length;
   for (const index of open.values()) start = Math.min(start, index);
-  for (let before = items[start - 1]; before && isSameSpeech(before, items[start]); before = items[start - 1])
+  for (let before = items[start - 1]; before && isSameModelOutput(before, items[start]); before = items[start - 1])
     start -= 1;
   return start;
 }
 
 /** Whether both belong to one output of the model. */
-export function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
+export function isSameModelOutput(before: Item | undefined, item: Item | undefined): boolean {
   if (!before || !item) return false;
   const { type, role } = before;
   const isModels = type === 'message' ? role === 'assistant' : type === 'reasoning' || toolCallKind(before);

@@ -2,9 +2,9 @@
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { ChatAnswer } from './answers/chat-answer.ts';
-import { guardedError } from './answers/guarded-error.ts';
+import { guardError } from './answers/guarded-error.ts';
 import { type BatchGuard, guardedStream } from './answers/guarded-stream.ts';
-import { bodyForModel, guardedBody, restoredBody } from './request/guarded-body.ts';
+import { bodyForModel, guardBody, restoreBody } from './request/guarded-body.ts';
 import type { RequestGuards } from './request/request-guards.ts';
 
 /** The body with its new messages guarded. Throws `content_filter` and `guard_failed`. */
@@ -13,8 +13,8 @@ export async function guardedMessages<Body extends JsonObject>(
   guards: RequestGuards,
   loaded: readonly unknown[] = [],
 ): Promise<Body> {
-  const sent = await restoredBody(body, guards);
-  return guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const sent = await restoreBody(body, guards);
+  return guardBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
 }
 
 /** The model calls of one turn. */
@@ -41,7 +41,7 @@ class ChatBatches implements BatchGuard<ChatBatch> {
   }
 
   failure(error: unknown): Promise<unknown> {
-    return guardedError(error, this.guards);
+    return guardError(error, this.guards);
   }
 
   get isBlocked(): boolean {

@@ -10,18 +10,18 @@ import {
   type ResponseStore,
   type StoredConversation,
   type StoredResponse,
+  storedVersion,
   TooManyBytes,
-  versionOf,
 } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isConversationId, quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { pageOf } from '../request/item-pages.ts';
+import { selectPage } from '../request/item-pages.ts';
 import { loadItems } from './load-chain.ts';
 
 /** The part of the store that holds conversations. Throws `unsupported_parameter` if the store has none. */
-export function conversationsOf({ conversations, name }: ResponseStore): ConversationStore {
+export function requireConversations({ conversations, name }: ResponseStore): ConversationStore {
   if (conversations) return conversations;
   const message = `Conversations are not supported here: the store '${name}' keeps none. Use previous_response_id.`;
   throw new ApiError('unsupported_parameter', message, { param: 'conversation' });
@@ -29,7 +29,7 @@ export function conversationsOf({ conversations, name }: ResponseStore): Convers
 
 /** The conversation. Throws `conversation_not_found`. */
 export async function findConversation(store: ResponseStore, key: ResponseKey): Promise<StoredConversation> {
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   const found = isConversationId(key.id) ? await fromStore(() => conversations.get(key)) : undefined;
   if (!found) throw conversationNotFound(key.id);
   return found;
@@ -42,7 +42,7 @@ export async function conversationItems(
   maxBytes: number,
 ): Promise<readonly Item[]> {
   await findConversation(store, key);
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   return fromStore(() =>
     loadItems(conversations, key, maxBytes).catch((error: unknown) => {
       throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
@@ -60,8 +60,8 @@ export async function conversationPage(
   query: ItemPageQuery,
   maxBytes: number,
 ): Promise<ItemPage> {
-  const conversations = conversationsOf(store);
-  if (!conversations.page) return pageOf(await conversationItems(store, key, maxBytes), query);
+  const conversations = requireConversations(store);
+  if (!conversations.page) return selectPage(await conversationItems(store, key, maxBytes), query);
   await findConversation(store, key);
   return fromStore(() => conversations.page?.(key, query) ?? NO_ITEMS);
 }
@@ -75,7 +75,7 @@ export async function itemsNamed(
   itemIds: readonly string[],
   maxBytes: number,
 ): Promise<readonly Item[]> {
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   if (!conversations.find) {
     const wanted: ReadonlySet<unknown> = new Set(itemIds);
     return (await conversationItems(store, key, maxBytes)).filter(({ id }) => wanted.has(id));
@@ -95,7 +95,7 @@ export async function appendItems(
   terms: AppendTerms & { readonly maxBytes: number },
 ): Promise<'added' | 'known' | 'overruled' | 'missing'> {
   if (items.length === 0) return 'added';
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   const answer = await fromStore(() => conversations.append(key, items, terms));
   if (answer === 'full') throw conversationTooLong(terms.maxBytes);
   if (answer === true) return 'added';
@@ -111,7 +111,7 @@ export async function withdrawTurn(store: ResponseStore, stored: Withdrawn): Pro
   const { conversation } = resource;
   if (!isRecord(conversation) || typeof conversation.id !== 'string') return;
   const key = { scope, id: conversation.id };
-  const turn = { id, epoch: versionOf(stored) };
+  const turn = { id, epoch: storedVersion(stored) };
   await fromStore(() => store.conversations?.append(key, [], { turn }));
 }
 
@@ -119,7 +119,7 @@ type Withdrawn = Pick<StoredResponse, 'scope' | 'id' | 'resource' | 'version'>;
 
 /** Replaces the metadata of an existing conversation. Throws `conversation_not_found`. */
 export async function updateConversation(store: ResponseStore, conversation: StoredConversation): Promise<void> {
-  const conversations = conversationsOf(store);
+  const conversations = requireConversations(store);
   if (!conversations.update) return fromStore(() => conversations.put(conversation));
   const updated = await fromStore(() => conversations.update?.(conversation));
   if (!updated) throw conversationNotFound(conversation.id);

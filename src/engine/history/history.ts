@@ -2,13 +2,13 @@
 
 import type { Limits } from '../../ports/limits.ts';
 import {
+  byteBudget,
   fromStore,
   hasFailed,
   isRunning,
   isUnstored,
   type MaybePromise,
   type ResponseStore,
-  roomOf,
   type StoredResponse,
   TooManyBytes,
 } from '../../ports/store.ts';
@@ -149,7 +149,7 @@ async function findItems(
   const earlier = new Map(sources.history.map((item) => [item.id, item]));
   const elsewhere = wanted.filter(({ id }) => !earlier.has(id));
   const stored = await loadStoredItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
-  const count = referenceRoom(sources.maxBytes, 'input');
+  const count = referenceByteBudget(sources.maxBytes, 'input');
   return (id) => {
     const item = earlier.get(id as string);
     // A copy: the item is repeated here, and the client's own items are distinguished from the history by identity.
@@ -164,7 +164,7 @@ async function loadStoredItems(
 ): Promise<ReadonlyMap<string, Item>> {
   const { store, scope } = sources;
   const found = new Map<string, Item>();
-  const count = referenceRoom(sources.maxBytes, 'input');
+  const count = referenceByteBudget(sources.maxBytes, 'input');
   const responses = new Set([...ids].map(responseIdOfItem));
   if (responses.size > sources.maxResponses) {
     const message = `The input refers to items of more than the ${sources.maxResponses} responses that this server looks into.`;
@@ -183,8 +183,8 @@ async function loadStoredItems(
 }
 
 /** Counts the item that a request refers to in `param`, and returns it. Throws `history_too_long` past `maxBytes`. */
-export function referenceRoom(maxBytes: number, param: string): <Value>(value: Value) => Value {
-  const budget = roomOf(maxBytes);
+export function referenceByteBudget(maxBytes: number, param: string): <Value>(value: Value) => Value {
+  const budget = byteBudget(maxBytes);
   return (value) => {
     try {
       return budget.take(value);

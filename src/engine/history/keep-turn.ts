@@ -9,13 +9,13 @@ import {
   type ResponseStore,
   replaceIn,
   type StoredResponse,
+  storedVersion,
   type TurnFence,
-  versionOf,
 } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { type KeepSettings, keep, kept } from '../request/keep.ts';
+import { runStoreWrite, type StoreWriteSettings, storeRecord } from '../request/keep.ts';
 import { appendItems } from './conversation.ts';
 
 /** A turn as it is stored, except for its end. */
@@ -28,8 +28,13 @@ type StoredEnd = Pick<StoredResponse, 'output' | 'resource'>;
  * Stores the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or
  * is only reported, as the host configured.
  */
-export function keepTurn(turn: StoredTurn, ended: StoredEnd, settings: KeepSettings, requestId: string): Promise<void> {
-  return keep(keptTurn(turn, ended), settings, requestId);
+export function storeTurn(
+  turn: StoredTurn,
+  ended: StoredEnd,
+  settings: StoreWriteSettings,
+  requestId: string,
+): Promise<void> {
+  return storeRecord(toStoredTurn(turn, ended), settings, requestId);
 }
 
 /** Thrown if a background turn was ended elsewhere, taken over or deleted, before it could be stored. */
@@ -49,16 +54,16 @@ export class TurnOverruled extends Error {
  * Replaces the response in progress by the finished turn, as `keepTurn` does. Throws `TurnOverruled` if it is no longer
  * in progress: another node or another request has ended it first. A turn with a version is ended only in that version.
  */
-export async function keepEnd(
+export async function storeTurnEnd(
   turn: StoredTurn,
   ended: StoredEnd,
-  { store, ...settings }: KeepSettings,
+  { store, ...settings }: StoreWriteSettings,
   requestId: string,
 ): Promise<void> {
   let ending: Ending | undefined;
-  await kept(
+  await runStoreWrite(
     async () => {
-      ending = await endRunning(store, turn, () => keptTurn(turn, ended), turn.version);
+      ending = await endRunning(store, turn, () => toStoredTurn(turn, ended), turn.version);
     },
     settings,
     requestId,
@@ -90,7 +95,7 @@ export async function endRunning(
   for (let tries = 0; tries < ENDING_TRIES; tries += 1) {
     const now = await fromStore(() => store.get(key));
     if (!now || !isRunning(now)) return { isEnded: false, now };
-    const version = versionOf(now);
+    const version = storedVersion(now);
     if (expected !== undefined && version !== expected) return { isEnded: false, now };
     const ended = { ...end(now), version: version + 1 };
     if (await fromStore(() => replaceIn(store, ended, version))) return { isEnded: true, now: ended };
@@ -101,21 +106,21 @@ export async function endRunning(
 }
 
 /** The turn as it is stored, with its final resource. */
-export function keptTurn(turn: StoredTurn, { resource, output }: StoredEnd): StoredResponse {
-  return untilForgotten({ output, resource, ...turn });
+export function toStoredTurn(turn: StoredTurn, { resource, output }: StoredEnd): StoredResponse {
+  return withExpiry({ output, resource, ...turn });
 }
 
 /** How long a background response with `store: false` can be retrieved after its end, in milliseconds; the same as OpenAI's. */
 const UNSTORED_MS = 10 * 60_000;
 
 /** The finished response, with the time at which it expires if its client wanted nothing stored. */
-export function untilForgotten(response: StoredResponse): StoredResponse {
+export function withExpiry(response: StoredResponse): StoredResponse {
   if (isRunning(response) || !isUnstored(response)) return response;
   return { ...response, expiresAt: Date.now() + UNSTORED_MS };
 }
 
 /** The response at its start. It expires at last if its node dies, since no response takes longer than this. */
-export function untilEnded(response: StoredResponse, durationMs: number): StoredResponse {
+export function withLatestExpiry(response: StoredResponse, durationMs: number): StoredResponse {
   if (!isUnstored(response)) return response;
   return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
 }
@@ -134,13 +139,13 @@ export interface Extension {
  * Adds a turn's items to its conversation; returns whether there still is one. Throws `TurnOverruled` if another process
  * has taken the turn over, and the errors of `appendItems`.
  */
-export async function extend(
-  { store, ...settings }: KeepSettings,
+export async function extendConversation(
+  { store, ...settings }: StoreWriteSettings,
   { conversation, items, ...terms }: Extension,
   requestId: string,
 ): Promise<boolean> {
   let answer: Awaited<ReturnType<typeof appendItems>> | undefined;
-  await kept(
+  await runStoreWrite(
     async () => {
       answer = await appendItems(store, conversation, items, terms);
     },

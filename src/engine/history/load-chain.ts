@@ -1,20 +1,20 @@
 /** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
-import { FairPlaces } from '../../ports/queues/fair-places.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { FairSlots } from '../../ports/queues/fair-places.ts';
+import { limitScope } from '../../ports/scope.ts';
 import {
-  bounded,
   type ConversationStore,
-  chainOf,
+  checkListBytes,
   isRunning,
-  placeOf,
   type ResponseKey,
   type ResponseStore,
+  readChain,
   type StoredResponse,
+  storeKey,
   TooManyBytes,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { eachOnce } from '../request/item-pages.ts';
+import { withoutRepeatedIds } from '../request/item-pages.ts';
 
 /** Anything up to this size is loaded at once, however many requests do so. */
 const SMALL_BYTES = 1024 * 1024;
@@ -25,15 +25,15 @@ type Chain = readonly StoredResponse[];
 
 /** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
 export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
-  const tenant = shareOf(key.scope);
+  const tenant = limitScope(key.scope);
   const places = loadPlaces(store);
   return loadBySize(
     places.hasPlace(tenant),
     maxBytes,
-    (bytes) => chainOf(store, key, limit, bytes),
+    (bytes) => readChain(store, key, limit, bytes),
     async (bytes) => {
-      const load = () => loadInPlace(places, tenant, () => chainOf(store, key, limit, bytes));
-      const [chain, isOwn] = await joinLoad(store, `${limit}:${bytes}:${placeOf(key)}`, load);
+      const load = () => loadInPlace(places, tenant, () => readChain(store, key, limit, bytes));
+      const [chain, isOwn] = await joinLoad(store, `${limit}:${bytes}:${storeKey(key)}`, load);
       const [newest] = chain;
       // It may have been stored, or have ended, since another request's load began.
       return isOwn || (newest && !isRunning(newest)) ? chain : load();
@@ -47,9 +47,9 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
  */
 export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
   async function load(bytes: number): Promise<readonly Item[]> {
-    return eachOnce(bounded(await store.items(key, bytes), bytes));
+    return withoutRepeatedIds(checkListBytes(await store.items(key, bytes), bytes));
   }
-  const tenant = shareOf(key.scope);
+  const tenant = limitScope(key.scope);
   const places = loadPlaces(store);
   return loadBySize(places.hasPlace(tenant), maxBytes, load, (bytes) => loadInPlace(places, tenant, () => load(bytes)));
 }
@@ -91,18 +91,18 @@ async function joinLoad(
   return [await own, true];
 }
 
-const placesOfStores = new WeakMap<object, FairPlaces>();
+const placesOfStores = new WeakMap<object, FairSlots>();
 
 /** The places of large loads from a store. */
-function loadPlaces(store: object): FairPlaces {
+function loadPlaces(store: object): FairSlots {
   const places =
-    placesOfStores.get(store) ?? new FairPlaces({ places: MAX_LARGE_LOADS, waiting: Number.POSITIVE_INFINITY });
+    placesOfStores.get(store) ?? new FairSlots({ places: MAX_LARGE_LOADS, waiting: Number.POSITIVE_INFINITY });
   placesOfStores.set(store, places);
   return places;
 }
 
 /** Runs the load when its tenant has a place. */
-async function loadInPlace<Result>(places: FairPlaces, tenant: string, load: () => Promise<Result>): Promise<Result> {
+async function loadInPlace<Result>(places: FairSlots, tenant: string, load: () => Promise<Result>): Promise<Result> {
   await places.enter(tenant);
   try {
     return await load();

@@ -1,6 +1,6 @@
 /** Cuts a text into chunks for searching, each of which overlaps the one before it a little. */
 import type { Chunking } from '../../ports/vectors/vector-index.ts';
-import { PARTS, partsOf } from './token-estimate.ts';
+import { PARTS, tokenParts } from './token-estimate.ts';
 
 /** A range of a text: from `start` up to, but without, `end`, in UTF-16 units. */
 interface TextRange {
@@ -43,7 +43,7 @@ function lastFittingIndex(text: string, start: number, maxParts: number): number
   let at = start;
   while (at < text.length) {
     const point = text.codePointAt(at) ?? 0;
-    parts += partsOf(point);
+    parts += tokenParts(point);
     if (parts > maxParts && at > start) break;
     at += point > 0xffff ? 2 : 1;
   }
@@ -69,7 +69,7 @@ function nextStart(text: string, { start, end }: TextRange, overlap: number): nu
   while (at > start + 1) {
     const isPair = (text.codePointAt(at - 2) ?? 0) > 0xffff;
     const before = at - (isPair ? 2 : 1);
-    parts += partsOf(text.codePointAt(before) ?? 0);
+    parts += tokenParts(text.codePointAt(before) ?? 0);
     if (parts > overlap || before <= start) break;
     at = before;
   }

@@ -2,7 +2,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { FileStore, StoredFile } from '../../ports/files/file-store.ts';
 import type { TextDocument, TextReader } from '../../ports/files/text-reader.ts';
-import { inTime } from '../../ports/host/in-time.ts';
+import { withTimeout } from '../../ports/host/in-time.ts';
 import { type Embedder, EmbeddingError } from '../../ports/vectors/embedder.ts';
 import {
   type Chunk,
@@ -49,7 +49,7 @@ const DISCARDED_AT_ONCE = 64;
 const MAX_ANSWER_MS = 15 * 60_000;
 
 function withinAnswerTime<Value>(pending: Promise<Value>): Promise<Value> {
-  return inTime(pending, MAX_ANSWER_MS, () => 'There was no answer for 15 minutes.');
+  return withTimeout(pending, MAX_ANSWER_MS, () => 'There was no answer for 15 minutes.');
 }
 
 /** How many chunks of the file are stored. */
@@ -185,7 +185,7 @@ const FIRST_RETRY_MS = 2000;
 const MAX_RETRY_MS = 5 * 60_000;
 
 /** How the claim ends after this error. A file that may succeed later is tried again, each time after a longer pause. */
-export function failureOf(error: unknown, claim: IndexingClaim, { attempts, now }: RetryTerms): IndexingEnd {
+export function indexingFailure(error: unknown, claim: IndexingClaim, { attempts, now }: RetryTerms): IndexingEnd {
   if (error instanceof UnusableFile) return failedEnd(error.code, error.message);
   if (isFileFault(error)) return failedEnd(DOCUMENT_FAULTS[error.code] ?? 'invalid_file', error.message);
   if (error instanceof DimensionMismatch)

@@ -4,10 +4,10 @@ import type { BackgroundEngine, ClaimedRun } from '../../ports/background/backgr
 import type { IndexingClaim } from '../../ports/vectors/vector-index.ts';
 import {
   discardChunks,
-  failureOf,
   type IndexingParts,
   type IndexingProgress,
   indexFile,
+  indexingFailure,
   isFileFault,
   UnusableFile,
 } from './index-file.ts';
@@ -238,7 +238,7 @@ export class Indexer {
     // Nothing happens if the claim was lost.
     if (signal.aborted) return void (await index.endClaim(claim, { status: 'retry', at: now }));
     if (!isFileFault(error)) report(error);
-    const end = failureOf(error, claim, { attempts, now });
+    const end = indexingFailure(error, claim, { attempts, now });
     if (end.status === 'failed') await discardChunks(claim, progress.stored, index);
     if ((await index.endClaim(claim, end)) && end.status === 'retry') this.wakeIn(end.at - now);
   }

@@ -4,7 +4,7 @@
 export const PARTS = 4;
 
 /** An English letter is a quarter of a token, a letter of other alphabets half of one, a Chinese character a whole one, an emoji two. */
-export function partsOf(codePoint: number): number {
+export function tokenParts(codePoint: number): number {
   if (codePoint < 0x80) return 1;
   if (codePoint < 0x800) return 2;
   return codePoint < 0x10000 ? PARTS : 2 * PARTS;
@@ -15,7 +15,7 @@ export function estimatedTokens(text: string): number {
   let parts = 0;
   for (let at = 0; at < text.length; ) {
     const point = text.codePointAt(at) ?? 0;
-    parts += partsOf(point);
+    parts += tokenParts(point);
     at += point > 0xffff ? 2 : 1;
   }
   return Math.ceil(parts / PARTS);

@@ -38,7 +38,7 @@ export interface VectorStores {
 const TOUCH_MS = 60_000;
 
 /** Starts indexing the files that wait. */
-export function vectorStoresOf(settings: IndexerSettings): VectorStores {
+export function openVectorStores(settings: IndexerSettings): VectorStores {
   const { files, index, embedder, documents } = settings;
   const indexer = new Indexer(settings);
   let closing: Promise<void> | undefined;

@@ -1,13 +1,13 @@
 /** Takes a request from its tenant's budget, and counts the model calls that it makes. */
 import { type Budget, type BudgetedTurn, guardedTurn, type ModelCallUsage } from '../../ports/budget.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { wrapUpstream } from '../../ports/wrap-upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { mapped } from '../../streams/pull-stream.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 import { CallMeter } from './call-meter.ts';
 
@@ -36,7 +36,7 @@ export interface Budgeted<Settings> {
  * The settings for this request, without a promise if nothing is counted. The request is charged to the router's budget unless a
  * middleware has done so, or another process did (`isResumed`). Rejects with an `ApiError` if the budget is used up.
  */
-export function budgeted<Settings extends BudgetSettings>(
+export function withBudget<Settings extends BudgetSettings>(
   request: Pick<EndpointRequest, 'scope' | 'context'>,
   settings: Settings,
   life: BudgetedLife,
@@ -64,7 +64,7 @@ async function beginCounting<Settings extends BudgetSettings>(
   { life, taken, isResumed }: Beginning,
 ): Promise<Budgeted<Settings>> {
   const { budget, upstream, countTokens } = settings;
-  const tenant = shareOf(scope);
+  const tenant = limitScope(scope);
   const needed = budget && !taken.has(budget) ? budget : undefined;
   const admittance = await (isResumed ? needed?.resume(tenant) : admit(needed, tenant, taken));
   const own = admittance && guardedTurn(admittance);
@@ -166,8 +166,8 @@ function countedStream<Batch>(
   { meter, turns, signal, take }: CountedCall<Batch>,
 ): AsyncIterable<Batch> {
   let isOpen: boolean | undefined;
-  return mapped(stream, {
-    goesOn() {
+  return mapStream(stream, {
+    shouldContinue() {
       if (isOpen === undefined) turns.begin();
       isOpen = true;
       return true;

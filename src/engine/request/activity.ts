@@ -1,7 +1,7 @@
 /** The turns that are running: how many are allowed, who waits for a place, and how they end when the host shuts down. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Limits } from '../../ports/limits.ts';
-import { Line, type Linked } from '../../ports/queues/line.ts';
+import { type Linked, LinkedQueue } from '../../ports/queues/line.ts';
 import { TurnQueue } from '../../ports/queues/turn-queue.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
@@ -86,7 +86,7 @@ class WaitingTurn {
 
 class Turns implements Activity {
   private readonly limits: TurnLimits;
-  private readonly turns = new Line<Running>();
+  private readonly turns = new LinkedQueue<Running>();
   /** How many run of each tenant that has any; empty where tenants have no limit. */
   private readonly counts = new Map<string, number>();
   private readonly queue = new TurnQueue<WaitingTurn>();

@@ -15,8 +15,8 @@ const MAX_LIMIT = 100;
  * One page of the items, which are given oldest first, as the client receives them; the newest are listed first unless
  * `order` is `asc`.
  */
-export function page(items: readonly Item[], query: JsonObject, presentItem = pagePresenter(query)): JsonObject {
-  return listOf(pageOf(items, pageQuery(query)), query, presentItem);
+export function itemPage(items: readonly Item[], query: JsonObject, presentItem = pagePresenter(query)): JsonObject {
+  return toItemList(selectPage(items, pageQuery(query)), query, presentItem);
 }
 
 /** The query's paging parameters. Throws `invalid_value`. */
@@ -25,8 +25,8 @@ export function pageQuery({ limit, order, after, before }: JsonObject): ItemPage
 }
 
 /** The page of these items, which are given oldest first. */
-export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
-  const once = eachOnce(items);
+export function selectPage(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
+  const once = withoutRepeatedIds(items);
   const ordered = order === 'asc' ? once : once.toReversed();
   const indexOf = (id: string) => ordered.findIndex((item) => item.id === id);
   const last = after === undefined ? -1 : indexOf(after);
@@ -41,7 +41,7 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
  * The items without those that repeat the id of an earlier one: the page after the second of them would begin behind
  * the first one again, and paging would never end.
  */
-export function eachOnce(items: readonly Item[]): readonly Item[] {
+export function withoutRepeatedIds(items: readonly Item[]): readonly Item[] {
   const ids = new Set<string>();
   return items.filter(({ id }) => {
     if (typeof id !== 'string') return true;
@@ -52,7 +52,7 @@ export function eachOnce(items: readonly Item[]): readonly Item[] {
 }
 
 /** OpenAI's list of the page, as the client receives it. Throws `item_not_found` if the query names an unknown item. */
-export function listOf(
+export function toItemList(
   { items, hasMore, unknown }: ItemPage,
   query: JsonObject,
   presentItem = pagePresenter(query),

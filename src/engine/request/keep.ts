@@ -12,17 +12,17 @@ interface StoreFailureSettings {
 }
 
 /** The store, and the policy for its failures. */
-export interface KeepSettings extends StoreFailureSettings {
+export interface StoreWriteSettings extends StoreFailureSettings {
   readonly store: ResponseStore;
 }
 
 /** Puts one record. Throws `store_error`, or only reports it, as the host configured. */
-export function keep(stored: StoredResponse, settings: KeepSettings, requestId: string): Promise<void> {
-  return kept(() => fromStore(() => settings.store.put(stored)), settings, requestId);
+export function storeRecord(stored: StoredResponse, settings: StoreWriteSettings, requestId: string): Promise<void> {
+  return runStoreWrite(() => fromStore(() => settings.store.put(stored)), settings, requestId);
 }
 
 /** Runs one write to the store. Throws `store_error`, or only reports it, as the host configured. */
-export async function kept(
+export async function runStoreWrite(
   keeping: () => MaybePromise<void>,
   { onStoreError, hooks }: StoreFailureSettings,
   requestId: string,

@@ -26,7 +26,7 @@ interface Learnt {
 }
 
 /** The counter with estimates corrected by what was learnt. Requests are estimated only when somebody counts. */
-export function calibrated(estimate: TokenCounter): TokenCounting {
+export function calibratedCounter(estimate: TokenCounter): TokenCounting {
   const models = new Map<string, Learnt>();
 
   function learn(request: ModelRequest, reported: number): void {

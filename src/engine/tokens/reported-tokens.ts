@@ -3,7 +3,7 @@
 import type { TokenCounting } from '../../ports/token-counter.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { type Mapping, mapped } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
 
 /** The upstream for one turn, and the most input tokens that one call of it had, 0 if none was reported. */
 interface ReportedTokens {
@@ -25,7 +25,7 @@ export function reportedTokens(upstream: Pick<Upstream, 'stream'>, { learner }: 
           // Releases the request with the first count: a server may report more than one.
           if (input > 0) learn = undefined;
         };
-        return mapped(upstream.stream(request, call), new Watching(report));
+        return mapStream(upstream.stream(request, call), new Watching(report));
       },
     },
   };

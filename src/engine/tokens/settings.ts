@@ -2,9 +2,9 @@
 import { checkOptions } from '../../ports/host/options-check.ts';
 import type { TokenCounting } from '../../ports/token-counter.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { calibrated } from './calibration.ts';
+import { calibratedCounter } from './calibration.ts';
 import { tokenCounter } from './count.ts';
-import { type TextCounter, tokensOf } from './tokenizer.ts';
+import { countTextTokens, type TextCounter } from './tokenizer.ts';
 
 /** How tokens are counted before a model server has counted them. */
 export interface TokenOptions {
@@ -19,7 +19,7 @@ export interface TokenOptions {
 export function tokenSettings(owner: string, options: TokenOptions = {}): TokenCounting {
   checkOptions(owner, options, { count: (value) => typeof value === 'function' || 'a function' });
   const { count } = options;
-  if (!count) return calibrated(tokenCounter((text, _, signal) => tokensOf(text, signal)));
+  if (!count) return calibratedCounter(tokenCounter((text, _, signal) => countTextTokens(text, signal)));
   const counter = tokenCounter((text, model, signal) => untilAborted(signal, () => count(text, model)));
   return { count: counter, upperCount: counter, learner: () => undefined, isHosts: true };
 }

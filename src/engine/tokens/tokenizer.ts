@@ -20,7 +20,7 @@ const shared = new TokenizerThread();
  * Uses the encoding of OpenAI's newer models for every model: others' are rarely available, and differ little. Rejects
  * with the signal's reason, and with `too_many_streams` if too much is waiting to be counted already.
  */
-export async function tokensOf(text: string, signal?: AbortSignal, thread = shared): Promise<number> {
+export async function countTextTokens(text: string, signal?: AbortSignal, thread = shared): Promise<number> {
   // Its characters may all take one byte, or three, and the time depends on bytes.
   const characters = text.slice(0, MAX_COUNTED_BYTES);
   const bytes = Buffer.byteLength(characters);

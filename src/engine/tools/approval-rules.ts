@@ -8,7 +8,7 @@ import type { EndpointRequest } from '../request/endpoint-request.ts';
 const NO_APPROVAL_RULES: ApprovalRules = new Map();
 
 /** Calls the host's policy for each tool, which wins over the request. Throws `HostError` if the policy throws. */
-export function approvalRulesOf(
+export function readApprovalRules(
   toolset: Toolset,
   { scope, request }: Pick<EndpointRequest, 'scope' | 'request'>,
   policy: ApprovalPolicy | undefined,

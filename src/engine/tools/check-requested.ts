@@ -4,7 +4,7 @@ import type { ToolProvider } from '../../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { unkeptTerms } from '../../protocol/responses/hosted-terms.ts';
+import { unsupportedTerms } from '../../protocol/responses/hosted-terms.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
 
@@ -55,7 +55,7 @@ function withinTerms<Entry extends ToolsetEntry>(
 const MAX_ENTRIES = 16;
 
 function readObjection({ provider, tool }: ToolsetEntry, settings: JsonObject): string | undefined {
-  const [unkept] = unkeptTerms(settings);
+  const [unkept] = unsupportedTerms(settings);
   if (unkept !== undefined) return `Nothing here keeps to '${unkept.slice(0, MAX_FIELD)}' of the request's tool`;
   if (provider.objection) return provider.objection(settings, tool);
   const isForbidding = settings.external_web_access === false;

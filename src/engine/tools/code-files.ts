@@ -1,7 +1,7 @@
 /** The files of a conversation, for code to read. */
 
 import type { ToolFile } from '../../ports/tool-provider.ts';
-import { bytesOfData } from '../../protocol/file-data.ts';
+import { decodeFileData } from '../../protocol/file-data.ts';
 import type { Item } from '../../protocol/items.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -9,7 +9,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 /** The files, oldest first. */
 export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
   const files = new Map([...nameFiles(conversation)].map(([{ file_data: data }, name]) => [name, data]));
-  return [...files].map(([name, data]) => ({ name, data: bytesOfData(data) }));
+  return [...files].map(([name, data]) => ({ name, data: decodeFileData(data) }));
 }
 
 /**

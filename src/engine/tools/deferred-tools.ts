@@ -5,15 +5,15 @@ import { listedTool, NO_TOOLS, type Toolset, type ToolsetEntry } from '../../por
 import type { FoundTool, Item, ToolCallResult } from '../../protocol/items.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { type JsonObject, plainText } from '../../protocol/record.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
 import { INVALID_PARAMS, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
 import {
+  foundNamespaces,
   foundText,
   isSearchOutput,
   namesInText,
-  namespacesOf,
   TOOL_SEARCH,
   toolsFound,
 } from '../../protocol/tool-calls/tool-search-call.ts';
@@ -113,7 +113,7 @@ export function deferredOfClient(
   return {
     provider: NO_PROVIDER,
     own,
-    tool: { ...tool, name: plainTextOf(own.name), server: namespace, serverDescription, deferred: true },
+    tool: { ...tool, name: plainText(own.name), server: namespace, serverDescription, deferred: true },
   };
 }
 
@@ -131,7 +131,7 @@ export function toolSearch(tools: readonly NamedEntry[]): ToolsetEntry {
       annotations: { readOnlyHint: true },
     },
     search({ query, limit }, maxBytes) {
-      const words = plainTextOf(query);
+      const words = plainText(query);
       if (words.trim() === '') {
         const message = 'input_validation_error: the query is empty';
         return { output: message, failed: true, error: protocolError(INVALID_PARAMS, message) };
@@ -175,7 +175,7 @@ function searchResult(matches: readonly FoundTool[], maxBytes: number): ToolCall
   const names = new Map(found.map(({ server, tool, modelName }) => [qualifiedName(server, tool.name), modelName]));
   const nameFor = ({ server = '', name }: ReturnType<typeof toolsFound>[number]) =>
     names.get(qualifiedName(server, name)) ?? name;
-  return { output: foundText(namespacesOf(found), nameFor), failed: false, found };
+  return { output: foundText(foundNamespaces(found), nameFor), failed: false, found };
 }
 
 function qualifiedName(server: string, name: string): string {

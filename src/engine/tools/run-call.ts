@@ -16,12 +16,12 @@ import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { IMAGE_GENERATION, imageResult } from '../../protocol/tool-calls/image-generation-call.ts';
 import {
-  callErrorOf,
   callErrorText,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   protocolError,
   REQUEST_TIMEOUT,
+  toCallError,
 } from '../../protocol/tool-calls/results/call-error.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/results/output-size.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -59,7 +59,7 @@ export async function runCall(
   } catch (error) {
     context.signal.throwIfAborted();
     const isLate = error instanceof CallTimeout;
-    return callFailure(isLate ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
+    return callFailure(isLate ? protocolError(REQUEST_TIMEOUT, error.message) : toCallError(error));
   }
 }
 

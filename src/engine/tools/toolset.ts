@@ -5,10 +5,10 @@ import { listedTool, type ToolOwner, type Toolset, type ToolsetEntry } from '../
 import type { Item, ListedTool } from '../../protocol/items.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf, thrownText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, thrownText } from '../../protocol/record.ts';
 import type { ModelNames, ToolForm } from '../../protocol/tool-calls/kind.ts';
 import { kindServing, requestedType, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, shortened } from '../../protocol/tool-calls/names/tool-names.ts';
+import { digestedName, modelSafe, namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { foundText, isSearchOutput, TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
@@ -94,12 +94,12 @@ function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, 
   const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
   let distinct = plain;
   for (let copy = 0; taken.has(distinct); copy += 1)
-    distinct = shortened(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
+    distinct = digestedName(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
   return distinct;
 }
 
 /** The tools' definitions for the model, without the deferred ones that it does not know. */
-export function definitions(toolset: Toolset, known: ReadonlySet<string> = NONE): readonly ToolDefinition[] {
+export function toolDefinitions(toolset: Toolset, known: ReadonlySet<string> = NONE): readonly ToolDefinition[] {
   return [...toolset].flatMap(([name, entry]) => (isHidden(name, entry, known) ? [] : [definition(name, entry)]));
 }
 
@@ -153,7 +153,7 @@ export function deniedNames(
 }
 
 /** The types of the request's tools, each under one name. */
-export function typesOf(tools: readonly JsonObject[]): ReadonlySet<unknown> {
+export function requestedTypes(tools: readonly JsonObject[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => requestedType(type)));
 }
 
@@ -187,7 +187,7 @@ interface Terms {
 }
 
 /** The owner of each tool. */
-export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+export function toolOwners(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
   if (toolset.size === 0) return NOTHING;
   const toOwner = (modelName: string, { server, name, requestedBy }: ProvidedTool): ToolOwner => {
     // A tool with its own type has its own call type.
@@ -245,7 +245,7 @@ const NEVER = () => false;
  * with the namespaces that `forms` has, and without unanswered ones, since the client cannot answer them. Items that the
  * model's server receives as they are stay so.
  */
-export function forModel(
+export function conversationForModel(
   items: readonly Item[],
   toolset: Toolset,
   forms: ReadonlyMap<string, ToolForm> = NO_FORMS,
@@ -280,7 +280,7 @@ function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly I
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   return items.filter(
     ({ type, name, namespace, call_id: id }) =>
-      type !== 'function_call' || namespace !== undefined || !toolset.has(plainTextOf(name)) || answered.has(id),
+      type !== 'function_call' || namespace !== undefined || !toolset.has(plainText(name)) || answered.has(id),
   );
 }
 
@@ -307,7 +307,7 @@ function withModelNames(
     if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, foundToolName) };
     if (typeof namespace === 'string') {
       // Of another namespace the model knows nothing: a tool that a search found names itself as its namespace.
-      const own = plainTextOf(name);
+      const own = plainText(name);
       const alone = item.type === 'custom_tool_call' ? modelSafe(own) : own;
       return { ...item, name: namespaces.has(namespace) ? namespacedName(namespace, own) : alone };
     }

@@ -30,7 +30,7 @@ interface WorkspaceCase {
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
  * contains, `unsupported_parameter` for uploaded files where there are none.
  */
-export function workspaceOf(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
+export function findWorkspace(request: WorkspaceCase, store: ResponseStore): MaybePromise<Workspace | undefined> {
   const tool = request.tools.find(({ type }) => type === CODE_INTERPRETER);
   const runsCode = tool && namesServing(request.toolset, CODE_INTERPRETER).length > 0;
   return runsCode ? buildWorkspace(tool, request, store) : undefined;

@@ -3,7 +3,7 @@
 import { originOfItem } from '../../protocol/ids.ts';
 import type { ItemStatus, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
-import { kindOf, kindOfClient, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { callKind, clientCallKind, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */
@@ -11,17 +11,17 @@ export function presentedAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
-  if (owner) return plainPresentation(kindOf(owner.shownAs ?? ownedAs), ownedAs);
-  return form ? kindOfClient(form) : kindOf('function_call');
+  if (owner) return plainPresentation(callKind(owner.shownAs ?? ownedAs), ownedAs);
+  return form ? clientCallKind(form) : callKind('function_call');
 }
 
 /** The type that shows it to clients that know only calls of functions. */
 function plainPresentation(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
-  return kind.plainAs === ownedAs ? kindOf(kind.plainAs) : kind;
+  return kind.plainAs === ownedAs ? callKind(kind.plainAs) : kind;
 }
 
 /** Whether this server ran the call. The model's own server makes items of some of the same types. */
-export function ranHere({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
+export function isServerExecuted({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
   if (originOfItem(item.id) !== undefined) return false;
   const kind = toolCallKind(item);
   if (kind?.runBy !== 'server' || !kind.mayRunUpstream) return kind?.runBy === 'server';

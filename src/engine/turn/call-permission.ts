@@ -26,7 +26,7 @@ interface AnswerSoFar {
 }
 
 /** Why the model may not call this tool now; undefined if it may. */
-export function refusalOf(
+export function callRefusal(
   { allowedTools, deniedTools, forcedTool, singleCall }: CallRules,
   name: string,
   { isForced, hasCall }: AnswerSoFar,

@@ -61,7 +61,7 @@ export interface ResumedResponse {
 }
 
 /** The checkpoint of a state in which no call is being written. */
-export function checkpointOf(state: TurnState): Checkpoint {
+export function turnCheckpoint(state: TurnState): Checkpoint {
   const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
   const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
   const found = state.found.size > 0 ? { found: state.found.values() } : {};

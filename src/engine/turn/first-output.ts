@@ -2,7 +2,7 @@
 import type { OnStep } from '../../ports/step.ts';
 import { stopwatch } from '../../ports/step.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { mapped } from '../../streams/pull-stream.ts';
+import { mapStream } from '../../streams/pull-stream.ts';
 
 /** Events that are not the model's own words. */
 const FACTS: ReadonlySet<ModelEvent['type']> = new Set(['model-info', 'usage', 'finish']);
@@ -21,7 +21,7 @@ export function withFirstOutput<Batch>(
 ): AsyncIterable<Batch> {
   const elapsed = stopwatch();
   let isSilent = true;
-  return mapped(batches, {
+  return mapStream(batches, {
     map(batch) {
       if (isSilent && isOutput(batch)) {
         isSilent = false;

@@ -1,6 +1,6 @@
 /** Limits how long a turn may run: until the client leaves, the time limit passes, or the server shuts down. */
 
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Activity, Running } from '../request/activity.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
@@ -58,7 +58,7 @@ class BegunTurn implements Lifetime, Running {
   /** Throws as `beginTurn` does. */
   constructor(request: TurnRequest, durationMs: number, turns: Activity, isPatient: boolean) {
     const { signal, abort, unlink } = stoppable(request);
-    this.tenant = shareOf(request.scope);
+    this.tenant = limitScope(request.scope);
     this.signal = signal;
     this.abort = abort;
     this.unlink = unlink;

@@ -24,7 +24,8 @@ function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: numbe
   if (event.type !== 'turn-end') return;
   const { status, usage, error, output, upstream = {} } = event;
   // A JSON answer without output is refused with the error's status, and reported there.
-  if (error && (info.stream || info.background || output.length > 0)) notify(hooks, 'onError', errorOf(error), info);
+  if (error && (info.stream || info.background || output.length > 0))
+    notify(hooks, 'onError', turnApiError(error), info);
   notify(hooks, 'onResponse', { status, usage, ...upstreamInfo(upstream), durationMs: Date.now() - began, ...info });
 }
 
@@ -44,7 +45,7 @@ function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>
 }
 
 /** The original error behind a turn's error. */
-export function errorOf({ code, message, type, param, status, cause, server, advice }: TurnError): ApiError {
+export function turnApiError({ code, message, type, param, status, cause, server, advice }: TurnError): ApiError {
   return new ApiError(code ?? 'server_error', message, {
     type,
     param,

@@ -5,11 +5,11 @@ import type { TurnEnd, TurnEvent, TurnInput } from '../../protocol/events.ts';
 import { type Heartbeat, type Silence, withHeartbeats } from '../../streams/heartbeats.ts';
 import {
   type Consumer,
-  inTurn,
   NULL_CONSUMER,
   type PullStream,
-  pullStreamOf,
+  pullInTurn,
   Stage,
+  toPullStream,
 } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
 import { hasRules } from './call-permission.ts';
@@ -133,7 +133,7 @@ function turnInputs(turn: Turn, current: () => TurnState): Inputs {
   if (isSole) return soleAnswer(turn);
   const sources = turnSources(turn, current);
   const whole = compaction ? withCompaction(sources, compaction, current) : sources;
-  return inTurn(place ? afterSlot(whole, place) : whole);
+  return pullInTurn(place ? afterSlot(whole, place) : whole);
 }
 
 /** Heartbeats fill the time until then, as they do while the model sends nothing. */
@@ -161,8 +161,8 @@ async function endTurn(state: TurnState, { now, keep }: Turn): Promise<readonly 
 }
 
 /** Reads a turn to its end, for an answer that is one object. Throws `request_aborted` for one that has none. */
-export function endOf(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
-  return new Promise((resolve, reject) => new EndReader(pullStreamOf(batches), resolve, reject).pull());
+export function readTurnEnd(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
+  return new Promise((resolve, reject) => new EndReader(toPullStream(batches), resolve, reject).pull());
 }
 
 class EndReader implements Consumer<readonly TurnEvent[]> {

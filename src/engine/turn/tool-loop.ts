@@ -6,16 +6,16 @@ import { originOfItem, outputItemId } from '../../protocol/ids.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
-import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
-import { withinRoom } from '../../protocol/tool-calls/results/output-size.ts';
+import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
+import { limitImageSize } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
-import { mapped, only } from '../../streams/pull-stream.ts';
-import { ranHere } from './call-items.ts';
+import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
+import { isServerExecuted } from './call-items.ts';
 import {
   type CallRules,
+  callRefusal,
   lacksCallNote,
   offeredAfter,
-  refusalOf,
   refusalText,
   wantsTextOnly,
 } from './call-permission.ts';
@@ -83,7 +83,7 @@ export function soleAnswer(loop: Loop): Inputs {
 
 function modelOutput({ upstream, call, passesChunks }: Loop, request: ModelRequest): Inputs {
   const output = upstream.stream(request, call);
-  return passesChunks ? output : mapped(output, new WholeCharacters());
+  return passesChunks ? output : mapStream(output, new WholeCharacters());
 }
 
 /**
@@ -99,7 +99,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   const turn = { loop, rounds, current };
 
   if (loop.resumed) {
-    yield only([{ type: 'resume' }]);
+    yield singleChunkStream([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* runPendingCalls(turn, current().roundStart))) return;
     if (!needsModel(current(), loop.plan)) return;
     const refusedItems = current().finish === undefined ? [] : refusalItems(request, loop.plan, current());
@@ -108,7 +108,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
     // They belong to an earlier model call, so the model's next output is not part of it.
-    yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
+    yield introduced(singleChunkStream([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* runPendingCalls(turn, 0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
@@ -117,7 +117,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   for (let isFirst = true; ; isFirst = false) {
     const before = current().output.size;
     const isForced = typeof request.toolChoice === 'object';
-    if (!isFirst || loop.resumed) yield only([{ type: 'model-call', isForced }]);
+    if (!isFirst || loop.resumed) yield singleChunkStream([{ type: 'model-call', isForced }]);
     yield introduced(modelOutput(loop, request));
     const { pending, refused, finish, hasCall } = current();
     if (isDemanding(request) && finish === 'stop' && !hasCall && !hasNative(current(), before) && refused.size === 0)
@@ -143,7 +143,7 @@ function hasNative({ output }: TurnState, before: number): boolean {
 function continuesAfterRefusals({ refused, output }: TurnState, before: number, plan: CallRules): boolean {
   if (refused.size === 0) return false;
   const written = output.from(before);
-  if (owedByClient(written).length > 0) return false;
+  if (pendingClientCalls(written).length > 0) return false;
   return !(wantsTextOnly(plan) && written.some(hasMessageText));
 }
 
@@ -175,7 +175,7 @@ async function* refusedRound(
   const outputs = refusedItems.flatMap(({ output }) => (typeof output === 'string' ? [output] : []));
   rounds.refuse(current().refused.values(), outputs);
   const reason = rounds.stopped();
-  if (reason) yield only([{ type: 'stop', reason }]);
+  if (reason) yield singleChunkStream([{ type: 'stop', reason }]);
   return reason ? undefined : loop.opened(current().output.from(before));
 }
 
@@ -209,7 +209,7 @@ async function* runPendingCalls(
   const written = current().output.from(before);
   const ours = new Map(pending.map((call) => [call.id, call]));
   // The client must act before the model can continue: run a call, or approve one.
-  if (owedByClient(written).some(({ id }) => !ours.has(String(id)))) return undefined;
+  if (pendingClientCalls(written).some(({ id }) => !ours.has(String(id)))) return undefined;
   return loop.opened(modelView(written, ours, outputs));
 }
 
@@ -224,7 +224,7 @@ async function* callResults(
 ): AsyncGenerator<readonly TurnInput[], void> {
   for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
     const { bytes, plan } = current();
-    const outcome = withinRoom(given, plan.outputBytes - bytes);
+    const outcome = limitImageSize(given, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
     loop.onResult?.(call, outcome);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
@@ -253,7 +253,7 @@ function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnS
     begun = true;
     return [...first, ...batch.flatMap((event) => [...listed(calledServer(event, plan, current())), event])];
   };
-  return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
+  return (source) => (unknown.size === 0 ? source : mapStream(source, { map: introduced }));
 }
 
 function foundTools({ found }: TurnState, deferred: Loop['deferred']): readonly DeferredTool[] {
@@ -276,7 +276,7 @@ function beginsCall(event: TurnInput): event is TurnInput & { readonly name: str
 
 /** The server whose tool is called here; no server has an empty name. */
 function calledServer(event: TurnInput, plan: Loop['plan'], state: TurnState): string {
-  if (!beginsCall(event) || (event.type === 'tool-call-delta' && refusalOf(plan, event.name, state))) return '';
+  if (!beginsCall(event) || (event.type === 'tool-call-delta' && callRefusal(plan, event.name, state))) return '';
   return plan.owners.get(event.name)?.server ?? '';
 }
 
@@ -284,10 +284,11 @@ function calledServer(event: TurnInput, plan: Loop['plan'], state: TurnState): s
 function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
-  if (owedByClient(written).length > 0) return false;
+  if (pendingClientCalls(written).length > 0) return false;
   if (continuesAfterRefusals(state, state.roundStart, plan)) return true;
   return (
-    state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
+    state.finish === undefined ||
+    written.some((item) => item.type === 'function_call_output' || isServerExecuted(plan, item))
   );
 }
 

@@ -2,13 +2,13 @@
 
 import type { ToolOwner } from '../../ports/toolset.ts';
 import type { ApprovedCall, CallRefusal, TurnInput } from '../../protocol/events.ts';
-import { callIdOf } from '../../protocol/ids.ts';
+import { newCallId } from '../../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
 import type { WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
 import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
 import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts';
-import { type RefusedCall, refusalOf } from './call-permission.ts';
+import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
 import { SharedMap } from './data/shared-list.ts';
@@ -71,7 +71,7 @@ function callAwaitingApproval(
 
 function beginCall(draft: Draft, delta: CallDelta): OpenToolCall | WaitingCall | ToolCallAwaitingApproval | undefined {
   const name = delta.name ?? '';
-  const why = refusalOf(draft.plan, name, draft);
+  const why = callRefusal(draft.plan, name, draft);
   if (why) return refuseCall(draft, delta, name, why);
   draft.hasCall = true;
   const owner = draft.plan.owners.get(name);
@@ -151,7 +151,7 @@ function growRefused(draft: Draft, refused: RefusedCall, { call, arguments: text
 /** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
   if (id && !draft.callIds.has(id)) return id;
-  return callIdOf(draft.plan.seed, index);
+  return newCallId(draft.plan.seed, index);
 }
 
 /** Adds to the arguments of a shown call. */

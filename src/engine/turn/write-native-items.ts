@@ -3,8 +3,8 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import { nativeItemId } from '../../protocol/ids.ts';
 import type { Item, ItemStatus, OutputItem } from '../../protocol/items.ts';
-import { isClientsCall, toolOfCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { refusalOf } from './call-permission.ts';
+import { calledToolName, isClientCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { callRefusal } from './call-permission.ts';
 import type { Draft, OpenNativeItem } from './state.ts';
 import { refuseCall } from './write-calls.ts';
 import { announce, closeItem, closeWriting } from './write-text.ts';
@@ -23,9 +23,9 @@ const FIRST_REFUSED = -1_000_000;
 export function openNative(draft: Draft, { native, item }: NativeStart): void {
   const earlier = draft.natives.get(native);
   if (earlier) endNative(draft, earlier, 'completed');
-  if (isClientsCall(item)) {
-    const name = toolOfCall(item);
-    const why = refusalOf(draft.plan, name, draft);
+  if (isClientCall(item)) {
+    const name = calledToolName(item);
+    const why = callRefusal(draft.plan, name, draft);
     if (why) {
       const id = typeof item.call_id === 'string' ? { id: item.call_id } : {};
       return refuseCall(

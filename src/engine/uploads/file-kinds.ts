@@ -1,5 +1,5 @@
 /** Detects the type of an uploaded file by its first bytes, its name and its declared type. */
-import { textOfBytes } from '../../protocol/file-data.ts';
+import { decodeUtf8 } from '../../protocol/file-data.ts';
 import type { Upload } from './upload-reader.ts';
 
 /** The content of a file. */
@@ -53,7 +53,7 @@ const TEXT = /^text\/|^application\/(?:json|xml|yaml)$/;
 
 /** The text of a file of text; undefined for any other, also for one that only claims to be. */
 export function readPlainText(upload: Named): string | undefined {
-  return TEXT.test(detectContentType(upload)) ? textOfBytes(upload.content) : undefined;
+  return TEXT.test(detectContentType(upload)) ? decodeUtf8(upload.content) : undefined;
 }
 
 /** The file as a data URL of this type. */

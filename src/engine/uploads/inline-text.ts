@@ -2,7 +2,7 @@
 import type { TextReader } from '../../ports/files/text-reader.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { bytesOfData } from '../../protocol/file-data.ts';
+import { decodeFileData } from '../../protocol/file-data.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { imageType, readPlainText } from './file-kinds.ts';
@@ -43,9 +43,9 @@ export class InlineTexts {
 
   /** The same for a file that the part contains; undefined without a reader of documents. */
   async ofPart(part: JsonObject, param: string): Promise<string | undefined> {
-    if (!this.reader || !hasDocument(part)) return undefined;
+    if (!this.reader || !isDocumentPart(part)) return undefined;
     const filename = typeof part.filename === 'string' && part.filename !== '' ? part.filename : 'file';
-    const content = bytesOfData(part.file_data);
+    const content = decodeFileData(part.file_data);
     const contentType = /^data:([\w.+-]{1,60}\/[\w.+-]{1,100})[;,]/.exec(part.file_data)?.[1];
     return this.of({ file: { filename, contentType, bytes: content.length }, content }, param);
   }
@@ -84,6 +84,6 @@ export class InlineTexts {
 }
 
 /** Whether the part holds a file. */
-export function hasDocument(part: unknown): part is JsonObject & { readonly file_data: string } {
+export function isDocumentPart(part: unknown): part is JsonObject & { readonly file_data: string } {
   return isRecord(part) && part.type === 'input_file' && typeof part.file_data === 'string' && part.file_data !== '';
 }

@@ -7,7 +7,7 @@ import { dataURL, detectContentType, imageType } from './file-kinds.ts';
 import type { Upload } from './upload-reader.ts';
 
 /** The id of the uploaded file that the part stands for; undefined if it has its content, or is of another type. */
-export function uploadIn(part: unknown): string | undefined {
+export function uploadIdInPart(part: unknown): string | undefined {
   if (!isRecord(part) || (part.type !== 'input_image' && part.type !== 'input_file')) return undefined;
   if (part.image_url || part.file_url || part.file_data) return undefined;
   return typeof part.file_id === 'string' ? part.file_id : undefined;

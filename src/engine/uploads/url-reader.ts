@@ -15,7 +15,7 @@ type FetchedFile = Pick<Upload, 'content'> & {
 };
 
 /** The URL of the file that the part stands for; undefined if it has its content, or is of another type. */
-export function fileUrlIn(part: unknown): string | undefined {
+export function readFileUrl(part: unknown): string | undefined {
   if (!isRecord(part) || part.type !== 'input_file' || part.file_data) return undefined;
   return typeof part.file_url === 'string' && part.file_url !== '' ? part.file_url : undefined;
 }

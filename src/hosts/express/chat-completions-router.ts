@@ -2,7 +2,7 @@
 
 import type { Request } from 'express';
 import { chatRoutes } from '../../apis/chat-completions/endpoints.ts';
-import { chatSettingsOf } from '../../server/api.ts';
+import { requireChatSettings } from '../../server/api.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -23,5 +23,5 @@ export function chatCompletionsRouter<Req extends Request = Request>(
   options: RouterOptions<Req> = {},
 ): DrainableRouter {
   const { settings, serve } = routerKit('chatCompletionsRouter', options);
-  return serve(chatRoutes(chatSettingsOf('chatCompletionsRouter', settings)));
+  return serve(chatRoutes(requireChatSettings('chatCompletionsRouter', settings)));
 }

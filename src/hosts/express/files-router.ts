@@ -1,7 +1,7 @@
 /** The Files API as an Express router. */
 import type { Request, Router } from 'express';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import { type FilesOptions, filesChecks, filesOf } from '../../server/files-api.ts';
+import { buildFilesApi, type FilesOptions, filesChecks } from '../../server/files-api.ts';
 import type { Scope } from './handle.ts';
 import { plainRouter } from './plain-router.ts';
 
@@ -28,5 +28,5 @@ export interface FilesRouterOptions<Req extends Request = Request> extends Files
 export function filesRouter<Req extends Request = Request>(options: FilesRouterOptions<Req>): Router {
   const owner = 'filesRouter';
   checkOptions(owner, options, { ...filesChecks, scope: isFunction });
-  return plainRouter(filesOf(owner, options), options.scope);
+  return plainRouter(buildFilesApi(owner, options), options.scope);
 }

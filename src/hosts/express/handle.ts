@@ -4,7 +4,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../../apis/endpoint/endpoint.ts';
 import { hasLeft } from '../../engine/request/endpoint-request.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
+import { type ScopeOf, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 
 /** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
@@ -34,8 +34,8 @@ export function answerRequest(
   next: NextFunction,
   scope?: Scope,
 ): void {
-  const request = { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
-  keepContext(res, { handled: true, ...request.context });
+  const request = { ...toEndpointRequest(req, res, scope), params: req.params, query: req.query };
+  setTurnContext(res, { handled: true, ...request.context });
   endpoint(request)
     .then(
       (reply) => respond(res, reply),

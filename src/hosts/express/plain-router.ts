@@ -1,6 +1,6 @@
 /** Routes as an Express router, and error handling. */
 import type { ErrorRequestHandler, Router } from 'express';
-import { type EndpointSettings, refusal } from '../../apis/endpoint/endpoint.ts';
+import { type EndpointSettings, refusalEndpoint } from '../../apis/endpoint/endpoint.ts';
 import type { Route } from '../../apis/endpoint/routes.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { PlainSettings } from '../../server/plain-api.ts';
@@ -37,6 +37,6 @@ function answerErrors(settings: EndpointSettings): ErrorRequestHandler {
     const apiError = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
     if (!(apiError instanceof ApiError)) return next(error);
     if (!req.readableEnded) discardRest(req, res);
-    answerRequest(refusal(apiError, settings), req, res, next, () => '');
+    answerRequest(refusalEndpoint(apiError, settings), req, res, next, () => '');
   };
 }

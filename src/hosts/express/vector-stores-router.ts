@@ -1,7 +1,11 @@
 /** The API of vector stores as an Express router. */
 import type { Request, Router } from 'express';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import { type VectorStoresApiOptions, vectorStoresApiOf, vectorStoresChecks } from '../../server/vector-stores-api.ts';
+import {
+  buildVectorStoresApi,
+  type VectorStoresApiOptions,
+  vectorStoresChecks,
+} from '../../server/vector-stores-api.ts';
 import type { Scope } from './handle.ts';
 import { plainRouter } from './plain-router.ts';
 
@@ -30,5 +34,5 @@ export interface VectorStoresRouterOptions<Req extends Request = Request> extend
 export function vectorStoresRouter<Req extends Request = Request>(options: VectorStoresRouterOptions<Req>): Router {
   const owner = 'vectorStoresRouter';
   checkOptions(owner, options, { ...vectorStoresChecks, scope: isFunction });
-  return plainRouter(vectorStoresApiOf(owner, options), options.scope);
+  return plainRouter(buildVectorStoresApi(owner, options), options.scope);
 }

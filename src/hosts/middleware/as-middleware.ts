@@ -3,13 +3,13 @@ import type { ServerResponse } from 'node:http';
 import { errorReplyTo } from '../../apis/endpoint/endpoint.ts';
 import { ANTHROPIC } from '../../apis/endpoint/models.ts';
 import type { Prepare } from '../../apis/endpoint/prepare.ts';
-import { bringLimits, refuseMany } from '../../apis/endpoint/request-limits.ts';
+import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
 import { ownError } from '../../ports/host/host-error.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { discardRest } from '../node/discard-rest.ts';
-import { bodyOf, replaceBody } from '../node/node-body.ts';
-import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { replaceBody, requestBody } from '../node/node-body.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
@@ -40,43 +40,47 @@ export function asMiddleware(
   settings: MiddlewareSettings,
 ): NodeMiddleware {
   async function prepare(req: NodeRequest, res: ServerResponse): Promise<void> {
-    const body = await bodyOf(req, settings.limits, settings.scope);
-    const dialect = dialectFor(req, body, settings);
+    const body = await requestBody(req, settings.limits, settings.scope);
+    const dialect = requestDialect(req, body, settings);
     const step = dialect && steps[dialect];
     if (!step) return;
-    const request = endpointRequestOfNode(req, res, settings.scope);
-    const limits = bringLimits(request, settings.limits);
+    const request = toEndpointRequest(req, res, settings.scope);
+    const limits = requestLimits(request, settings.limits);
     refuseMany(bodyFields(body, limits), limits);
     const { context, body: next } = await step(request, settings);
     if (next !== body) replaceBody(req, next);
-    keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
+    setTurnContext(res, {
+      ...context,
+      requestId: request.requestId,
+      ...(settings.scope ? { scope: request.scope } : {}),
+    });
   }
 
   return function preparationMiddleware(req, res, next) {
     prepare(req, res).then(
       () => next(),
-      (error) => refuse(error, req, res, next, settings),
+      (error) => answerClientError(error, req, res, next, settings),
     );
   };
 }
 
 /** The API of this request, from the host's option or detected. */
-export function dialectFor(
+export function requestDialect(
   req: NodeRequest,
   body: unknown,
   { dialect }: Pick<MiddlewareSettings, 'dialect'>,
 ): Dialect | undefined {
-  const detected = detectDialect(urlOf(req), body);
+  const detected = detectDialect(originalUrl(req), body);
   return detected && (dialect ?? detected);
 }
 
 /** The whole path, where a framework has cut off what it has matched. */
-export function urlOf(req: NodeRequest & { originalUrl?: string }): string | undefined {
+export function originalUrl(req: NodeRequest & { originalUrl?: string }): string | undefined {
   return req.originalUrl ?? req.url;
 }
 
 /** Answers a client error in the API's envelope; passes any other to the host. */
-export function refuse(
+export function answerClientError(
   error: unknown,
   req: NodeRequest,
   res: ServerResponse,
@@ -85,8 +89,8 @@ export function refuse(
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and errors do not need it.
-  const request = endpointRequestOfNode(req, res, () => '');
+  const request = toEndpointRequest(req, res, () => '');
   if (!req.readableEnded) discardRest(req, res);
-  const envelopeOf = () => (isMessagesPath(urlOf(req)) ? ANTHROPIC : undefined);
+  const envelopeOf = () => (isMessagesPath(originalUrl(req)) ? ANTHROPIC : undefined);
   respond(res, errorReplyTo(error, request, { ...settings, envelopeOf })).catch(next);
 }

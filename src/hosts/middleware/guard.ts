@@ -4,10 +4,10 @@ import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { reportError } from '../../apis/endpoint/endpoint.ts';
-import { bringLimits, refuseMany } from '../../apis/endpoint/request-limits.ts';
+import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
 import { AnyAnswer } from '../../engine/guarding/answers/any-answer.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
-import { bodyForModel, guardedBody } from '../../engine/guarding/request/guarded-body.ts';
+import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { GuardOptions } from '../../ports/guard.ts';
@@ -23,9 +23,9 @@ import { eventLines } from '../../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
 import { isEventStream } from '../node/event-stream.ts';
 import { readWholeBody } from '../node/node-body.ts';
-import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest, turnContext } from '../node/node-request.ts';
 import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
-import { type HostMiddleware, refuse, urlOf } from './as-middleware.ts';
+import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
 import { type Dialect, lenientPath, textDialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -69,7 +69,7 @@ export function guard<Req extends NodeRequest = NodeRequest>(
     if (isUnguardedPath(req, unguardedPaths)) return next();
     guardRequest(req, res, guards, settings).then(
       () => next(),
-      (error) => refuse(error, req, res, next, settings),
+      (error) => answerClientError(error, req, res, next, settings),
     );
   };
 }
@@ -84,7 +84,7 @@ const arePaths: OptionCheck = (value) =>
 /** Whether the host lets the request pass unread. The path is the one that the client wrote and that the handler sees. */
 function isUnguardedPath(req: NodeRequest, unguarded: readonly string[]): boolean {
   if (unguarded.length === 0) return false;
-  const [written = ''] = (urlOf(req) ?? '').split('?', 1);
+  const [written = ''] = (originalUrl(req) ?? '').split('?', 1);
   const [seen = ''] = (req.url ?? '').split('?', 1);
   if (!PLAIN_PATH.test(written) || !(written.endsWith(seen) || seen === '/')) return false;
   return unguarded.some((path) =>
@@ -101,18 +101,18 @@ async function guardRequest(
   const body = await readWholeBody(req, settings.limits, settings.scope);
   if (!body) return guardStoredAnswer(req, res, guards, settings);
   const { value } = body;
-  const dialect = settings.dialect ?? textDialect(urlOf(req), value) ?? 'responses';
-  const request = endpointRequestOfNode(req, res, settings.scope);
-  const limits = bringLimits(request, settings.limits);
+  const dialect = settings.dialect ?? textDialect(originalUrl(req), value) ?? 'responses';
+  const request = toEndpointRequest(req, res, settings.scope);
+  const limits = requestLimits(request, settings.limits);
   const fields = bodyFields({ body: value }, limits);
   if (isRecord(value)) refuseMany(value, limits);
   const session = guardSession(guards, request, settings.hooks, false);
-  const { body: next, history } = await guardBody(fields.body, dialect, session, request);
+  const { body: next, history } = await guardRequestBody(fields.body, dialect, session, request);
   if (next !== value || req.body !== value) body.replace(next);
   const { context = {}, requestId, scope } = request;
   const sessions = [{ ...session, isInputDone: true }, ...(context.guards ?? [])];
   const known = { ...context, ...(history ? { history } : {}), requestId, ...(settings.scope ? { scope } : {}) };
-  keepContext(res, { ...known, guards: sessions });
+  setTurnContext(res, { ...known, guards: sessions });
   guardAnswer(req, res, { dialect, session, request, settings });
 }
 
@@ -130,10 +130,10 @@ function guardStoredAnswer(
   guards: GuardSettings,
   settings: MiddlewareSettings,
 ): void {
-  const path = lenientPath(urlOf(req));
+  const path = lenientPath(originalUrl(req));
   const [, dialect] = STORED.find(([pattern]) => pattern.test(path)) ?? [];
   if (!dialect || guards.output.length === 0) return;
-  const request = endpointRequestOfNode(req, res, settings.scope);
+  const request = toEndpointRequest(req, res, settings.scope);
   const session = guardSession(guards, request, settings.hooks, false);
   guardAnswer(req, res, { dialect, session, request, settings });
 }
@@ -144,7 +144,7 @@ interface BodyWithHistory {
 }
 
 /** With placeholders, which a router behind it takes back: it needs the values in its store. */
-async function guardBody(
+async function guardRequestBody(
   body: unknown,
   dialect: Dialect,
   session: GuardSession,
@@ -153,7 +153,7 @@ async function guardBody(
   const guards = new RequestGuards([session]);
   const history = context?.history;
   const known = new Set(history?.loaded);
-  const inputBody = await guardedBody(body, guards, known);
+  const inputBody = await guardBody(body, guards, known);
   if (!guards.restores) return { body: inputBody, history };
   const modelBody = await bodyForModel(inputBody, guards);
   const list = dialect === 'responses' ? 'input' : 'messages';
@@ -175,7 +175,7 @@ interface GuardedAnswer {
 function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
   const guards = new RequestGuards([answer.session]);
   if (!guards.guardsOutput) return;
-  const isWanted = () => !contextOf(res).handled;
+  const isWanted = () => !turnContext(res).handled;
   // No guard reads compressed bytes.
   delete req.headers['accept-encoding'];
   rewriteAnswer(res, isWanted, (head) => {

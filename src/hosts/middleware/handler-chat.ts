@@ -4,9 +4,9 @@ import type { ServerResponse } from 'node:http';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import type { Reply } from '../../protocol/reply.ts';
-import { shortened } from '../../protocol/secrets/scrub.ts';
+import { truncatedError } from '../../protocol/secrets/scrub.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
-import { bytesOf, readWhole } from '../../streams/bytes.ts';
+import { readWhole, streamBytes } from '../../streams/bytes.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange } from '../../upstreams/http/exchange.ts';
 import type { HttpClient } from '../../upstreams/http/http.ts';
@@ -53,7 +53,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
       if (isFirst && !res.headersSent)
         for (const cookie of [answer.headers['set-cookie'] ?? []].flat())
           res.appendHeader('set-cookie', String(cookie));
-      const body = bytesOf(answer.body);
+      const body = streamBytes(answer.body);
       if (answer.status >= 200 && answer.status < 300) {
         return { status: answer.status, headers: { 'content-type': contentType }, body };
       }
@@ -72,7 +72,7 @@ export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: Serv
   return {
     chat(body, call) {
       replaceBody(req, body);
-      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: shortened }, call);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: truncatedError }, call);
     },
     get hasAnswered() {
       return headers !== undefined;

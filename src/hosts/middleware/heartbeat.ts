@@ -18,8 +18,8 @@ import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../streams/sse-fr
 import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { eventTail } from '../node/event-tail.ts';
-import { contextOf, keepContext, type NodeRequest } from '../node/node-request.ts';
-import { type NodeMiddleware, urlOf } from './as-middleware.ts';
+import { type NodeRequest, setTurnContext, turnContext } from '../node/node-request.ts';
+import { type NodeMiddleware, originalUrl } from './as-middleware.ts';
 import { type Dialect, detectDialect, isMessagesPath } from './dialect.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
@@ -56,15 +56,15 @@ export function heartbeat(options: HeartbeatMiddlewareOptions = {}): NodeMiddlew
   const openAfterMs = openAfter(openMs, wanted);
   return function heartbeatMiddleware(req, res, next) {
     // Every client of Anthropic's API knows this event.
-    const own: WantedHeartbeat = isMessagesPath(urlOf(req)) ? { ...wanted, style: 'ping' } : wanted;
-    keepContext(res, { ...contextOf(res), heartbeat: wanted });
+    const own: WantedHeartbeat = isMessagesPath(originalUrl(req)) ? { ...wanted, style: 'ping' } : wanted;
+    setTurnContext(res, { ...turnContext(res), heartbeat: wanted });
     // A guard in front writes later than it is written to, and would take the handler's head for missing.
-    const opens = openAfterMs < Number.POSITIVE_INFINITY && !contextOf(res).guards;
+    const opens = openAfterMs < Number.POSITIVE_INFINITY && !turnContext(res).guards;
     const stopOpening = opens ? openWhenSilent(req, res, { ...own, openAfterMs }) : undefined;
     onHead(res, (head, layer) => {
       stopOpening?.();
       const isOpen = isEventStream(head) && !head.compressed && !head.measured;
-      if (isOpen && !contextOf(res).handled) startHeartbeat(res, layer, own);
+      if (isOpen && !turnContext(res).handled) startHeartbeat(res, layer, own);
     });
     next();
   };
@@ -82,9 +82,9 @@ function openWhenSilent(
     // Only now: a middleware behind this one may have read the body, or one of our routers answer.
     const { body, method } = req;
     const wantsStream = method === 'POST' && isRecord(body) && body.stream === true;
-    const api = wantsStream ? detectDialect(urlOf(req), body) : undefined;
-    if (!api || contextOf(res).handled) return;
-    const requestId = contextOf(res).requestId ?? requestIdFrom(req.headers['x-request-id']);
+    const api = wantsStream ? detectDialect(originalUrl(req), body) : undefined;
+    if (!api || turnContext(res).handled) return;
+    const requestId = turnContext(res).requestId ?? requestIdFrom(req.headers['x-request-id']);
     const eventsFor = (answer: OtherAnswer) => failureFrames(api, answer, requestId);
     if (!early.open({ headers: STREAM_HEADERS, first: frame, eventsFor })) return;
     timer = setInterval(() => early.fill(frame), intervalMs).unref();

@@ -1,9 +1,9 @@
 /** Passes what this package does not serve itself on to the model server, with the host's key. */
 import type { ServerResponse } from 'node:http';
 import { passedHeaders } from '../../apis/endpoint/endpoint.ts';
-import { noteOf } from '../../apis/endpoint/prepare.ts';
+import { noteReporter } from '../../apis/endpoint/prepare.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { attemptsOf } from '../../ports/hooks.ts';
+import { attemptReporter } from '../../ports/hooks.ts';
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -12,9 +12,9 @@ import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { readJson, replaceBody } from '../node/node-body.ts';
-import { contextOf, endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest, turnContext } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { type HostMiddleware, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { answerClientError, type HostMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { guard } from './guard.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -114,7 +114,7 @@ export function passThroughRouter<Req extends NodeRequest = NodeRequest>(
     const { url = '' } = req;
     const [path = ''] = url.split('?', 1);
     if (!PLAIN.test(path) || !isPassed(req.method ?? '', path)) return next();
-    const fail = (error: unknown) => refuse(error, req, res, next, settings);
+    const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
     discardRest(req, res);
     takeJsonBody(req, res, settings)
       .then((json) => {
@@ -147,8 +147,8 @@ async function takeJsonBody(
   settings: MiddlewareSettings,
 ): Promise<WholeJson | undefined> {
   if (settings.scope) {
-    const { scope } = endpointRequestOfNode(req, res, settings.scope);
-    keepContext(res, { ...contextOf(res), scope });
+    const { scope } = toEndpointRequest(req, res, settings.scope);
+    setTurnContext(res, { ...turnContext(res), scope });
   }
   const { headers, body } = req;
   if (body !== undefined && req.readableDidRead) {
@@ -176,14 +176,14 @@ async function passOn(
   res: ServerResponse,
   { json, target, upstream, settings }: Passing,
 ): Promise<void> {
-  const request = endpointRequestOfNode(req, res, settings.scope);
+  const request = toEndpointRequest(req, res, settings.scope);
   const { limits, hooks } = settings;
   const call = {
     signal: request.signal,
     headers: passedHeaders(request),
     limits,
-    note: noteOf(request, settings),
-    onAttempt: attemptsOf(request.requestId, hooks),
+    note: noteReporter(request, settings),
+    onAttempt: attemptReporter(request.requestId, hooks),
   };
   // The cast: checked when the router was created.
   const answer = await (upstream as Upstream & Required<Pick<Upstream, 'pass'>>).pass(

@@ -8,12 +8,12 @@ import { notify } from '../../ports/hooks.ts';
 import { fromStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { answerWatch } from '../node/answer-watch.ts';
+import { watchAnswer } from '../node/answer-watch.ts';
 import { type AnswerHead, type Layer, onHead } from '../node/event-stream.ts';
 import { holdEnd } from '../node/held-answer.ts';
-import { bodyOf } from '../node/node-body.ts';
-import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
-import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
+import { requestBody } from '../node/node-body.ts';
+import { type NodeRequest, toEndpointRequest, turnContext } from '../node/node-request.ts';
+import { answerClientError, type HostMiddleware, requestDialect } from './as-middleware.ts';
 import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -41,7 +41,7 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
         if (request) onHead(res, (head, layer) => watchTurn(head, layer, request, res, settings));
         next();
       },
-      (error) => refuse(error, req, res, next, settings),
+      (error) => answerClientError(error, req, res, next, settings),
     );
   };
 }
@@ -61,10 +61,10 @@ async function readRecordedRequest(
   res: ServerResponse,
   settings: MiddlewareSettings,
 ): Promise<RecordedRequest | undefined> {
-  const body = await bodyOf(req, settings.limits, settings.scope);
-  const dialect = dialectFor(req, body, settings);
+  const body = await requestBody(req, settings.limits, settings.scope);
+  const dialect = requestDialect(req, body, settings);
   if (!dialect || dialect === 'messages') return undefined;
-  const request = endpointRequestOfNode(req, res, settings.scope);
+  const request = toEndpointRequest(req, res, settings.scope);
   return isStoreFalse(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
 }
 
@@ -83,14 +83,14 @@ function watchTurn(
   if (head.status !== 200) return;
   const body = bodyNow();
   if (!isRecord(body) || isStoreFalse(body)) return;
-  const context = contextOf(res);
+  const context = turnContext(res);
   // Our Responses router stores its turns itself.
   if (dialect === 'responses' && context.handled) return;
   const call = { ...apiRequest, body, context };
   const reader = dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
   if (!reader) return;
-  const settle = () => storeTurn(reader, contextOf(res).requestId ?? apiRequest.requestId, settings);
-  const watch = answerWatch(head, reader, settings.limits, settle);
+  const settle = () => storeTurn(reader, turnContext(res).requestId ?? apiRequest.requestId, settings);
+  const watch = watchAnswer(head, reader, settings.limits, settle);
   if (watch) holdEnd(res, watch, layer);
 }
 

@@ -9,12 +9,12 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { Reply } from '../../protocol/reply.ts';
-import { shortened } from '../../protocol/secrets/scrub.ts';
+import { truncatedError } from '../../protocol/secrets/scrub.ts';
 import { type AnyNodeHandler, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
-import { bodyOf, replaceBody } from '../node/node-body.ts';
-import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
+import { replaceBody, requestBody } from '../node/node-body.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
+import { answerClientError, type HostMiddleware, requestDialect } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -52,7 +52,7 @@ export function runTools<Req extends NodeRequest = NodeRequest, Res extends Serv
   return function runToolsMiddleware(req, res, next) {
     // The cast: the handler accepts the framework's own objects.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
-    const fail = (error: unknown) => refuse(error, req, res, next, settings);
+    const fail = (error: unknown) => answerClientError(error, req, res, next, settings);
     runServerTools(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
       if (res.destroyed) return;
       if (error instanceof HandlerFailed) return next(error.cause);
@@ -72,11 +72,11 @@ interface ToolRun {
 
 async function runServerTools(req: NodeRequest, res: ServerResponse, run: ToolRun): Promise<void> {
   const { handler, settings, pass, fail } = run;
-  const body = await bodyOf(req, settings.limits, settings.scope);
-  if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
-  const request = await prepareChatTools(endpointRequestOfNode(req, res, settings.scope), settings);
+  const body = await requestBody(req, settings.limits, settings.scope);
+  if (requestDialect(req, body, settings) !== 'chat-completions') return void (await pass());
+  const request = await prepareChatTools(toEndpointRequest(req, res, settings.scope), settings);
   if (request.context?.tools?.toolset.size === 0) return void (await pass());
-  keepContext(res, { ...request.context, handled: true });
+  setTurnContext(res, { ...request.context, handled: true });
   const chat = handler && handlerChat(handler, req, res);
   const reply = await answerChat(request, run, chat);
   const { body: modelBody } = req;
@@ -95,7 +95,9 @@ async function answerChat(
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.
-  const model = (chat ? { name: 'handler', chat: chat.chat, redact: shortened } : upstream) as ChatSettings['upstream'];
+  const model = (
+    chat ? { name: 'handler', chat: chat.chat, redact: truncatedError } : upstream
+  ) as ChatSettings['upstream'];
   try {
     return await createChatCompletion(request, { ...settings, upstream: model }, turns);
   } catch (error) {

@@ -5,8 +5,8 @@ import type { Prepare } from '../../apis/endpoint/prepare.ts';
 import { repairTurns } from '../../apis/messages/repair.ts';
 import { repairInput } from '../../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../../engine/history/repair.ts';
-import { guarded } from '../../ports/hooks.ts';
-import { oneOf } from '../../ports/host/options-check.ts';
+import { callHookSafely } from '../../ports/hooks.ts';
+import { isOneOf } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
@@ -40,7 +40,7 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
   options: ValidateMessagesOptions<Req> = {},
 ): HostMiddleware<Req> {
   const checks = {
-    mode: oneOf('repair', 'reject'),
+    mode: isOneOf('repair', 'reject'),
     onRepair: (value: unknown) => typeof value === 'function' || 'a function',
   };
   const settings = middlewareSettings('validateMessages', options, checks);
@@ -53,7 +53,7 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
       const { list, places, repairs } = repair(before, Boolean(body.previous_response_id || body.conversation));
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return request;
-      guarded('onRepair', () => onRepair?.(repairs, { requestId: request.requestId }), settings.recorder);
+      callHookSafely('onRepair', () => onRepair?.(repairs, { requestId: request.requestId }), settings.recorder);
       const { context } = request;
       const repaired = { ...request, body: { ...body, [field]: list } };
       if (!context?.history) return repaired;

@@ -11,7 +11,7 @@ import type { AnswerWatch } from './held-answer.ts';
 type DataReader = Pick<AnswerReader, 'event' | 'whole'>;
 
 /** The watch of an answer in plain JSON or plain events; undefined for any other. */
-export function answerWatch(
+export function watchAnswer(
   head: AnswerHead,
   reader: DataReader,
   { outputBytes, eventBytes }: Pick<Limits, 'outputBytes' | 'eventBytes'>,

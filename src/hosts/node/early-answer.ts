@@ -1,7 +1,7 @@
 /** Opens the event stream of a handler that has not answered yet, and puts into it what the handler answers later. */
 import { ServerResponse } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
-import { bytesOf, isEventStream } from './event-stream.ts';
+import { chunkToBytes, isEventStream } from './event-stream.ts';
 import { headerIn } from './node-body.ts';
 
 /** An answer that does not go into an event stream as it is. */
@@ -148,12 +148,12 @@ export class EarlyAnswer {
     const { inflate } = this;
     if (!inflate) return this.takePlain(args);
     callBackSoon(args);
-    return inflate.write(bytesOf(args));
+    return inflate.write(chunkToBytes(args));
   }
 
   private takePlain(args: readonly unknown[]): boolean {
     if (this.isStream) return this.pass(args);
-    const bytes = bytesOf(args);
+    const bytes = chunkToBytes(args);
     if (this.refusalBytes < MAX_REFUSAL_BYTES)
       this.refusal.push(Uint8Array.from(bytes.subarray(0, MAX_REFUSAL_BYTES - this.refusalBytes)));
     this.refusalBytes += bytes.byteLength;
@@ -165,13 +165,13 @@ export class EarlyAnswer {
     const { inflate } = this;
     if (inflate) {
       callBackSoon(args);
-      return void inflate.end(bytesOf(args));
+      return void inflate.end(chunkToBytes(args));
     }
     if (this.hasHead && this.isStream) {
       this.inFront(() => this.front.end(...(args as unknown as Parameters<ServerResponse['end']>)));
       return;
     }
-    this.takePlain([bytesOf(args)]);
+    this.takePlain([chunkToBytes(args)]);
     callBackSoon(args);
     this.endPlain();
   }

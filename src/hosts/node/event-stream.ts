@@ -37,7 +37,7 @@ export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: 
   } as Layer['write'];
   res.end = function layeredEnd(...args: unknown[]) {
     // As Node would write the head in the middle of `end`, which is too late to watch.
-    const { byteLength } = bytesOf(args);
+    const { byteLength } = chunkToBytes(args);
     if (!res.headersSent && byteLength > 0 && !BODILESS.has(res.statusCode)) {
       const isFramed = res.hasHeader('content-length') || res.hasHeader('transfer-encoding');
       if (!isFramed) res.setHeader('content-length', byteLength);
@@ -77,7 +77,7 @@ export function isEventStream({ type, plain }: Pick<AnswerHead, 'type' | 'plain'
 }
 
 /** The bytes of a chunk that `write` or `end` receives, which may be text of some encoding, or missing. */
-export function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
+export function chunkToBytes([chunk, encoding]: readonly unknown[]): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   if (typeof chunk !== 'string') return new Uint8Array();
   return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8');

@@ -1,6 +1,6 @@
 /** Lets an answer pass, but holds its end until the turn is stored: a fast client may continue it at once. */
 import type { ServerResponse } from 'node:http';
-import { bytesOf, type Layer } from './event-stream.ts';
+import { chunkToBytes, type Layer } from './event-stream.ts';
 
 /** Watches one answer. */
 export interface AnswerWatch {
@@ -36,7 +36,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
     const pass = () => write.apply(res, args as Parameters<typeof write>);
     // A handler may wait for the callback of its write before it writes the end.
     if (!isHolding && watch.whole) callBackAtOnce(args);
-    if (!isHolding && watch.take(bytesOf(args))) hold();
+    if (!isHolding && watch.take(chunkToBytes(args))) hold();
     else if (!isHolding && !watch.whole) return pass();
     waiting.push(pass);
     // Held bytes are few, and a handler waiting for `drain` would miss the one of a compression in front.
@@ -44,7 +44,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   } as typeof write;
   layer.end = function heldEnd(...args: unknown[]) {
     if (!isHolding) {
-      watch.take(bytesOf(args));
+      watch.take(chunkToBytes(args));
       hold();
     }
     waiting.push(() => end.apply(res, args as unknown as Parameters<typeof end>));

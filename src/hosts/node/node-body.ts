@@ -16,7 +16,11 @@ import { recordBodySize } from './unread-answer.ts';
  * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
  * stays unchanged. `scope` is the host's, for the tenant's share of the byte budget for bodies. Throws `ApiError`.
  */
-export async function bodyOf(req: NodeRequest, limits: BodyLimits, scope?: ScopeOf<NodeRequest>): Promise<unknown> {
+export async function requestBody(
+  req: NodeRequest,
+  limits: BodyLimits,
+  scope?: ScopeOf<NodeRequest>,
+): Promise<unknown> {
   const isJson = req.method === 'POST' && isJsonType(req.headers['content-type'], req.headers.origin);
   if (!isJson || (req.body !== undefined && !isPlaceholder(req))) return req.body;
   if (req.readableEnded) return undefined;

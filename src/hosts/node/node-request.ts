@@ -1,7 +1,7 @@
 /** Makes an API request of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EndpointRequest, headersFrom } from '../../engine/request/endpoint-request.ts';
-import { checkedScope, defaultScope, shareOf } from '../../ports/scope.ts';
+import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import type { TurnContext } from '../../ports/turn-context.ts';
 import { requestIdFrom } from '../../protocol/ids.ts';
 
@@ -18,12 +18,12 @@ export type ScopeOf<Req> = (req: Req) => string;
  * The request, with a signal that is aborted when the client leaves before the answer is finished, or the host has ended
  * the answer itself, as a timeout middleware does.
  */
-export function endpointRequestOfNode<Req extends NodeRequest>(
+export function toEndpointRequest<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
   scope?: ScopeOf<Req>,
 ): EndpointRequest {
-  const context = contextOf(res);
+  const context = turnContext(res);
   const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
   const headers = headersFrom(req.headers);
   // Set here, so that the headers need no second copy to add it.
@@ -34,7 +34,7 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
     params: {},
     query: {},
     headers,
-    scope: scope ? checkedScope(scope(req)) : (context.scope ?? defaultScope(headers)),
+    scope: scope ? checkScope(scope(req)) : (context.scope ?? defaultScope(headers)),
     requestId,
     signal: left.signal,
     abort: (reason) => left.abort(reason),
@@ -56,7 +56,7 @@ export function headerReader({ headers }: NodeRequest): Pick<Headers, 'get'> {
 export function shareOfNode(req: NodeRequest, scope?: ScopeOf<never>): string {
   try {
     // The cast: the host states what its earlier handlers make of a request.
-    return shareOf(scope ? checkedScope(scope(req as never)) : defaultScope(headerReader(req)));
+    return limitScope(scope ? checkScope(scope(req as never)) : defaultScope(headerReader(req)));
   } catch {
     return '';
   }
@@ -88,13 +88,13 @@ function departureController(res: ServerResponse): AbortController {
 type WithLocals = ServerResponse & { locals?: Record<string, unknown> };
 
 /** The context that earlier middlewares stored in `res.locals.turn`. */
-export function contextOf(res: WithLocals): TurnContext {
+export function turnContext(res: WithLocals): TurnContext {
   // The cast: only `keepContext` writes it.
   return (res.locals?.turn ?? {}) as TurnContext;
 }
 
 /** Stores it for later middlewares. Connect, Koa and bare Node have no `locals`. */
-export function keepContext(res: WithLocals, context: TurnContext): void {
+export function setTurnContext(res: WithLocals, context: TurnContext): void {
   res.locals ??= {};
   res.locals.turn = context;
 }

@@ -3,7 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../../protocol/reply.ts';
 import type { UnreadAnswer } from '../../server/body-room.ts';
-import { type Consumer, closeThen, type PullStream, pullStreamOf } from '../../streams/pull-stream.ts';
+import { type Consumer, closeThen, type PullStream, toPullStream } from '../../streams/pull-stream.ts';
 import { takeOverAnswer } from './node-request.ts';
 import { unreadAnswer } from './unread-answer.ts';
 
@@ -46,7 +46,7 @@ export async function respond(res: ServerResponse, { status, headers, body, byte
     throw error;
   }
   try {
-    const frames = pullStreamOf(body);
+    const frames = toPullStream(body);
     await new Promise<void>((resolve, reject) => new Writing(res, frames, resolve, reject).pull());
   } catch (error) {
     if (res.destroyed) return;

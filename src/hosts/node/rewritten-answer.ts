@@ -1,6 +1,6 @@
 /** Replaces the body of a handler's answer piece by piece, where the replacement may take its time. */
 import type { ServerResponse } from 'node:http';
-import { type AnswerHead, bytesOf, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
+import { type AnswerHead, chunkToBytes, type Layer, onHead, wrapWriteHead } from './event-stream.ts';
 
 /** Rewrites one answer. */
 export interface AnswerRewriter {
@@ -73,7 +73,7 @@ class Rewriting {
   }
 
   private write(args: readonly unknown[]): boolean {
-    const bytes = bytesOf(args);
+    const bytes = chunkToBytes(args);
     const callback = args.at(-1);
     this.waiting += bytes.byteLength;
     this.enqueue(async () => {
@@ -87,7 +87,7 @@ class Rewriting {
   }
 
   private end(args: readonly unknown[]): ServerResponse {
-    const bytes = bytesOf(args);
+    const bytes = chunkToBytes(args);
     if (this.hasEnded) return this.res;
     this.hasEnded = true;
     this.enqueue(async () => {

@@ -1,7 +1,7 @@
 /** All APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
 import type { DrainOptions } from '../../engine/request/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
-import { checkedScope, defaultScope, shareOf } from '../../ports/scope.ts';
+import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { allApis } from '../../server/api.ts';
@@ -62,7 +62,7 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
       const [first = '', ...more] = searchParams.getAll(name);
       query[name] = more.length > 0 ? [first, ...more] : first;
     }
-    const tenant = scope && checkedScope(scope(request));
+    const tenant = scope && checkScope(scope(request));
     // Not the request's own signal, which some hosts only apply to the body they read.
     const left = new AbortController();
     const { signal } = left;
@@ -97,7 +97,7 @@ export function toWebHandler<Req extends Request = Request>(options: WebHandlerO
 /** Requests that are refused for their credentials share one. */
 function memoryShare(headers: Headers, scope: string | undefined): string {
   try {
-    return shareOf(scope ?? defaultScope(headers));
+    return limitScope(scope ?? defaultScope(headers));
   } catch {
     return '';
   }

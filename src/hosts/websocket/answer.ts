@@ -1,7 +1,7 @@
 /** Answers one message of a client with the core's reply. */
 
 import type { IncomingMessage } from 'node:http';
-import { refusal, reportError } from '../../apis/endpoint/endpoint.ts';
+import { refusalEndpoint, reportError } from '../../apis/endpoint/endpoint.ts';
 import { type LiveResponse, openResponse } from '../../apis/responses/create.ts';
 import { HEARTBEAT } from '../../apis/responses/encoding/encoder.ts';
 import type { Activity } from '../../engine/request/activity.ts';
@@ -124,7 +124,7 @@ export async function answerError(client: Client, { error, lane }: BadMessage): 
 /** The reply to a refused upgrade request. */
 export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: CoreSettings): Promise<Reply> {
   const { signal } = new AbortController();
-  return refusal(error, core)(toMessageRequest({ request, scope: '', left: signal, disconnect: () => {} }));
+  return refusalEndpoint(error, core)(toMessageRequest({ request, scope: '', left: signal, disconnect: () => {} }));
 }
 
 type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;

@@ -1,7 +1,7 @@
 /** Counts what a client has sent of a message that is not whole yet in the byte budget for bodies. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { roomForBody } from '../../server/body-room.ts';
+import { bodyByteShare } from '../../server/body-room.ts';
 
 /** Whose room it is, and what all bodies may take together. */
 interface ArrivalLimits {
@@ -16,7 +16,7 @@ export function countArrivingBytes(
   { tenant, most }: ArrivalLimits,
   onFull: () => void,
 ): void {
-  const share = roomForBody(tenant);
+  const share = bodyByteShare(tenant);
   let bytes = 0;
   let isFull = false;
 

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { activity, type DrainOptions } from '../../engine/request/activity.ts';
-import { Room } from '../../ports/queues/room.ts';
+import { MemoryBudget } from '../../ports/queues/room.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { announcer } from '../../server/announce.ts';
 import { upgradeRefusal } from './answer.ts';
@@ -54,7 +54,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   // The cast: the host states what it makes of an upgrade request, as in `authorize`.
   const settings = webSocketSettings(options as WebSocketOptions);
   const { core, path, pingMs } = settings;
-  const shared = { turns: activity(core.limits), room: new Room(settings.memoryBytes) };
+  const shared = { turns: activity(core.limits), room: new MemoryBudget(settings.memoryBytes) };
   const connections = new Set<Connection>();
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();

@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../../engine/request/activity.ts';
-import type { Room } from '../../ports/queues/room.ts';
+import type { MemoryBudget } from '../../ports/queues/room.ts';
 import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { roomForBody, tooManyBodies, UnreadAnswer } from '../../server/body-room.ts';
+import { bodyByteShare, tooManyBodies, UnreadAnswer } from '../../server/body-room.ts';
 import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
 import { countArrivingBytes } from './arriving-bytes.ts';
 import { connectionMemory } from './memory.ts';
@@ -44,7 +44,7 @@ export interface Connection {
 /** What the connections of a server share. */
 interface Shared {
   readonly turns: Activity;
-  readonly room: Room;
+  readonly room: MemoryBudget;
 }
 
 /** The tenant of the connection, and what carries it. */
@@ -88,7 +88,7 @@ class ServedConnection implements Connection {
     const { onStoreError } = core;
     const memory = connectionMemory(core.store, { ...MEMORY, onStoreError, room, scope: caller.scope });
     const steering = new Steering(core.limits.bodyBytes);
-    const tenant = () => shareOf(caller.scope);
+    const tenant = () => limitScope(caller.scope);
     const most = core.limits.bodiesBytes;
     const unread = new UnreadAnswer({ tenant, bytes: 0, most }, () => this.terminate());
     const here = {
@@ -151,7 +151,7 @@ class ServedConnection implements Connection {
     const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !writer.isFull) return void this.refuse(message);
-    const share = roomForBody(() => shareOf(this.client.scope));
+    const share = bodyByteShare(() => limitScope(this.client.scope));
     const job: Job = { lane, bytes, run: () => this.run(message, bytes, share) };
     this.waiting.add(share);
     const fits = share.growTo(bytes, this.client.core.limits.bodiesBytes);

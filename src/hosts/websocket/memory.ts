@@ -1,7 +1,7 @@
 /** The memory of one connection: its newest turns, including those that the client does not want stored. */
 
 import { loadChain } from '../../engine/history/load-chain.ts';
-import type { Room } from '../../ports/queues/room.ts';
+import type { MemoryBudget } from '../../ports/queues/room.ts';
 import { type ResponseKey, type ResponseStore, type StoredResponse, TooManyBytes } from '../../ports/store.ts';
 import { isResponseId } from '../../protocol/ids.ts';
 
@@ -14,7 +14,7 @@ export interface MemorySettings {
   /** The bytes of all of them, with everything before them. */
   readonly bytes: number;
   /** What all connections may hold. */
-  readonly room: Room;
+  readonly room: MemoryBudget;
   readonly scope: string;
 }
 

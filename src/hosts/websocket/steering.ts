@@ -8,7 +8,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputList } from '../../protocol/responses/input-items.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
-import { owedByClient } from '../../protocol/tool-calls/pair-calls.ts';
+import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** Steers that may wait for one response, and responses whose steers wait for the client. */
 const MAX_STEERS = 8;
@@ -251,7 +251,7 @@ type RequiredInput = JsonObject & { readonly type: string };
 
 /** What a client has to send before a response can be continued, in order: the results of its calls, and its decisions. */
 function requiredInput(output: readonly OutputItem[]): readonly RequiredInput[] {
-  return owedByClient(output).map((item) => {
+  return pendingClientCalls(output).map((item) => {
     if (item.type === 'mcp_approval_request') return { type: 'mcp_approval_response', approval_request_id: item.id };
     const type = writtenKind(item)?.answeredBy?.type ?? 'tool_search_output';
     return { type, call_id: item.call_id, ...(item.type === 'function_call' ? { name: item.name } : {}) };

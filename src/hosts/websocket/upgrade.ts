@@ -3,7 +3,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { headersFrom } from '../../engine/request/endpoint-request.ts';
-import { checkedScope, defaultScope } from '../../ports/scope.ts';
+import { checkScope, defaultScope } from '../../ports/scope.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Reply } from '../../protocol/reply.ts';
@@ -22,7 +22,7 @@ export async function admit(
   try {
     const refusal = await authorize(request);
     if (refusal !== undefined) return toRefusalError(refusal);
-    return scope ? checkedScope(scope(request)) : defaultScope(headersFrom(request.headers));
+    return scope ? checkScope(scope(request)) : defaultScope(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }

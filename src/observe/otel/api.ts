@@ -1,9 +1,9 @@
 /** The package `@opentelemetry/api`. */
 import type * as Api from '@opentelemetry/api';
-import { peer } from '../../ports/host/peer.ts';
+import { requirePeer } from '../../ports/host/peer.ts';
 
 /** Throws on import if the package is missing. */
-export const { context, metrics, SpanKind, SpanStatusCode, trace } = peer<typeof Api>(
+export const { context, metrics, SpanKind, SpanStatusCode, trace } = requirePeer<typeof Api>(
   'express-open-responses/otel',
   '@opentelemetry/api',
 );

@@ -2,20 +2,25 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { CallMeter } from '../../engine/metering/call-meter.ts';
-import { dialectFor, type NodeMiddleware, refuse, urlOf } from '../../hosts/middleware/as-middleware.ts';
-import { answerWatch } from '../../hosts/node/answer-watch.ts';
-import { type AnswerHead, bytesOf, type Layer, onHead } from '../../hosts/node/event-stream.ts';
-import { bodyOf } from '../../hosts/node/node-body.ts';
 import {
-  contextOf,
-  endpointRequestOfNode,
-  keepContext,
+  answerClientError,
+  type NodeMiddleware,
+  originalUrl,
+  requestDialect,
+} from '../../hosts/middleware/as-middleware.ts';
+import { watchAnswer } from '../../hosts/node/answer-watch.ts';
+import { type AnswerHead, chunkToBytes, type Layer, onHead } from '../../hosts/node/event-stream.ts';
+import { requestBody } from '../../hosts/node/node-body.ts';
+import {
   type NodeRequest,
   type ScopeOf,
+  setTurnContext,
+  toEndpointRequest,
+  turnContext,
 } from '../../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn } from '../../ports/budget.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -44,7 +49,7 @@ function countingTime(req: NodeRequest): CountingTime {
   // Parsers set `{}` where there is no body.
   const isEmpty = isRecord(req.body) && Object.keys(req.body).length === 0;
   if (!WITHOUT_BODY.has(method) || (hasBody && !isEmpty)) return 'at once';
-  const [path = ''] = (urlOf(req) ?? '').split(/[?#]/, 1);
+  const [path = ''] = (originalUrl(req) ?? '').split(/[?#]/, 1);
   if (method !== 'OPTIONS' && STORED.test(path)) return 'never';
   const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
   return method === 'GET' || isPreflight ? 'once a model has answered' : 'at once';
@@ -57,7 +62,7 @@ export function budgetMiddleware(budget: () => Budget, settings: BudgetMiddlewar
     if (time === 'never') return next();
     beginTurn(req, res, budget(), { ...settings, onlyIfModel: time !== 'at once' }).then(
       () => next(),
-      (error) => refuse(error, req, res, next, { hooks: {} }),
+      (error) => answerClientError(error, req, res, next, { hooks: {} }),
     );
   };
 }
@@ -68,9 +73,9 @@ async function beginTurn(
   budget: Budget,
   { scope, countTokens, onlyIfModel }: BudgetMiddlewareSettings & { readonly onlyIfModel: boolean },
 ): Promise<void> {
-  const request = endpointRequestOfNode(req, res, scope);
-  const turn = await budget.admit(shareOf(request.scope), onlyIfModel);
-  const context = contextOf(res);
+  const request = toEndpointRequest(req, res, scope);
+  const turn = await budget.admit(limitScope(request.scope), onlyIfModel);
+  const context = turnContext(res);
   const budgets = (context.budgets ?? new Map<Budget, BudgetedTurn>()).set(budget, turn);
   let pendingCount: () => Promise<void> | undefined = () => undefined;
   finished(res, () => {
@@ -78,17 +83,17 @@ async function beginTurn(
     if (budgets.has(budget)) setImmediate(() => void Promise.resolve(pendingCount()).then(() => turn.end?.()));
   });
   // After the check, so that the body of a refused request is not read.
-  const body = await bodyOf(req, DEFAULT_LIMITS, scope);
+  const body = await requestBody(req, DEFAULT_LIMITS, scope);
   if (!res.headersSent) for (const [name, value] of Object.entries(turn.headers)) res.setHeader(name, value);
   // Otherwise a client could choose an encoding in which its usage cannot be read.
   delete req.headers['accept-encoding'];
-  keepContext(res, { ...context, requestId: request.requestId, budgets });
+  setTurnContext(res, { ...context, requestId: request.requestId, budgets });
   const input = isRecord(body) ? body : {};
   const model = typeof input.model === 'string' ? input.model : 'unknown';
   const meter = new CallMeter(turn, countTokens, { model, input });
-  const isKnown = dialectFor(req, body, { dialect: undefined }) !== undefined;
+  const isKnown = requestDialect(req, body, { dialect: undefined }) !== undefined;
   // A router of this package with the same budget counts each of its model calls itself.
-  pendingCount = watchAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
+  pendingCount = chargeAnswer(res, meter, { isKnown, onlyIfModel, isOurs: () => budgets.has(budget) });
 }
 
 /** Whether the request is one of the two APIs', whether only a model's answer counts, and whether the turn is counted here. */
@@ -99,7 +104,7 @@ interface Counting {
 }
 
 /** Returns what shows whether an estimate is still to be counted, once the answer is over. */
-function watchAnswer(
+function chargeAnswer(
   res: ServerResponse,
   meter: CallMeter,
   { isKnown, onlyIfModel, isOurs }: Counting,
@@ -141,15 +146,15 @@ function readAnswer(head: AnswerHead, layer: Layer, meter: CallMeter, onEnd: () 
     },
     async settle() {},
   };
-  const watch = answerWatch(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
+  const watch = watchAnswer(head, { event, whole }, DEFAULT_LIMITS, async () => {}) ?? byteEstimate;
   const { write, end } = layer;
   // The casts: the overloads of both are passed on unchanged.
   layer.write = function countedWrite(...args: unknown[]) {
-    watch.take(bytesOf(args));
+    watch.take(chunkToBytes(args));
     return write(...(args as Parameters<typeof write>));
   } as typeof write;
   layer.end = function countedEnd(...args: unknown[]) {
-    watch.take(bytesOf(args));
+    watch.take(chunkToBytes(args));
     onEnd();
     return end(...(args as unknown as Parameters<typeof end>));
   } as typeof end;

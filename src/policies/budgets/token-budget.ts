@@ -6,8 +6,8 @@ import type { HostMiddleware } from '../../hosts/middleware/as-middleware.ts';
 import type { NodeRequest, ScopeOf } from '../../hosts/node/node-request.ts';
 import type { Budget, BudgetedTurn, ModelCallUsage } from '../../ports/budget.ts';
 import { warnOfError } from '../../ports/host/error-warning.ts';
-import { inTime } from '../../ports/host/in-time.ts';
-import { checkOptions, isFunction, isObject, milliseconds, oneOf } from '../../ports/host/options-check.ts';
+import { withTimeout } from '../../ports/host/in-time.ts';
+import { checkOptions, isFunction, isObject, isOneOf, milliseconds } from '../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { reportedModel } from '../../protocol/printable.ts';
@@ -110,7 +110,7 @@ export function tokenBudget<Req extends NodeRequest = NodeRequest>(
     ledger: (value) => (isRecord(value) && 'add' in value && 'read' in value) || 'an object with add and read',
     scope: isFunction,
     tokens: isObject,
-    onLimiterError: oneOf('pass', 'refuse'),
+    onLimiterError: isOneOf('pass', 'refuse'),
     limiterTimeoutMs: milliseconds,
   });
   const tenants = new TenantBudgets(options);
@@ -279,7 +279,7 @@ class TenantBudgets {
   }
 
   private async withTimeout<Value>(work: () => MaybePromise<Value>): Promise<Value> {
-    return inTime(work(), this.timeoutMs, () => `No answer within ${this.timeoutMs} ms.`);
+    return withTimeout(work(), this.timeoutMs, () => `No answer within ${this.timeoutMs} ms.`);
   }
 }
 

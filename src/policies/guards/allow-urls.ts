@@ -2,7 +2,7 @@
 
 import type { Guard, GuardFinding, GuardScan } from '../../ports/guard.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
-import { andThen } from '../../protocol/record.ts';
+import { mapMaybePromise } from '../../protocol/record.ts';
 import { checkUrl } from '../../tools/egress/check-url.ts';
 import { EgressError } from '../../tools/egress/egress-error.ts';
 import { type EgressPolicy, type EgressSettings, egressSettings } from '../../tools/egress/policy.ts';
@@ -43,7 +43,7 @@ export function allowUrls(policy: EgressPolicy, options: GuardSettingsOptions = 
     onFailure,
     scan,
     inspect({ text, direction, signal }) {
-      return andThen(scanWhole(text, scan, signal), (findings) => {
+      return mapMaybePromise(scanWhole(text, scan, signal), (findings) => {
         if (findings.length === 0) return { action: 'pass' };
         if (direction !== 'tool-arguments') return { action: 'replace', findings };
         return { action: 'block', reason: 'It names a URL that is not allowed.', rule: RULE };

@@ -150,7 +150,7 @@ function compareFiles(one: StoredFile, other: StoredFile): number {
 }
 
 /** What these files take. */
-export function usageOf(files: readonly StoredFile[]): FileUsage {
+export function sumFileUsage(files: readonly StoredFile[]): FileUsage {
   return { files: files.length, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 

@@ -1,6 +1,6 @@
 /** What the host can do about a failure of its server, in one sentence for each code, and where to read more. */
 import { type ApiError, errorCodes } from '../../protocol/errors.ts';
-import { causeCodeOf, isFullDisk } from './cause-code.ts';
+import { isFullDisk, readCauseCode } from './cause-code.ts';
 
 /** What happened and what to do, without any text of a model server, a store or a client. */
 interface Remedy {
@@ -90,14 +90,14 @@ export function remedyFor(error: ApiError): Remedy {
 }
 
 function findRemedy({ code, cause, advice }: ApiError): Remedy {
-  if (code === 'store_error' && isFullDisk(causeCodeOf(cause))) return NO_ROOM;
+  if (code === 'store_error' && isFullDisk(readCauseCode(cause))) return NO_ROOM;
   // Where it could not be reached, the upstream gives advice or at least the cause.
   if (code === 'upstream_unavailable' && advice === undefined && cause === undefined) return BUSY;
   return (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
 }
 
 /** The page is part of the package, below `node_modules`. */
-export function pageOf({ code }: Pick<ApiError, 'code'>): string {
+export function errorPage({ code }: Pick<ApiError, 'code'>): string {
   const anchor = EXPLAINED.has(code) ? code : 'codes-of-the-model-server-pass-through';
   return `express-open-responses/docs/errors.md#${anchor}`;
 }

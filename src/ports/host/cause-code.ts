@@ -9,7 +9,7 @@ const SQLITE_FULL = 13;
 const DEEPEST = 8;
 
 /** The first code in the chain of causes; undefined if there is none. */
-export function causeCodeOf(cause: unknown): string | undefined {
+export function readCauseCode(cause: unknown): string | undefined {
   let next = cause;
   for (let depth = 0; depth < DEEPEST && isRecord(next); depth += 1) {
     const { code, errcode, errors, cause: behind } = next;

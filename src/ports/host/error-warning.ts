@@ -2,8 +2,8 @@
 import { inspect } from 'node:util';
 import type { ApiError } from '../../protocol/errors.ts';
 import { isError } from '../../protocol/record.ts';
-import { pageOf, remedyFor } from './advice.ts';
-import { causeCodeOf } from './cause-code.ts';
+import { errorPage, remedyFor } from './advice.ts';
+import { readCauseCode } from './cause-code.ts';
 import type { HostLog, LogFields } from './logger.ts';
 import { processWarning } from './warner.ts';
 
@@ -64,7 +64,7 @@ const warnings = new RateLimit();
  * warning recently.
  */
 export function warnOfError(error: ApiError, { requestId }: About): void {
-  if (!isServers(error)) return;
+  if (!isHostProblem(error)) return;
   const suppressed = warnings.take(error.code);
   if (suppressed !== undefined) processWarning(warningText(error, requestId, suppressed));
 }
@@ -76,28 +76,28 @@ const limits = new WeakMap<HostLog, RateLimit>();
  * prompt, and a store's may hold what was to be stored.
  */
 export function logError(log: HostLog, error: ApiError, about: About): void {
-  if (!isServers(error)) return;
+  if (!isHostProblem(error)) return;
   const limit = limits.get(log) ?? new RateLimit();
   limits.set(log, limit);
   const suppressed = limit.take(error.code);
   if (suppressed === undefined) return;
   const { what, advice } = remedyFor(error);
   const level = LIMITED.has(error.code) ? 'warn' : 'error';
-  log.write(level, `${what} ${advice} See ${pageOf(error)}.`, logFields(error, about, suppressed));
+  log.write(level, `${what} ${advice} See ${errorPage(error)}.`, logFields(error, about, suppressed));
 }
 
 /**
  * Not a client's mistake. A model server that refuses the configured key or URL does not answer 5xx, but the host must
  * fix it.
  */
-export function isServers({ status, code, server, cause }: ApiError): boolean {
+export function isHostProblem({ status, code, server, cause }: ApiError): boolean {
   if (code === 'server_draining') return false;
   if (status >= 500) return true;
   return server !== undefined && (status === 401 || status === 403 || cause !== undefined);
 }
 
 /** The code, unless it is a text that a model server made up. */
-export function codeNameOf({ code }: Pick<ApiError, 'code'>): string {
+export function errorCodeName({ code }: Pick<ApiError, 'code'>): string {
   return NAME.test(code) ? code : 'other';
 }
 
@@ -110,7 +110,7 @@ function warningText(error: ApiError, requestId: string, suppressed: number): st
     `Request: ${requestId}.`,
     ...(suppressed === 0 ? [] : [`${suppressed} more of this code were not shown.`]),
     remedyFor(error).advice,
-    `See ${pageOf(error)}.`,
+    `See ${errorPage(error)}.`,
   ];
   return parts.join(' ');
 }
@@ -133,13 +133,13 @@ function sentence(text: string): string {
 function logFields(error: ApiError, { requestId, responseId }: About, suppressed: number): LogFields {
   const { status, server, cause } = error;
   const facts = {
-    code: codeNameOf(error),
+    code: errorCodeName(error),
     status,
     requestId,
     responseId,
     upstream: server,
-    cause: causeCodeOf(cause) ?? (isError(cause) ? cause.name : undefined),
-    at: error.code === 'server_error' ? placesOf(cause) : undefined,
+    cause: readCauseCode(cause) ?? (isError(cause) ? cause.name : undefined),
+    at: error.code === 'server_error' ? stackPlaces(cause) : undefined,
     suppressed: suppressed === 0 ? undefined : suppressed,
   };
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
@@ -149,7 +149,7 @@ function logFields(error: ApiError, { requestId, responseId }: About, suppressed
 const MAX_FRAMES = 8;
 
 /** Where an error was thrown, without its message, which may contain anything; undefined if that is not known. */
-export function placesOf(error: unknown): readonly string[] | undefined {
+export function stackPlaces(error: unknown): readonly string[] | undefined {
   if (!isError(error) || typeof error.stack !== 'string') return undefined;
   // The message comes first, and may have lines that look like frames.
   const place = error.stack.indexOf(error.message);

@@ -2,13 +2,13 @@
 import { isPromise } from '../../protocol/record.ts';
 
 /** The result; rejects with an `Error` if it takes longer. A synchronous answer costs no timer. */
-export function inTime<Value>(answer: Promise<Value>, timeoutMs: number, late: () => string): Promise<Value>;
-export function inTime<Value>(
+export function withTimeout<Value>(answer: Promise<Value>, timeoutMs: number, late: () => string): Promise<Value>;
+export function withTimeout<Value>(
   answer: Value | Promise<Value>,
   timeoutMs: number,
   late: () => string,
 ): Value | Promise<Value>;
-export function inTime<Value>(
+export function withTimeout<Value>(
   answer: Value | Promise<Value>,
   timeoutMs: number,
   late: () => string,

@@ -54,7 +54,7 @@ export const areHooks: OptionCheck = (value) => isRecord(value) || 'an object of
 export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
 
 /** One of these texts. */
-export function oneOf(...values: readonly string[]): OptionCheck {
+export function isOneOf(...values: readonly string[]): OptionCheck {
   const known = values.map((value) => `'${value}'`).join(', ');
   // The cast: a value that is no text is not among them.
   return (value) => values.includes(value as string) || `one of ${known}`;
@@ -69,12 +69,11 @@ export function isHeaderValue(value: unknown): value is string {
 }
 
 /** The longest delay that timers accept, in milliseconds; a longer one would fire at once. */
-export const LONGEST_MS = 2_147_483_647;
+export const MAX_MS = 2_147_483_647;
 
 /** A time for a timer. */
 export const milliseconds: OptionCheck = (value) =>
-  (positiveInteger(value) === true && Number(value) <= LONGEST_MS) ||
-  `a whole number of milliseconds from 1 to ${LONGEST_MS}`;
+  (positiveInteger(value) === true && Number(value) <= MAX_MS) || `a whole number of milliseconds from 1 to ${MAX_MS}`;
 
 /** The same, or a fraction: Node treats longer times as zero. */
 export const anyMilliseconds: OptionCheck = (value) =>

@@ -6,7 +6,7 @@ import { requirePackage } from './package-files.cjs';
  * fails before any code of this package runs, and `await import` would break `require` of this package. Throws an
  * `Error` that names the package to install.
  */
-export function peer<Module>(entry: string, name: string, path: string = name): Module {
+export function requirePeer<Module>(entry: string, name: string, path: string = name): Module {
   return requireInstalled<Module>(name, path, (cause) => {
     throw new Error(`${entry} needs the package '${name}', which is not installed. Install it: npm install ${name}`, {
       cause,

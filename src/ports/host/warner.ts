@@ -22,7 +22,7 @@ export function processWarning(message: string): void {
 const PAUSE_MS = 60_000;
 
 /** The same, once a minute at most, for what others can cause as often as they like. */
-export function seldom(warn: (message: string) => void): (message: string) => void {
+export function throttled(warn: (message: string) => void): (message: string) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (message) => {
     const now = performance.now();

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { BUILD_FOLDER } from '../host/package-files.cjs';
-import { FairPlaces } from '../queues/fair-places.ts';
+import { FairSlots } from '../queues/fair-places.ts';
 import type { Job, JobEnd } from './job-process.ts';
 import { killChild } from './kill-child.ts';
 
@@ -51,13 +51,13 @@ export class JobProcesses {
   private readonly file: string;
   private readonly limits: JobLimits;
   private readonly running = new Set<ChildProcess>();
-  private readonly places: FairPlaces;
+  private readonly places: FairSlots;
   private isClosed = false;
 
   constructor(file: string, limits: JobLimits) {
     this.file = file;
     this.limits = limits;
-    this.places = new FairPlaces({ places: limits.processes, waiting: limits.waiting });
+    this.places = new FairSlots({ places: limits.processes, waiting: limits.waiting });
   }
 
   /** Whether a further job of the tenant is refused as `busy`. */

@@ -21,7 +21,7 @@ interface Waiting extends Linked<Waiting> {
  * Of several places a tenant leaves one to the others, and it may have as much waiting as it leaves room for. Free places
  * go round between the tenants that wait.
  */
-export class FairPlaces {
+export class FairSlots {
   private readonly limits: PlaceLimits;
   private readonly queue = new TurnQueue<Waiting>();
   private readonly running = new Map<string, number>();

@@ -11,7 +11,7 @@ export interface Linked<Member> {
  * A linked list. Not a `Set`: its first member is found by passing every removed one before it, and where the oldest leave first it is
  * copied again and again.
  */
-export class Line<Member extends Linked<Member>> {
+export class LinkedQueue<Member extends Linked<Member>> {
   first: Member | undefined;
   size = 0;
   private last: Member | undefined;

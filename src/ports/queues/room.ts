@@ -1,17 +1,17 @@
 /** What many hold together: where it is too much, the tenant that holds most of it loses some. */
-import { shareOf } from '../scope.ts';
+import { limitScope } from '../scope.ts';
 
 /** One that holds something, such as the memory of a connection. */
-export interface RoomMember {
+export interface MemoryHolder {
   readonly scope: string;
   /** Lets go of the oldest that it holds, and reports what is left. */
   forgetOldest(): void;
 }
 
 /** The bytes that the members hold. */
-export class Room {
+export class MemoryBudget {
   private readonly most: number;
-  private readonly held = new Map<RoomMember, number>();
+  private readonly held = new Map<MemoryHolder, number>();
   private bytes = 0;
 
   constructor(most: number) {
@@ -19,7 +19,7 @@ export class Room {
   }
 
   /** Reports what a member holds now. */
-  hold(member: RoomMember, bytes: number): void {
+  hold(member: MemoryHolder, bytes: number): void {
     this.bytes += bytes - (this.held.get(member) ?? 0);
     if (bytes > 0) this.held.set(member, bytes);
     else this.held.delete(member);
@@ -31,13 +31,14 @@ export class Room {
   }
 
   /** The member that holds most, of the tenant that does: one with many members takes nothing from the others. */
-  private largest(): RoomMember | undefined {
+  private largest(): MemoryHolder | undefined {
     const tenants = new Map<string, number>();
-    for (const [{ scope }, bytes] of this.held) tenants.set(shareOf(scope), (tenants.get(shareOf(scope)) ?? 0) + bytes);
-    let largest: RoomMember | undefined;
+    for (const [{ scope }, bytes] of this.held)
+      tenants.set(limitScope(scope), (tenants.get(limitScope(scope)) ?? 0) + bytes);
+    let largest: MemoryHolder | undefined;
     let most: readonly [ofTenant: number, ofMember: number] = [-1, -1];
     for (const [member, bytes] of this.held) {
-      const ofTenant = tenants.get(shareOf(member.scope)) ?? 0;
+      const ofTenant = tenants.get(limitScope(member.scope)) ?? 0;
       if (ofTenant < most[0] || (ofTenant === most[0] && bytes <= most[1])) continue;
       largest = member;
       most = [ofTenant, bytes];

@@ -1,12 +1,12 @@
 /** Memory that many tenants use for a moment, shared out so that none of them can fill it for the others. */
-import { Room, type RoomMember } from './room.ts';
+import { MemoryBudget, type MemoryHolder } from './room.ts';
 
 /** What is held: bytes that somebody still needs, and bytes that are let go where those need room. */
 export class SharedBytes {
   /** Of the shares whose tenant had to be known. */
   private readonly tenants = new Map<string, number>();
   private readonly others = new Set<ByteShare>();
-  private readonly spare = new Room(Number.POSITIVE_INFINITY);
+  private readonly spare = new MemoryBudget(Number.POSITIVE_INFINITY);
   private bytes = 0;
 
   /** A part of the memory for one piece of work, empty until it grows. `tenant` is called where there is little room, at most once. */
@@ -36,7 +36,7 @@ export class SharedBytes {
   }
 
   /** Counts bytes that may be let go; 0 for no longer any. */
-  holdSpare(member: RoomMember, bytes: number, most: number): void {
+  holdSpare(member: MemoryHolder, bytes: number, most: number): void {
     this.spare.hold(member, bytes);
     this.spare.makeRoom(most - this.bytes);
   }

@@ -1,6 +1,6 @@
 /** The turns that wait for a place: each tenant has a queue of its own, and free places go round between the tenants. */
 
-import { Line, type Linked } from './line.ts';
+import { type Linked, LinkedQueue } from './line.ts';
 
 /** A turn that waits. */
 interface Queued<Turn> extends Linked<Turn> {
@@ -10,7 +10,7 @@ interface Queued<Turn> extends Linked<Turn> {
 /** The turns of one tenant that wait. */
 interface TenantQueue<Turn extends Linked<Turn>> extends Linked<TenantQueue<Turn>> {
   readonly tenant: string;
-  readonly turns: Line<Turn>;
+  readonly turns: LinkedQueue<Turn>;
   isReady: boolean;
 }
 
@@ -20,7 +20,7 @@ export class TurnQueue<Turn extends Queued<Turn>> {
   size = 0;
   private readonly queues = new Map<string, TenantQueue<Turn>>();
   /** The tenants that may have the next free place, in their order. */
-  private readonly ready = new Line<TenantQueue<Turn>>();
+  private readonly ready = new LinkedQueue<TenantQueue<Turn>>();
 
   /** How many turns of the tenant wait. */
   sizeOf(tenant: string): number {
@@ -68,7 +68,7 @@ export class TurnQueue<Turn extends Queued<Turn>> {
   }
 
   private newQueue(tenant: string): TenantQueue<Turn> {
-    const queue = { tenant, turns: new Line<Turn>(), isReady: false };
+    const queue = { tenant, turns: new LinkedQueue<Turn>(), isReady: false };
     this.queues.set(tenant, queue);
     this.makeReady(queue);
     return queue;

@@ -267,11 +267,11 @@ export class DimensionMismatch extends Error {
 }
 
 /** When the vector store expires, in milliseconds since the epoch: infinity for one that does not. */
-export function expiryOf({ lastActiveAt, expiresAfterMs = Number.POSITIVE_INFINITY }: StoredVectorStore): number {
+export function storeExpiry({ lastActiveAt, expiresAfterMs = Number.POSITIVE_INFINITY }: StoredVectorStore): number {
   return lastActiveAt + expiresAfterMs;
 }
 
 /** Whether the vector store was idle for too long. */
 export function isStoreExpired(store: StoredVectorStore, now: number): boolean {
-  return expiryOf(store) <= now;
+  return storeExpiry(store) <= now;
 }

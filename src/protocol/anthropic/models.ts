@@ -1,7 +1,7 @@
 /** Models in the shape of Anthropic's list. */
 
 import { modelFacts } from '../model-facts.ts';
-import { type JsonObject, plainTextOf } from '../record.ts';
+import { type JsonObject, plainText } from '../record.ts';
 
 /** The whole list as one page. */
 export function anthropicModels(models: readonly JsonObject[]): JsonObject {
@@ -16,8 +16,8 @@ export function anthropicModel(model: JsonObject): JsonObject & { readonly id: s
   const seconds = typeof created === 'number' && created >= 0 && created < LAST_SECOND ? created : 0;
   return {
     type: 'model',
-    id: plainTextOf(id),
-    display_name: typeof name === 'string' ? name : plainTextOf(id),
+    id: plainText(id),
+    display_name: typeof name === 'string' ? name : plainText(id),
     created_at: new Date(seconds * 1000).toISOString(),
     max_input_tokens: contextLength ?? null,
     max_tokens: maxOutputTokens ?? null,

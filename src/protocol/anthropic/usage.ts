@@ -1,6 +1,6 @@
 /** Completes the token counts that the Messages API reports. */
 
-import { weightOf } from '../chat-completions/own-fields.ts';
+import { jsonWeight } from '../chat-completions/own-fields.ts';
 import type { ModelEvent, Usage } from '../events.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 
@@ -28,7 +28,7 @@ export function usageReader(): UsageReader {
       if (!isRecord(usage)) return;
       const all = { ...reported, ...usage };
       // Without a bound, a server that names another field in each event would fill the memory.
-      if ((weightOf(all) ?? MAX_REPORT_LENGTH) < MAX_REPORT_LENGTH) reported = all;
+      if ((jsonWeight(all) ?? MAX_REPORT_LENGTH) < MAX_REPORT_LENGTH) reported = all;
       const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
       for (const name of COUNTS) {
         const value = name === 'thinking' ? details.thinking_tokens : usage[name];

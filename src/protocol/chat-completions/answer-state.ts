@@ -1,7 +1,7 @@
 /** The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { mergeInto, type OwnFields, weightOf } from './own-fields.ts';
+import { jsonWeight, mergeInto, type OwnFields } from './own-fields.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { REASONING_FIELDS, type ReasoningField } from './reasoning-fields.ts';
 
@@ -55,7 +55,7 @@ export class AnswerState {
     const found = MESSAGE_FIELDS.flatMap((name) => (hasValue(delta[name]) ? [[name, delta[name]]] : []));
     if (found.length === 0) return;
     const more: JsonObject = Object.fromEntries(found);
-    const weight = weightOf(more);
+    const weight = jsonWeight(more);
     if (weight === undefined) return;
     this.message = mergeInto(this.message ?? {}, more, 'replace');
     this.weight += weight;
@@ -64,7 +64,7 @@ export class AnswerState {
 
   takeCall(call: KnownCall, extra: unknown): void {
     if (!isRecord(extra) || !hasValue(extra)) return;
-    const weight = weightOf(extra);
+    const weight = jsonWeight(extra);
     if (weight === undefined) return;
     this.calls.set(call, mergeInto(this.calls.get(call) ?? {}, extra, 'replace'));
     this.weight += weight;

@@ -22,9 +22,9 @@ import {
   reasoningFieldIn,
   thinkingPartText,
 } from './reasoning-fields.ts';
-import { ThinkTags, textDelta } from './think-tags.ts';
+import { ThinkTags, textDeltaEvent } from './think-tags.ts';
 import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
-import { isBlank, UnreadFields } from './unread-fields.ts';
+import { isBlankValue, UnreadFields } from './unread-fields.ts';
 import { costIn, modelInfo, readUsage, usageIn } from './usage.ts';
 
 /** Takes one parsed chunk after another. */
@@ -287,7 +287,7 @@ class Decoder implements ChatDecoder {
     if (!this.hasWrittenText && typeof audio.transcript === 'string' && audio.transcript !== '')
       events.push({ type: 'text-delta', text: audio.transcript });
     if (events.length > before) this.noteOutput(before, events);
-    if (isBlank(audio.data)) return;
+    if (isBlankValue(audio.data)) return;
     this.hasOmittedMedia = true;
     this.unread.add('message.audio.data');
   }
@@ -296,7 +296,7 @@ class Decoder implements ChatDecoder {
   private takePictures(pictures: readonly unknown[], events: ModelEvent[]): void {
     this.tags?.end(events);
     for (const each of pictures) {
-      if (isBlank(each)) continue;
+      if (isBlankValue(each)) continue;
       this.emitCitations(events);
       if (takePicture(each, events)) this.hasText = false;
       else {
@@ -370,23 +370,23 @@ class Decoder implements ChatDecoder {
   private takeText(text: string, logprobs: string, events: ModelEvent[]): void {
     if (text === '' && logprobs === '') return;
     if (this.tags && !this.tags.done()) this.tags.take(text, logprobs, events);
-    else events.push(textDelta(text, logprobs));
+    else events.push(textDeltaEvent(text, logprobs));
   }
 
   /** Annotations with a place are emitted as they come, all others when the text has ended. */
   private takeAnnotations(annotations: unknown, events: ModelEvent[]): void {
     if (!Array.isArray(annotations)) {
-      if (!isBlank(annotations)) this.unread.add('message.annotations');
+      if (!isBlankValue(annotations)) this.unread.add('message.annotations');
       return;
     }
-    for (const each of annotations) if (!isBlank(each)) this.takeAnnotation(each, events);
+    for (const each of annotations) if (!isBlankValue(each)) this.takeAnnotation(each, events);
   }
 
   private takeAnnotation(value: unknown, events: ModelEvent[]): void {
     const read = isRecord(value) ? readAnnotation(value) : undefined;
     if (!read) return this.unread.add('message.annotations');
     const { annotation, atEnd } = read;
-    if (isRecord(value) && isRecord(value.file) && !isBlank(value.file.content))
+    if (isRecord(value) && isRecord(value.file) && !isBlankValue(value.file.content))
       this.unread.add('message.annotations[].file.content');
     if (annotation.type === 'url_citation' && atEnd) {
       if (!this.citations.add(annotation)) this.unread.add('citations');

@@ -3,7 +3,7 @@
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainText } from '../record.ts';
 import { argumentsText, isUnreadable } from '../tool-calls/call-arguments.ts';
 import { imageMessage } from '../tool-calls/image-generation-call.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
@@ -139,7 +139,7 @@ export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): Answ
   const call = answeredToolCall(item, outputs);
   if (!call) return undefined;
   const { id, name, arguments: text, output } = call;
-  const written = plainTextOf(text);
+  const written = plainText(text);
   const json = written.trim() === '' ? '{}' : written;
   // An item's id replaces a call's: some servers accept at most 40 characters, and the last ones differ.
   const callId = String(id ?? String(item.id).slice(-40));
@@ -262,7 +262,7 @@ function soleText(parts: readonly unknown[]): string | undefined {
 }
 
 function partText(part: JsonObject): string {
-  return plainTextOf(part.text ?? part.refusal);
+  return plainText(part.text ?? part.refusal);
 }
 
 function chatPart(part: JsonObject): JsonObject {

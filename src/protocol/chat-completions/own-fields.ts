@@ -35,13 +35,13 @@ const MAX_DEPTH = 32;
 const VALUE_WEIGHT = 8;
 
 /** The approximate number of characters of the value's JSON; undefined if it is nested too deeply to be stored. */
-export function weightOf(value: unknown, depth = 0): number | undefined {
+export function jsonWeight(value: unknown, depth = 0): number | undefined {
   if (typeof value === 'string') return VALUE_WEIGHT + value.length;
   if (typeof value !== 'object' || value === null) return VALUE_WEIGHT;
   if (depth === MAX_DEPTH) return undefined;
   let weight = VALUE_WEIGHT;
   for (const [name, member] of Object.entries(value)) {
-    const more = weightOf(member, depth + 1);
+    const more = jsonWeight(member, depth + 1);
     if (more === undefined) return undefined;
     weight += name.length + more;
   }

@@ -1,6 +1,6 @@
 /** Merges the `reasoning_details` of one answer, whose entries may arrive in pieces. */
 import { isRecord, type JsonObject } from '../record.ts';
-import { weightOf } from './own-fields.ts';
+import { jsonWeight } from './own-fields.ts';
 
 /** The fields that a piece continues; of all others the last non-empty value counts. */
 const GROWING: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
@@ -19,7 +19,7 @@ export class ReasoningDetails {
     // An entry without a number continues the last one of the chunk before, and none of its own chunk.
     let last = this.begun.at(-1);
     for (const piece of list) {
-      const weight = isRecord(piece) ? weightOf(piece) : undefined;
+      const weight = isRecord(piece) ? jsonWeight(piece) : undefined;
       if (!isRecord(piece) || weight === undefined) continue;
       this.weight += weight;
       this.isOpaque ||= isFilledText(piece.data) || isFilledText(piece.signature);

@@ -1,5 +1,5 @@
 /** How each provider spells the reasoning of an assistant message: the one table by which it is read, written and merged. */
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainText } from '../record.ts';
 
 /**
  * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),
@@ -25,7 +25,7 @@ interface ReasoningFormat {
 
 function textFormat(field: ReasoningField): ReasoningFormat {
   return {
-    read: (message) => plainTextOf(message[field]),
+    read: (message) => plainText(message[field]),
     write: (thought) => ({ [field]: thought }),
     merge: 'text',
   };

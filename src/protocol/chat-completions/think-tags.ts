@@ -102,13 +102,13 @@ export class ThinkTags {
   private answer(text: string, events: ModelEvent[]): void {
     this.mode = 'answer';
     this.held = '';
-    if (text !== '' || this.heldLogprobs !== '') events.push(textDelta(text, this.heldLogprobs));
+    if (text !== '' || this.heldLogprobs !== '') events.push(textDeltaEvent(text, this.heldLogprobs));
     this.heldLogprobs = '';
   }
 }
 
 /** A piece of the answer. */
-export function textDelta(text: string, logprobs: string): ModelEvent {
+export function textDeltaEvent(text: string, logprobs: string): ModelEvent {
   return logprobs === '' ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
 }
 

@@ -7,7 +7,7 @@ import { type GrownText, grow, wholeText } from '../grown-text.ts';
 import { objectIn } from '../json/json-text.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { exactText, markedIn, rememberDigits } from '../json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainTextOf, textOrNone } from '../record.ts';
+import { isRecord, type JsonObject, plainText, textOrNone } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
 
 /**
@@ -246,11 +246,11 @@ function emitCall(call: Call, text: string, events: ModelEvent[]): void {
 }
 
 function readEntry(entry: JsonObject): Entry {
-  const custom = customOf(entry);
+  const custom = customCallIn(entry);
   const called = custom ?? (isRecord(entry.function) ? entry.function : {});
   const { arguments: written } = called;
   // Some upstreams send the arguments as the object itself.
-  const text = typeof written === 'object' && written !== null ? exactText(written) : plainTextOf(written);
+  const text = typeof written === 'object' && written !== null ? exactText(written) : plainText(written);
   return {
     index: typeof entry.index === 'number' ? entry.index : undefined,
     id: textOrNone(entry.id),
@@ -260,7 +260,7 @@ function readEntry(entry: JsonObject): Entry {
 }
 
 /** The call of a custom tool, if it is one: some servers send an empty `custom` beside a complete `function`. */
-export function customOf({
+export function customCallIn({
   function: called,
   custom,
 }: {

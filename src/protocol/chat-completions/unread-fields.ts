@@ -66,7 +66,7 @@ export class UnreadFields {
   }
 
   private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {
-    for (const name in fields) if (!known.has(name) && !isBlank(fields[name])) this.add(place + printable(name));
+    for (const name in fields) if (!known.has(name) && !isBlankValue(fields[name])) this.add(place + printable(name));
   }
 }
 
@@ -74,8 +74,8 @@ export class UnreadFields {
 const MAX_DEPTH = 3;
 
 /** Whether the value is empty: some servers send every possible field, empty. */
-export function isBlank(value: unknown, depth = 0): boolean {
+export function isBlankValue(value: unknown, depth = 0): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return true;
   if (typeof value !== 'object' || depth === MAX_DEPTH) return false;
-  return Object.values(value).every((each) => isBlank(each, depth + 1));
+  return Object.values(value).every((each) => isBlankValue(each, depth + 1));
 }

@@ -42,7 +42,7 @@ export const fields = lazily(() =>
 export const list = lazily((z) => z.custom<readonly unknown[]>(Array.isArray, 'it must be an array'));
 
 /** A list of such members, with a maximum length. */
-export function listOf<Member extends z.ZodType>(
+export function listSchema<Member extends z.ZodType>(
   member: Member,
   maximum = Number.POSITIVE_INFINITY,
 ): z.ZodType<readonly z.infer<Member>[]> {

@@ -2,13 +2,13 @@
 import { isRecord } from '../record.ts';
 
 /** Counts; each is positive, `Infinity` sets no limit. */
-export interface BringLimits {
+export interface RequestLimits {
   readonly bodyValues: number;
   readonly inputItems: number;
   readonly tools: number;
 }
 
-export const NO_LIMITS: BringLimits = {
+export const NO_LIMITS: RequestLimits = {
   bodyValues: Number.POSITIVE_INFINITY,
   inputItems: Number.POSITIVE_INFINITY,
   tools: Number.POSITIVE_INFINITY,

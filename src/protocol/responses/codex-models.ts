@@ -1,24 +1,24 @@
 /** Models in the shape of the catalogue that Codex reads (`ModelsResponse` of its source, versions 0.90 to 0.171). */
 
 import { modelFacts } from '../model-facts.ts';
-import { type JsonObject, plainTextOf } from '../record.ts';
+import { type JsonObject, plainText } from '../record.ts';
 
 /** Codex reads the whole catalogue into memory; a picker of more models helps nobody. */
 const MAX_MODELS = 1000;
 
 /** The catalogue. A field that is missing would make Codex refuse all of it. */
 export function codexModels(models: readonly JsonObject[]): JsonObject {
-  const named = models.filter(({ id }) => plainTextOf(id) !== '').slice(0, MAX_MODELS);
+  const named = models.filter(({ id }) => plainText(id) !== '').slice(0, MAX_MODELS);
   return {
     models: named.map((model, index) => {
       const { contextLength, modalities, efforts = [] } = modelFacts(model);
-      const slug = plainTextOf(model.id);
+      const slug = plainText(model.id);
       const levels = efforts.filter((effort) => EFFORTS.has(effort));
       const inputs = modalities?.filter((modality) => modality === 'text' || modality === 'image');
       const usual = levels.includes('medium') ? 'medium' : levels[0];
       return {
         slug,
-        display_name: plainTextOf(model.display_name) || slug,
+        display_name: plainText(model.display_name) || slug,
         description: null,
         ...(usual === undefined ? {} : { default_reasoning_level: usual }),
         supported_reasoning_levels: levels.map((effort) => ({ effort, description: `Reasoning effort: ${effort}` })),

@@ -20,7 +20,7 @@ export function isRestricting(field: string): boolean {
  * The fields of the request's tool that restrict it and that nothing here keeps, such as `filters.published_after`: the
  * tool must not run. Empty for a tool of a type that no server runs.
  */
-export function unkeptTerms(tool: JsonObject): readonly string[] {
+export function unsupportedTerms(tool: JsonObject): readonly string[] {
   const kept = supportedTerms(tool.type);
   if (!kept) return [];
   const unkept = Object.keys(tool)

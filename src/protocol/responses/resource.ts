@@ -100,7 +100,7 @@ export function endedFields(started: JsonObject, end: TurnEnd): JsonObject {
  * The resource as it is stored, without its `output`: the model that answered may have another name than the requested
  * one, and a continuation requests the latter again.
  */
-export function keptFields(started: JsonObject, end: TurnEnd): JsonObject {
+export function storedFields(started: JsonObject, end: TurnEnd): JsonObject {
   const ended = endedFields(started, end);
   const { model, service_tier } = started;
   const isAsRequested = ended.model === model && ended.service_tier === service_tier;

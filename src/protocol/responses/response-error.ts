@@ -56,7 +56,7 @@ export function responseError(failure: Failure): Readonly<Record<string, unknown
 }
 
 /** The failure of a response that ended with this error: `responseError` makes the same error of it. */
-export function failureIn({ code, reason, ...error }: StoredError): ErrorBody & { readonly status?: number } {
+export function storedFailure({ code, reason, ...error }: StoredError): ErrorBody & { readonly status?: number } {
   const status = STATUSES[code];
   return { ...error, code: reason ?? code, ...(status === undefined ? {} : { status }) };
 }

@@ -1,8 +1,8 @@
 /** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import type { z } from 'zod';
 import { lazily } from '../json/lazy-schema.ts';
-import { either, fields, kinds, list, listOf, textPairs } from '../json/schema-kinds.ts';
-import { itemSchemasOfKinds, toolSchemasOfKinds } from '../tool-calls/kinds.ts';
+import { either, fields, kinds, list, listSchema, textPairs } from '../json/schema-kinds.ts';
+import { callItemSchemas, hostedToolSchemas } from '../tool-calls/kinds.ts';
 import { DECIMAL } from './invalid.ts';
 
 /** OpenAI's limit. */
@@ -65,9 +65,9 @@ export const itemSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
     function_call_output: z.object({ call_id: callId }),
     custom_tool_call: z.object({ call_id: callId, name: z.string().min(1), input: text }),
     custom_tool_call_output: z.object({ call_id: callId }),
-    shell_call: z.object({ call_id: callId, action: z.object({ commands: listOf(text) }) }),
-    shell_call_output: z.object({ call_id: callId, output: listOf(z.object({ stdout: text, stderr: text })) }),
-    local_shell_call: z.object({ call_id: callId, action: z.object({ command: listOf(text) }) }),
+    shell_call: z.object({ call_id: callId, action: z.object({ commands: listSchema(text) }) }),
+    shell_call_output: z.object({ call_id: callId, output: listSchema(z.object({ stdout: text, stderr: text })) }),
+    local_shell_call: z.object({ call_id: callId, action: z.object({ command: listSchema(text) }) }),
     local_shell_call_output: z.object({ output: text }),
     apply_patch_call: z.object({
       call_id: callId,
@@ -87,10 +87,10 @@ export const itemSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
     compaction: z.object({ encrypted_content: text }),
     configuration_update: configurationSchema(),
     reasoning: z.object({
-      summary: listOf(z.object({ text })).nullish(),
-      content: listOf(z.object({ text })).nullish(),
+      summary: listSchema(z.object({ text })).nullish(),
+      content: listSchema(z.object({ text })).nullish(),
     }),
-    ...itemSchemasOfKinds(),
+    ...callItemSchemas(),
   };
 });
 
@@ -115,7 +115,7 @@ export const toolSchemas = lazily((z): Readonly<Record<string, z.ZodType>> => {
     }),
     custom: z.object({ name: z.string().min(1), description: optionalText }),
     namespace: z.object({ name: z.string().min(1), tools: list() }),
-    ...toolSchemasOfKinds(),
+    ...hostedToolSchemas(),
   };
 });
 
@@ -159,7 +159,7 @@ export const createSchema = lazily((z) => {
     user: optionalText,
     conversation: either('a conversation id or an object with one', text, z.object({ id: text })).nullish(),
     prompt: z.unknown().optional(),
-    context_management: listOf(
+    context_management: listSchema(
       z.object({ type: z.enum(['compaction']), compact_threshold: z.int().min(1000).nullish() }),
       MAX_MANAGEMENT,
     ).nullish(),

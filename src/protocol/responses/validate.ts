@@ -3,7 +3,7 @@
 import { ApiError } from '../errors.ts';
 import { bodyFields } from '../json/json-shape.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { type BringLimits, NO_LIMITS, toolCount } from './bring-limits.ts';
+import { NO_LIMITS, type RequestLimits, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';
 import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
 import { itemType } from './item-type.ts';
@@ -15,7 +15,7 @@ type Path = readonly (string | number)[];
  * The body with known fields typed. `hasUploads` is whether parts may name uploaded files. Throws `ApiError` naming the
  * field at fault.
  */
-export function validateCreate(value: unknown, limits: BringLimits = NO_LIMITS, hasUploads = false): CreateBody {
+export function validateCreate(value: unknown, limits: RequestLimits = NO_LIMITS, hasUploads = false): CreateBody {
   const body = bodyFields(value, limits);
   const result = createSchema().safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);

@@ -65,7 +65,7 @@ export function scrubber(settings: ScrubSettings): Scrubber {
 }
 
 /** The same for an error without a server or configured secrets: it is only cut to the length that is scrubbedError. */
-export function shortened(error: unknown): unknown {
+export function truncatedError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.message.length <= MAX_SHOWN_LENGTH) return error;
   const { message, code, status, type, param, headers, cause, advice } = error;
   return new ApiError(code, message.slice(0, MAX_SHOWN_LENGTH), { status, type, param, headers, cause, advice });

@@ -1,7 +1,7 @@
 /** A change of a file that the client makes: the model writes it as the arguments of a function. */
 import type { FileOperation } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { plainTextOf } from '../record.ts';
+import { plainText } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 
 const APPLY_PATCH = 'apply_patch';
@@ -15,8 +15,8 @@ export const applyPatchCall = clientToolKind({
   item: ({ id, callId, arguments: text }, status) => {
     const { type, path: writtenPath, diff } = objectIn(text) ?? {};
     // An operation without a path stays one: the model learns from the client's failure what is missing.
-    const path = plainTextOf(writtenPath);
-    const change = { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) } as const;
+    const path = plainText(writtenPath);
+    const change = { type: type === 'create_file' ? type : 'update_file', path, diff: plainText(diff) } as const;
     const operation: FileOperation = type === 'delete_file' ? { type, path } : change;
     const shownStatus = status === 'completed' ? status : 'in_progress';
     return { id, type: 'apply_patch_call', status: shownStatus, call_id: callId, operation };
@@ -25,7 +25,7 @@ export const applyPatchCall = clientToolKind({
   answeredBy: {
     type: 'apply_patch_call_output',
     outputOf: ({ status, output }) =>
-      [status === 'failed' ? 'The patch failed.' : 'The patch was applied.', plainTextOf(output)].join('\n').trim(),
+      [status === 'failed' ? 'The patch failed.' : 'The patch was applied.', plainText(output)].join('\n').trim(),
     missing: (output) => ({ status: 'failed', output }),
   },
 });

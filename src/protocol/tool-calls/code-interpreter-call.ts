@@ -2,7 +2,7 @@
 import type { CodeInterpreterCallItem } from '../items.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { either, kinds, list } from '../json/schema-kinds.ts';
-import { isRecord, plainTextOf } from '../record.ts';
+import { isRecord, plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -38,7 +38,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
     id,
     name: name ?? CODE_INTERPRETER,
     arguments: JSON.stringify({ code }),
-    output: output ?? outputText(outputs),
+    output: output ?? codeOutputText(outputs),
     failed: status === 'failed',
   }),
   // Some clients send an empty list for the outputs that they were not shown.
@@ -55,13 +55,13 @@ function codeCallItem(
 }
 
 /** The outputs of code runs as text, each on lines of its own; the same whenever the model receives them. */
-export function outputText(outputs: unknown): string {
+export function codeOutputText(outputs: unknown): string {
   if (!Array.isArray(outputs)) return '(no output was recorded)';
   if (outputs.length === 0) return '(no output)';
   return outputs
     .map((output) => {
       if (!isRecord(output)) return '';
-      return plainTextOf(output.logs ?? `[${plainTextOf(output.type)}]`);
+      return plainText(output.logs ?? `[${plainText(output.type)}]`);
     })
     .join('\n');
 }

@@ -1,5 +1,5 @@
 /** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
-import { plainTextOf } from '../record.ts';
+import { plainText } from '../record.ts';
 import { calledClientTool, clientCallFields } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
 import { modelSafe } from './names/tool-names.ts';
@@ -27,5 +27,5 @@ export const customToolCall: WrittenToolCallKind = {
     failed: false,
   }),
   answeredBy: { type: 'custom_tool_call_output', missing: (output) => ({ output }) },
-  modelName: ({ name }) => modelSafe(plainTextOf(name)),
+  modelName: ({ name }) => modelSafe(plainText(name)),
 };

@@ -2,7 +2,7 @@
 import type { FilePassage, FileSearchCallItem, ToolCallResult } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { plainFileName } from '../printable.ts';
-import { isRecord, plainTextOf } from '../record.ts';
+import { isRecord, plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -60,13 +60,13 @@ export function passagesText(results: unknown): string {
   return results
     .filter(isRecord)
     .map(({ file_id: id, filename, text }) => {
-      if (typeof id !== 'string') return plainTextOf(text);
+      if (typeof id !== 'string') return plainText(text);
       // The mark by which the model cites a file; it is taken out of the answer.
-      const label = plainFileName(plainTextOf(filename))
+      const label = plainFileName(plainText(filename))
         .slice(0, LABEL_CHARACTERS)
         .replace(/[【】\s]+/g, ' ')
         .trim();
-      return `【${citationKey(id)}†${label}】\n${plainTextOf(text)}`;
+      return `【${citationKey(id)}†${label}】\n${plainText(text)}`;
     })
     .join('\n\n');
 }

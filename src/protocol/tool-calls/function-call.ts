@@ -1,6 +1,6 @@
 /** A call of a tool that the client runs, or that is shown to it as if it did. */
 import type { Item } from '../items.ts';
-import { plainTextOf } from '../record.ts';
+import { plainText } from '../record.ts';
 import type { CalledTool, ShownCall, WrittenToolCallKind } from './kind.ts';
 
 /** `function_call` */
@@ -41,7 +41,7 @@ export const functionCall: WrittenToolCallKind = {
 
 /** The tool that such an item names, with its namespace. */
 export function calledClientTool({ name, namespace }: Item): CalledTool {
-  return { server: typeof namespace === 'string' ? namespace : undefined, name: plainTextOf(name) };
+  return { server: typeof namespace === 'string' ? namespace : undefined, name: plainText(name) };
 }
 
 /** The common fields of items of calls that the client runs, after their id and type. */

@@ -4,7 +4,7 @@ import type { ImageGenerationCallItem, Item, ToolOutput } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { fields, kinds } from '../json/schema-kinds.ts';
-import { type JsonObject, plainTextOf } from '../record.ts';
+import { type JsonObject, plainText } from '../record.ts';
 import type { WrittenToolCallKind } from './kind.ts';
 
 /** The model's name for the tool that makes its images, and the type by which requests enable it. */
@@ -42,7 +42,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   finished: (call, { failed, image }) => ({
     ...imageCallItem(call.id, image && !failed ? 'completed' : 'failed'),
     ...(image && !failed ? { result: image.result, ...image.details } : {}),
-    revised_prompt: image?.details.revised_prompt ?? plainTextOf(objectIn(call.arguments)?.prompt),
+    revised_prompt: image?.details.revised_prompt ?? plainText(objectIn(call.arguments)?.prompt),
   }),
   answered(item) {
     const { name, call_id: id, status, output, revised_prompt: prompt } = item;

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { originOfItem } from '../ids.ts';
 import type { Item, ToolCallType } from '../items.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainText } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -49,12 +49,12 @@ interface TypedItem {
 }
 
 /** The call type of this name. */
-export function kindOf(type: ToolCallType): WrittenToolCallKind {
+export function callKind(type: ToolCallType): WrittenToolCallKind {
   return KINDS[type];
 }
 
 /** The call type of a tool that the client runs. */
-export function kindOfClient({ kind }: Pick<ToolForm, 'kind'>): WrittenToolCallKind {
+export function clientCallKind({ kind }: Pick<ToolForm, 'kind'>): WrittenToolCallKind {
   return CLIENT_KINDS[kind];
 }
 
@@ -88,7 +88,7 @@ export function supportedTerms(type: unknown): readonly string[] | undefined {
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);
-  const call = writtenKind(item)?.answered(item, answer && (outputOf(answer) ?? answer.tools));
+  const call = writtenKind(item)?.answered(item, answer && (callOutput(answer) ?? answer.tools));
   return call && answer?.is_error === true ? { ...call, failed: true } : call;
 }
 
@@ -104,14 +104,14 @@ export function requestedType(type: unknown): unknown {
 }
 
 /** The schemas of items that clients send, by their type. */
-export function itemSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
+export function callItemSchemas(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
     Object.values(KINDS).flatMap(({ type, itemSchema }) => (itemSchema ? [[type, itemSchema()]] : [])),
   );
 }
 
 /** The schemas of tools that requests bring, by their type. */
-export function toolSchemasOfKinds(): Readonly<Record<string, z.ZodType>> {
+export function hostedToolSchemas(): Readonly<Record<string, z.ZodType>> {
   return Object.fromEntries(
     Object.values(KINDS).flatMap(({ tool, toolSchema }) =>
       tool !== undefined && toolSchema ? [[tool, toolSchema()]] : [],
@@ -124,22 +124,22 @@ const ANSWER_BY_TYPE: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answe
 );
 
 /** Whether the item is a call that the client must answer. */
-export function isCall(item: TypedItem): boolean {
+export function isClientAnsweredCall(item: TypedItem): boolean {
   return writtenKind(item)?.answeredBy !== undefined;
 }
 
 /** Whether the client itself runs the call: a shell may also be one of a container of the model's own server. */
-export function isClientsCall(item: TypedItem & JsonObject): boolean {
+export function isClientCall(item: TypedItem & JsonObject): boolean {
   if (item.type === 'computer_call') return true;
   const isElsewhere = isRecord(item.environment) && item.environment.type !== 'local';
   return writtenKind(item)?.runBy === 'client' && !isElsewhere;
 }
 
 /** The model's name for the tool of such a call. */
-export function toolOfCall(item: TypedItem & JsonObject): string {
+export function calledToolName(item: TypedItem & JsonObject): string {
   const kind = writtenKind(item);
   if (kind === clientToolSearchCall) return TOOL_SEARCH;
-  return kind?.tool ?? modelSafe(plainTextOf(item.name ?? item.type));
+  return kind?.tool ?? modelSafe(plainText(item.name ?? item.type));
 }
 
 /** Whether the item answers such a call. */
@@ -153,7 +153,7 @@ export function answeredId(item: TypedItem & JsonObject): unknown {
 }
 
 /** What a model receives of an item that answers a call. */
-export function outputOf(item: Item): unknown {
+export function callOutput(item: Item): unknown {
   const read = ANSWER_BY_TYPE.get(item.type)?.outputOf;
   return read ? read(item) : item.output;
 }

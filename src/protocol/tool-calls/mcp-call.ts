@@ -2,7 +2,7 @@
 import type { McpCallItem } from '../items.ts';
 import { lazily } from '../json/lazy-schema.ts';
 import { kinds } from '../json/schema-kinds.ts';
-import { plainTextOf } from '../record.ts';
+import { plainText } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 import { modelSafe } from './names/tool-names.ts';
 import { callErrorText, executionError } from './results/call-error.ts';
@@ -32,10 +32,10 @@ export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, '
     output: output ?? callErrorText(error),
     failed: (output === null || output === undefined) && Boolean(error),
   }),
-  calledTool: ({ server_label: server, name }) => ({ server: plainTextOf(server), name: plainTextOf(name) }),
+  calledTool: ({ server_label: server, name }) => ({ server: plainText(server), name: plainText(name) }),
   lacksResult: ({ output, error }) => !output && !error,
   modelName: ({ server_label: server, name }, names) =>
-    names.of(plainTextOf(server), plainTextOf(name)) ?? modelSafe(plainTextOf(name)),
+    names.of(plainText(server), plainText(name)) ?? modelSafe(plainText(name)),
 };
 
 function mcpCallItem(

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { answeredId, isCall, isCallOutput, isClientsCall } from './kinds.ts';
+import { answeredId, isCallOutput, isClientAnsweredCall, isClientCall } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 export function isCutOff({ status }: JsonObject): boolean {
@@ -19,7 +19,7 @@ export function pairCalls(
   items: readonly Item[],
   isAlone: (item: Item) => boolean = () => false,
 ): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
-  if (!items.some((item) => isCall(item) || isCallOutput(item) || isToolSearch(item)))
+  if (!items.some((item) => isClientAnsweredCall(item) || isCallOutput(item) || isToolSearch(item)))
     return { items, outputs: new Map() };
   const searches = pairSearches(items.filter((item) => !isAlone(item)));
   const searchOutputs = new Set(searches.values());
@@ -46,7 +46,7 @@ export function pairCalls(
       answeredIds.add(id);
       if (call) outputs.set(call, item);
     }
-    if (isCall(item)) open.add(item.call_id, item, isCutOff(item));
+    if (isClientAnsweredCall(item)) open.add(item.call_id, item, isCutOff(item));
     else if (endsRound(item)) open.endRound();
     paired.push(item);
   }
@@ -153,11 +153,11 @@ function impliedCall({ name, call_id: callId, arguments: text }: Item, id: unkno
  * What the client has to answer in the output of a response: its calls, and requests for its approval. Calls of functions
  * that the server ran have their output beside them.
  */
-export function owedByClient(output: readonly Item[]): readonly Item[] {
+export function pendingClientCalls(output: readonly Item[]): readonly Item[] {
   const answered = new Set(output.filter(isCallOutput).map((item) => item.call_id));
   return output.filter((item) => {
     if (item.type === 'mcp_approval_request') return true;
-    return isClientsCall(item) && !answered.has(item.call_id);
+    return isClientCall(item) && !answered.has(item.call_id);
   });
 }
 
@@ -165,7 +165,7 @@ export function owedByClient(output: readonly Item[]): readonly Item[] {
 export function openCalls({ status, output }: JsonObject): readonly Item[] {
   if (status !== 'completed' || !Array.isArray(output)) return [];
   const items = output.filter((item): item is Item => isRecord(item));
-  return owedByClient(items).filter(({ type }) => CALLS.has(type));
+  return pendingClientCalls(items).filter(({ type }) => CALLS.has(type));
 }
 
 const CALLS: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call']);

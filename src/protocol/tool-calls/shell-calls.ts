@@ -1,6 +1,6 @@
 /** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
 import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 
 const SHELL = 'shell';
@@ -15,7 +15,7 @@ export const shellCall = clientToolKind({
     if (isRecord(environment) && environment.type !== 'local') return undefined;
     const skills = isRecord(environment) ? recordsIn(environment.skills) : [];
     const lines = skills.map(
-      ({ name, description, path }) => `- ${plainTextOf(name)}: ${plainTextOf(description)} (in ${plainTextOf(path)})`,
+      ({ name, description, path }) => `- ${plainText(name)}: ${plainText(description)} (in ${plainText(path)})`,
     );
     if (lines.length > 0)
       lines.unshift('Before a task that one of these skills fits, read the file SKILL.md in its folder:');
@@ -43,10 +43,10 @@ export const shellCall = clientToolKind({
 });
 
 function commandText({ stdout, stderr, outcome }: JsonObject): string {
-  const errors = plainTextOf(stderr);
-  const parts = [plainTextOf(stdout), errors === '' ? '' : `[stderr]\n${errors}`];
+  const errors = plainText(stderr);
+  const parts = [plainText(stdout), errors === '' ? '' : `[stderr]\n${errors}`];
   if (isRecord(outcome))
-    parts.push(outcome.type === 'timeout' ? '[timed out]' : `[exit code ${plainTextOf(outcome.exit_code)}]`);
+    parts.push(outcome.type === 'timeout' ? '[timed out]' : `[exit code ${plainText(outcome.exit_code)}]`);
   return parts.filter((part) => part !== '').join('\n');
 }
 

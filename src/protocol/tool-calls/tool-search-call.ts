@@ -1,7 +1,7 @@
 /** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../record.ts';
 import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
 
 /** The model's name for the search for deferred tools, and the type by which requests may enable it. */
@@ -26,7 +26,7 @@ export const toolSearchCall: WrittenToolCallKind = {
       status: result ? 'completed' : 'in_progress',
       call_id: null,
       execution: 'server',
-      tools: namespacesOf(result?.found ?? []),
+      tools: foundNamespaces(result?.found ?? []),
     }),
   },
   answered: answeredSearch,
@@ -56,7 +56,7 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   states: {},
   functionFor: ({ execution, description, parameters }) => {
     if (execution !== 'client') return undefined;
-    const about = plainTextOf(description) || 'Finds tools that are not listed here.';
+    const about = plainText(description) || 'Finds tools that are not listed here.';
     return { name: TOOL_SEARCH, description: about, parameters: isRecord(parameters) ? parameters : QUERY };
   },
   item: (call, status) => ({ ...toolSearchItem(call, status), call_id: call.callId, execution: 'client' }),
@@ -69,7 +69,7 @@ const QUERY = { type: 'object', properties: { query: { type: 'string' } }, requi
  * The tools as OpenAI shows them: in a namespace for each server or each of the client's namespaces, in the order in
  * which they were found; those of the client without a namespace stand alone.
  */
-export function namespacesOf(found: readonly FoundTool[]): readonly JsonObject[] {
+export function foundNamespaces(found: readonly FoundTool[]): readonly JsonObject[] {
   const shown: JsonObject[] = [];
   const byServer = new Map<string, JsonObject[]>();
   for (const each of found) {
@@ -96,10 +96,10 @@ interface NamedTool {
 export function toolsFound(tools: unknown): readonly NamedTool[] {
   if (!Array.isArray(tools)) return [];
   return tools.filter(isRecord).flatMap((tool): readonly NamedTool[] => {
-    const name = plainTextOf(tool.name);
+    const name = plainText(tool.name);
     if (tool.type !== 'namespace') return name === '' ? [] : [{ server: undefined, name }];
     const inner = recordsIn(tool.tools);
-    return inner.map((each) => ({ server: name, name: plainTextOf(each.name) }));
+    return inner.map((each) => ({ server: name, name: plainText(each.name) }));
   });
 }
 

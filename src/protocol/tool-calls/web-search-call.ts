@@ -1,7 +1,7 @@
 /** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
 import type { OutputItem, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainText } from '../record.ts';
 import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './results/output-text.ts';
 
@@ -89,10 +89,10 @@ function webSearchItem(
 /** What the arguments of a call mean; an empty search while they are not complete. */
 function readAction({ query, url, find }: JsonObject, results: readonly WebResult[]): WebAction {
   if (typeof url === 'string') {
-    const pattern = plainTextOf(find);
+    const pattern = plainText(find);
     return pattern === '' ? { type: 'open_page', url } : { type: 'find_in_page', url, pattern };
   }
-  const words = plainTextOf(query);
+  const words = plainText(query);
   const sources = results.flatMap((each) => (each.url === undefined ? [] : [{ type: 'url' as const, url: each.url }]));
   const found = sources.length > 0 ? { sources } : {};
   return { type: 'search', query: words, queries: words === '' ? [] : [words], ...found };
@@ -106,9 +106,9 @@ function actionTool(action: unknown): string {
 function actionArguments(action: unknown): JsonObject {
   if (!isRecord(action)) return { query: '' };
   const { type, url, pattern, query, queries } = action;
-  if (type === 'find_in_page') return { url: plainTextOf(url), find: plainTextOf(pattern) };
-  if (type === 'open_page') return { url: plainTextOf(url) };
-  return { query: plainTextOf(query ?? (Array.isArray(queries) ? queries[0] : undefined)) };
+  if (type === 'find_in_page') return { url: plainText(url), find: plainText(pattern) };
+  if (type === 'open_page') return { url: plainText(url) };
+  return { query: plainText(query ?? (Array.isArray(queries) ? queries[0] : undefined)) };
 }
 
 /** Results as text, the same whenever the model receives them. */
@@ -118,13 +118,13 @@ export function resultsText(results: unknown): string {
   return results
     .filter(isRecord)
     .map(({ url, title, text }) => {
-      if (url === undefined) return plainTextOf(text);
+      if (url === undefined) return plainText(text);
       // A Markdown link, as the model is asked to write it.
-      const label = plainTextOf(title)
+      const label = plainText(title)
         .replace(/[[\]\s]+/g, ' ')
         .trim();
-      const link = `[${label === '' ? plainTextOf(url) : label}](${plainTextOf(url)})`;
-      return [link, plainTextOf(text)].filter(Boolean).join('\n');
+      const link = `[${label === '' ? plainText(url) : label}](${plainText(url)})`;
+      return [link, plainText(text)].filter(Boolean).join('\n');
     })
     .join('\n\n');
 }

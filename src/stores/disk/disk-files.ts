@@ -14,7 +14,7 @@ import {
   finishedFile,
   isExpired,
   type StoredFile,
-  usageOf,
+  sumFileUsage,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -116,7 +116,7 @@ class DiskFiles implements FileStore {
   }
 
   async usage(scope: string): Promise<FileUsage> {
-    return usageOf(await this.filesOf(scope));
+    return sumFileUsage(await this.filesOf(scope));
   }
 
   async delete(key: ResponseKey): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** The memory of a memory store: caches under one limit of bytes; the oldest values are dropped first. */
-import { Line, type Linked } from '../../ports/queues/line.ts';
+import { type Linked, LinkedQueue } from '../../ports/queues/line.ts';
 
 /** The size of a value, and its expiry. */
 interface EntryTerms {
@@ -103,7 +103,7 @@ class BoundedCache<Value> implements Cache<Value> {
   private readonly maxValues: number;
   private readonly values = new Map<string, CacheEntry<Value>>();
   /** Oldest first. */
-  private order = new Line<CacheEntry<Value>>();
+  private order = new LinkedQueue<CacheEntry<Value>>();
 
   constructor(budget: CacheBudget, maxValues: number) {
     this.budget = budget;
@@ -141,7 +141,7 @@ class BoundedCache<Value> implements Cache<Value> {
 
   clear(): void {
     this.values.clear();
-    this.order = new Line();
+    this.order = new LinkedQueue();
   }
 
   /** Drops values that expired or exceed the limits, from the oldest end. */

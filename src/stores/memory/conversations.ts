@@ -6,9 +6,9 @@ import {
   type ConversationStore,
   type ItemPage,
   type ItemPageQuery,
-  placeOf,
   type ResponseKey,
   type StoredConversation,
+  storeKey,
   TooManyBytes,
   withinBytes,
 } from '../../ports/store.ts';
@@ -45,11 +45,11 @@ interface MemoryConversationsOptions {
 
 /** Stores conversations in the cache; each change makes a conversation the newest there. */
 export function memoryConversations({ cache, expiry }: MemoryConversationsOptions): MemoryConversations {
-  const find = (key: ResponseKey) => cache.find(placeOf(key));
+  const find = (key: ResponseKey) => cache.find(storeKey(key));
 
   function store(key: ResponseKey, entry: ConversationEntry, addedBytes = 0): void {
     const bytes = Buffer.byteLength(entry.text) + entry.items.bytes + addedBytes;
-    cache.put(placeOf(key), entry, { id: key.id, bytes, expiresAt: entry.expiresAt });
+    cache.put(storeKey(key), entry, { id: key.id, bytes, expiresAt: entry.expiresAt });
   }
 
   function put(conversation: StoredConversation): void {
@@ -97,7 +97,7 @@ export function memoryConversations({ cache, expiry }: MemoryConversationsOption
     },
     put,
     update,
-    delete: (key) => cache.remove(placeOf(key)),
+    delete: (key) => cache.remove(storeKey(key)),
     append,
     items(key, maxBytes = Number.POSITIVE_INFINITY) {
       const { items } = find(key) ?? {};

@@ -7,7 +7,7 @@ import type {
   LogPage,
   NewEventLog,
 } from '../../ports/background/event-log.ts';
-import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import type { Cache } from './cache-budget.ts';
 
 /** A log; its list of events is shared by all of its versions, because an append must not copy it. */
@@ -24,12 +24,12 @@ interface LogEntry {
 
 /** Stores logs in the cache; each change makes a log the newest there. */
 export function memoryEvents(cache: Cache<LogEntry>): EventLog {
-  const find = (key: ResponseKey) => cache.find(placeOf(key));
+  const find = (key: ResponseKey) => cache.find(storeKey(key));
 
   /** Throws, and changes nothing, if the log is larger than the budget. */
   function store(key: ResponseKey, log: LogEntry): void {
     const bytes = Buffer.byteLength(log.state) + log.bytes;
-    cache.put(placeOf(key), log, { id: key.id, bytes, expiresAt: log.expiresAt });
+    cache.put(storeKey(key), log, { id: key.id, bytes, expiresAt: log.expiresAt });
   }
 
   function begin(key: ResponseKey, { epoch, request, expiresAt }: NewEventLog): void {
@@ -76,7 +76,7 @@ export function memoryEvents(cache: Cache<LogEntry>): EventLog {
     end,
     read,
     heads: (keys) => keys.map(find).map((log) => log && entryHead(log)),
-    delete: (key) => cache.remove(placeOf(key)),
+    delete: (key) => cache.remove(storeKey(key)),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   finishedFile,
   isExpired,
   type StoredFile,
-  usageOf,
+  sumFileUsage,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -64,7 +64,7 @@ class MemoryFiles implements FileStore {
         length += piece.byteLength;
         pieces.push(new Uint8Array(piece));
       }
-      const file = finishedFile(upload, length, usageOf(this.tenantFiles(upload.scope)));
+      const file = finishedFile(upload, length, sumFileUsage(this.tenantFiles(upload.scope)));
       this.entries.set(fileEntryKey(upload), { file, content: Buffer.concat(pieces) });
       return { ...file };
     } catch (error) {
@@ -93,7 +93,7 @@ class MemoryFiles implements FileStore {
   }
 
   usage(scope: string) {
-    return usageOf(this.tenantFiles(scope));
+    return sumFileUsage(this.tenantFiles(scope));
   }
 
   private find(key: ResponseKey): FileEntry | undefined {

@@ -2,12 +2,12 @@
 import { inspect } from 'node:util';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import {
-  placeOf,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
+  storedVersion,
+  storeKey,
   TooManyBytes,
-  versionOf,
   withinBytes,
 } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -73,7 +73,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const responses = budget.cache<ResponseEntry>(maxResponses);
 
   function get(key: ResponseKey): StoredResponse | undefined {
-    const found = responses.find(placeOf(key));
+    const found = responses.find(storeKey(key));
     return found && parseResponseEntry(found);
   }
 
@@ -81,12 +81,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     const text = JSON.stringify(response);
     const bytes = Buffer.byteLength(text);
     const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
-    const entry = { text, bytes, version: versionOf(response), previousId: response.previousId };
-    responses.put(placeOf(response), entry, { id: response.id, bytes, expiresAt });
+    const entry = { text, bytes, version: storedVersion(response), previousId: response.previousId };
+    responses.put(storeKey(response), entry, { id: response.id, bytes, expiresAt });
   }
 
   function replace(response: StoredResponse, version: number): boolean {
-    if (responses.find(placeOf(response))?.version !== version) return false;
+    if (responses.find(storeKey(response))?.version !== version) return false;
     put(response);
     return true;
   }
@@ -95,7 +95,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     const entries: ResponseEntry[] = [];
     let left = maxBytes;
     for (let id: string | undefined = key.id; id !== undefined && entries.length < limit; ) {
-      const entry = responses.find(placeOf({ scope: key.scope, id }));
+      const entry = responses.find(storeKey({ scope: key.scope, id }));
       if (!entry) break;
       left -= entry.bytes;
       if (left < 0) throw new TooManyBytes(maxBytes);
@@ -114,7 +114,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     get,
     put,
     replace,
-    delete: (key) => responses.remove(placeOf(key)),
+    delete: (key) => responses.remove(storeKey(key)),
     chain,
     conversations: memoryConversations({ cache: budget.cache(maxResponses), expiry: () => now() + ttlMs }),
     events: memoryEvents(budget.cache(maxResponses)),

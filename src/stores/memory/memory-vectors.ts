@@ -6,7 +6,6 @@ import {
   type Chunk,
   type ChunkQuery,
   DimensionMismatch,
-  expiryOf,
   type FileCounts,
   type IndexingClaim,
   type IndexingEnd,
@@ -14,6 +13,7 @@ import {
   MAX_BATCHES,
   type NewVectorFile,
   type StoredVectorStore,
+  storeExpiry,
   type VectorBatch,
   type VectorFile,
   type VectorFileKey,
@@ -275,7 +275,7 @@ class MemoryVectors implements VectorIndex {
   }
 
   private noteExpiry({ store }: VectorStoreEntry): void {
-    this.nextExpiry = Math.min(this.nextExpiry, expiryOf(store));
+    this.nextExpiry = Math.min(this.nextExpiry, storeExpiry(store));
   }
 
   /** Empties the vector stores that have expired; looks at them only if one may have. */

@@ -1,6 +1,6 @@
 /** Collects appends to the logs of many responses into one statement: a disk commits less often than many responses append. */
 import type { LogAppend } from '../../ports/background/event-log.ts';
-import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The statements that run at the same time; what comes meanwhile goes into the next ones. */
@@ -94,7 +94,7 @@ export class AppendBatches {
     const places = new Set<string>();
     let characters = 0;
     for (const waiting of this.waiting) {
-      const place = placeOf(waiting.key);
+      const place = storeKey(waiting.key);
       characters += waiting.characters;
       if (places.size === MAX_APPENDS || places.has(place)) break;
       if (places.size > 0 && characters > MAX_CHARACTERS) break;

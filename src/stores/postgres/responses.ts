@@ -1,6 +1,6 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
-import { type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
+import { type StoredResponse, storedVersion, TooManyBytes, withinBytes } from '../../ports/store.ts';
 import { digestBytes, type ResponseMethods } from '../store-parts.ts';
 import { firstField, type PostgresQueries, type PostgresTables } from './schema.ts';
 
@@ -21,7 +21,7 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
     const { scope, id, previousId, expiresAt = Number.POSITIVE_INFINITY } = response;
     const previous = previousId === undefined ? null : digestBytes(previousId);
     const life = Math.floor(Math.min(now() + ttlMs, expiresAt));
-    return [digestBytes(scope), digestBytes(id), previous, life, JSON.stringify(response), versionOf(response)];
+    return [digestBytes(scope), digestBytes(id), previous, life, JSON.stringify(response), storedVersion(response)];
   }
 
   return {

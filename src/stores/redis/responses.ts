@@ -1,5 +1,5 @@
 /** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
-import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, storedVersion, TooManyBytes, withinBytes } from '../../ports/store.ts';
 import { digestText, type ResponseMethods } from '../store-parts.ts';
 import { luaBound, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
@@ -75,7 +75,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
 
 function toResponseText(response: StoredResponse): string {
   const { previousId, version: _, ...fields } = response;
-  const version = versionOf(response);
+  const version = storedVersion(response);
   const json = JSON.stringify({ ...(version > 0 ? { version } : {}), ...fields, previousId });
   return `${previousId === undefined ? '' : digestText(previousId)}\n${json}`;
 }

@@ -1,5 +1,5 @@
 /** Sends requests to a bucket with the host's client. */
-import { peer } from '../../ports/host/peer.ts';
+import { requirePeer } from '../../ports/host/peer.ts';
 
 /** An `S3Client` of `@aws-sdk/client-s3` 3, by its shape. */
 export interface S3ClientLike {
@@ -24,7 +24,7 @@ const PART_BYTES = 8 * 1024 * 1024;
 
 /** Sends requests to one bucket. */
 export class Bucket {
-  private readonly commands = peer<Commands>('s3Files', '@aws-sdk/client-s3');
+  private readonly commands = requirePeer<Commands>('s3Files', '@aws-sdk/client-s3');
   private readonly client: S3ClientLike;
   private readonly name: string;
 

@@ -12,7 +12,7 @@ import {
   finishedFile,
   isExpired,
   type StoredFile,
-  usageOf,
+  sumFileUsage,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, milliseconds } from '../../ports/host/options-check.ts';
 import type { ResponseKey } from '../../ports/store.ts';
@@ -156,7 +156,7 @@ class S3Files implements FileStore {
   }
 
   async usage(scope: string): Promise<FileUsage> {
-    return usageOf((await this.entries(scope, this.keys.tenant(scope))).map(({ file }) => file));
+    return sumFileUsage((await this.entries(scope, this.keys.tenant(scope))).map(({ file }) => file));
   }
 
   async delete(key: ResponseKey): Promise<boolean> {

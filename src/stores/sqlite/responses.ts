@@ -1,5 +1,5 @@
 /** Responses in SQLite: one row each, whose body is the whole response as JSON. */
-import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf, withinBytes } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, storedVersion, TooManyBytes, withinBytes } from '../../ports/store.ts';
 import { readRows, runStatement, type SqliteDatabase } from './database.ts';
 
 interface Row {
@@ -81,7 +81,7 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
 
 function responseValues(response: StoredResponse, expiresAt: number) {
   const previous = response.previousId === undefined ? null : JSON.stringify(response.previousId);
-  return [previous, versionOf(response), expiresAt, JSON.stringify(response)] as const;
+  return [previous, storedVersion(response), expiresAt, JSON.stringify(response)] as const;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Keeps vector stores in an SQLite database with sqlite-vec and FTS5, for any number of processes of one machine. */
 import { setImmediate as breathe } from 'node:timers/promises';
 import { checkOptions, isFunction } from '../../ports/host/options-check.ts';
-import { peer } from '../../ports/host/peer.ts';
+import { requirePeer } from '../../ports/host/peer.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
 import {
@@ -314,7 +314,7 @@ function loadSqliteVec(database: SqliteDatabase): void {
   } catch {
     // Not loaded yet.
   }
-  const { load } = peer<{ load(database: SqliteDatabase): void }>('sqliteVectors', 'sqlite-vec');
+  const { load } = requirePeer<{ load(database: SqliteDatabase): void }>('sqliteVectors', 'sqlite-vec');
   try {
     load(database);
   } catch (cause) {

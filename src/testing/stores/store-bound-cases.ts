@@ -1,6 +1,6 @@
 /** The store contract on limits: a store that supports `maxBytes` reads and keeps no more than it allows. */
 import assert from 'node:assert/strict';
-import { chainOf } from '../../ports/store.ts';
+import { readChain } from '../../ports/store.ts';
 import { freshScope, type StoreCase, turn } from './store-case.ts';
 import { assertHolds, conversation, conversationCase, itemsWithIds } from './store-conversation-case.ts';
 
@@ -19,7 +19,7 @@ export const chainBoundCases: readonly StoreCase[] = [
         await store.put(turn(scope, id, { resource: { text: TEXT }, ...(previousId && { previousId }) }));
       }
       const chain = async (limit: number, maxBytes?: number) =>
-        (await chainOf(store, { scope, id: 'resp_9' }, limit, maxBytes)).length;
+        (await readChain(store, { scope, id: 'resp_9' }, limit, maxBytes)).length;
       await assertTooMany(chain(100, 5 * TEXT.length));
       await assertTooMany(chain(1, TEXT.length));
       const lengths = [await chain(100, 20 * TEXT.length), await chain(3, 5 * TEXT.length), await chain(100)];

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
-  chainOf,
   type MaybePromise,
   type ResponseKey,
   type ResponseStore,
+  readChain,
   type StoredResponse,
 } from '../../ports/store.ts';
 
@@ -72,7 +72,7 @@ export async function assertMissing(store: Finder, key: ResponseKey): Promise<vo
 /** The ids of the chain, newest first. */
 export async function idsOfChain(store: ResponseStore, key: ResponseKey, limit = 10): Promise<readonly string[]> {
   // Not with map: on an array of a driver, made in another realm than the test runner's, it would return such an array again.
-  return Array.from(await chainOf(store, key, limit), ({ id }) => id);
+  return Array.from(await readChain(store, key, limit), ({ id }) => id);
 }
 
 /** Lets so many units of time pass, by the test's clock if there is one. */

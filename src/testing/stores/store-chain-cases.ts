@@ -1,6 +1,6 @@
 /** The store contract on chains: a response and its ancestors, newest first. */
 import assert from 'node:assert/strict';
-import { chainOf, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import { type ResponseStore, readChain, type StoredResponse } from '../../ports/store.ts';
 import { assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 
 /** The cases about chains; for a store without `chain`, the test follows them with `get`, as the core does. */
@@ -10,7 +10,7 @@ export const chainCases: readonly StoreCase[] = [
     async run({ store }) {
       const [first, second, third] = linked(freshScope(), ['resp_1', 'resp_2', 'resp_3']);
       await putAll(store, [first, second, third]);
-      const chain = await chainOf(store, third, 10);
+      const chain = await readChain(store, third, 10);
       assert.equal(chain.length, 3);
       for (const [index, expected] of [third, second, first].entries()) assertSame(chain[index], expected);
     },

@@ -1,6 +1,6 @@
 /** The store contract on parts of conversations: pages, single items, and metadata that changes. */
 import assert from 'node:assert/strict';
-import { pageOf } from '../../engine/request/item-pages.ts';
+import { selectPage } from '../../engine/request/item-pages.ts';
 import type { ConversationStore, ItemPageQuery, ResponseKey, WithAll } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertGoes, freshScope, type StoreCase } from './store-case.ts';
@@ -180,10 +180,12 @@ async function assertPage(
   query: ItemPageQuery,
   held: readonly Item[],
 ): Promise<void> {
-  const [found, expected] = [await page(key, query), pageOf(held, query)].map(({ items: shown, hasMore, unknown }) => ({
-    items: Array.from(shown, (each) => JSON.stringify(each)),
-    hasMore,
-    isUnknown: unknown !== undefined,
-  }));
+  const [found, expected] = [await page(key, query), selectPage(held, query)].map(
+    ({ items: shown, hasMore, unknown }) => ({
+      items: Array.from(shown, (each) => JSON.stringify(each)),
+      hasMore,
+      isUnknown: unknown !== undefined,
+    }),
+  );
   assert.deepEqual(found, expected, JSON.stringify(query));
 }

@@ -3,7 +3,7 @@
 import { checkOptions, isObject, positiveInteger } from '../../ports/host/options-check.ts';
 import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../../ports/tool-provider.ts';
-import { CODE_INTERPRETER, outputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
+import { CODE_INTERPRETER, codeOutputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
 import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
@@ -65,7 +65,7 @@ export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvi
       const isStateLost = run.fresh && (workspace.used || workspaces.has(workspace));
       workspaces.add(workspace);
       const outputs = runOutputs(run, isStateLost, { logCharacters, imageBytes });
-      return { content: outputText(outputs), outputs };
+      return { content: codeOutputText(outputs), outputs };
     },
     async close() {
       await pool.close();

@@ -3,7 +3,7 @@
 import type { CodeContainer } from '../../ports/hosted-tools/code-runtime.ts';
 import type { Linked } from '../../ports/queues/line.ts';
 import { TurnQueue } from '../../ports/queues/turn-queue.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { serialQueue } from './shared/serial-queue.ts';
 
 /** The owner of a container, and which of the owner's. The same id in two scopes is two containers. */
@@ -85,7 +85,7 @@ export class ContainerSlots {
     slot.runs -= 1;
     if (slot.runs > 0) return;
     this.scheduleExpiry(slot);
-    this.assignFreeSlots(shareOf(scope));
+    this.assignFreeSlots(limitScope(scope));
   }
 
   /** Closes every container in a slot. */
@@ -99,7 +99,7 @@ export class ContainerSlots {
   }
 
   private wait(name: string, scope: string, signal: AbortSignal): Promise<ContainerSlot> {
-    const tenant = shareOf(scope);
+    const tenant = limitScope(scope);
     if (this.queue.sizeOf(tenant) >= MAX_WAITING - this.queue.size)
       throw new Error('Too many runs wait for a container. Try again later.');
     return new Promise((resolve, reject) => {
@@ -160,14 +160,14 @@ export class ContainerSlots {
   /** Makes room if one of the containers is idle. */
   private hasRoom(scope: string): boolean {
     const { max, maxPerScope } = this.limits;
-    const share = shareOf(scope);
+    const share = limitScope(scope);
     return this.hasRoomAmong(this.slotsIn(share), maxPerScope) && this.hasRoomAmong(this.slotsIn(undefined), max);
   }
 
   /** Those of a tenant, or all. */
   private slotsIn(share: string | undefined): readonly UsedSlot[] {
     const all = [...this.slots.values()];
-    return share === undefined ? all : all.filter((slot) => shareOf(slot.scope) === share);
+    return share === undefined ? all : all.filter((slot) => limitScope(slot.scope) === share);
   }
 
   private isFree(slots: readonly UsedSlot[], max: number): boolean {

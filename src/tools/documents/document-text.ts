@@ -4,7 +4,7 @@ import type { TextDocument, TextReader } from '../../ports/files/text-reader.ts'
 import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
 import { BUILD_FOLDER } from '../../ports/host/package-files.cjs';
 import { JobError, JobProcesses } from '../../ports/processes/job-processes.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { plainFileName } from '../../protocol/printable.ts';
 import { DocumentError, type DocumentJob, type DocumentResult } from './reading/document-job.ts';
@@ -51,7 +51,7 @@ export function documentText(options: DocumentTextOptions = {}): TextReader {
   return {
     name: 'document text',
     async read(document, signal) {
-      const tenant = shareOf(document.scope ?? '');
+      const tenant = limitScope(document.scope ?? '');
       try {
         signal.throwIfAborted();
         // Checked before its bytes are in memory.

@@ -1,9 +1,9 @@
 /** Reads images out of the answers of a server: a whole answer, or events with unfinished images before the last. */
 
-import { formatOf, imageInURL } from '../../protocol/images.ts';
+import { imageFormat, imageInURL } from '../../protocol/images.ts';
 import type { GeneratedImage, ImageDetails } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import type { Bytes } from '../../streams/bytes.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
 import { ImageFailure, isOverLimit, reportedFailure, tooLargeFailure, unusableAnswer } from './image-failure.ts';
@@ -56,7 +56,7 @@ export async function imageInEvents(
         if (!isRecord(event)) continue;
         const failure = reportedFailure(event, terms.mask);
         if (failure) throw failure;
-        const type = plainTextOf(event.type);
+        const type = plainText(event.type);
         if (type.endsWith('.completed')) return toImage(event.b64_json, event, terms);
         if (!type.endsWith('.partial_image')) continue;
         try {
@@ -104,13 +104,13 @@ function toImage(data: unknown, report: JsonObject, { request, mask, imageBytes 
   if (result.length > imageBytes) throw tooLargeFailure(imageBytes);
   if (!BASE64.test(result)) throw unusableAnswer('data that is not base64');
   const reported: JsonObject = { ...report, ...inURL?.details };
-  const detail = (name: string) => mask(plainTextOf(reported[name] ?? request[name]).slice(0, MAX_DETAIL_CHARACTERS));
+  const detail = (name: string) => mask(plainText(reported[name] ?? request[name]).slice(0, MAX_DETAIL_CHARACTERS));
   const details: ImageDetails = {
-    output_format: detail('output_format') || formatOf(result),
+    output_format: detail('output_format') || imageFormat(result),
     background: detail('background'),
     quality: detail('quality'),
     size: detail('size'),
-    revised_prompt: mask(plainTextOf(reported.revised_prompt).slice(0, MAX_PROMPT_CHARACTERS)),
+    revised_prompt: mask(plainText(reported.revised_prompt).slice(0, MAX_PROMPT_CHARACTERS)),
   };
   return { result, details: Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '')) };
 }

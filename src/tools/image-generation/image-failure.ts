@@ -1,7 +1,7 @@
 /** Why there is no image, each as one sentence for the model. */
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 
 /** A call without an image; the message is for the model. */
 export class ImageFailure extends Error {
@@ -76,6 +76,6 @@ function errorObject(body: unknown): JsonObject {
 
 /** The server's own words, on one line. */
 function messageEnd({ message }: JsonObject, mask: Mask): string {
-  const text = mask(plainTextOf(message)).slice(0, MAX_MESSAGE_CHARACTERS).replace(/\s+/g, ' ').trim();
+  const text = mask(plainText(message)).slice(0, MAX_MESSAGE_CHARACTERS).replace(/\s+/g, ' ').trim();
   return text === '' ? '.' : `: ${text}`;
 }

@@ -5,7 +5,7 @@ import type { ToolCall } from '../../ports/tool-provider.ts';
 import { imageInURL } from '../../protocol/images.ts';
 import type { GeneratedImage } from '../../protocol/items.ts';
 import { undici } from '../../protocol/json/packages.cjs';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { ImageFailure } from './image-failure.ts';
 
 /** One request. */
@@ -42,7 +42,7 @@ export function imageRequest(
   if (edits && action !== 'generate' && (action === 'edit' || args.edit === true)) {
     const image = imageInURL(images?.().at(-1) ?? '');
     if (!image) throw new ImageFailure('The conversation has no image that could be changed.');
-    const mask = isRecord(maskSetting) ? imageInURL(plainTextOf(maskSetting.image_url)) : undefined;
+    const mask = isRecord(maskSetting) ? imageInURL(plainText(maskSetting.image_url)) : undefined;
     if (isRecord(maskSetting) && !mask) throw new ImageFailure('The mask must be a data URL of an image.');
     edited = { image, mask };
   }
@@ -54,7 +54,7 @@ export function imageRequest(
     prompt: args.prompt,
     ...(size === undefined ? {} : { size }),
     ...Object.fromEntries(names.flatMap((name) => (isSet(settings[name]) ? [[name, settings[name]]] : []))),
-    ...(ANSWERS_IN_BASE64.test(plainTextOf(model)) ? {} : { response_format: 'b64_json' }),
+    ...(ANSWERS_IN_BASE64.test(plainText(model)) ? {} : { response_format: 'b64_json' }),
     ...(Number(settings.partial_images) > 0 ? { stream: true } : {}),
   };
   return { fields, edited };
@@ -68,7 +68,7 @@ function isSet(value: unknown): boolean {
 /** The request as a form with files. */
 export function toForm({ fields, edited }: ImageRequest): FormData {
   const form = new (undici().FormData)();
-  for (const [name, value] of Object.entries(fields)) form.append(name, plainTextOf(value));
+  for (const [name, value] of Object.entries(fields)) form.append(name, plainText(value));
   if (edited) form.append('image', imageBlob(edited.image), `image.${edited.image.details.output_format}`);
   if (edited?.mask) form.append('mask', imageBlob(edited.mask), `mask.${edited.mask.details.output_format}`);
   return form;

@@ -5,7 +5,7 @@ import { urlBelow } from '../../ports/host/url-below.ts';
 import type { GeneratedImage } from '../../protocol/items.ts';
 import { undici } from '../../protocol/json/packages.cjs';
 import { masker, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
-import { bytesOf, readBytes, readWhole } from '../../streams/bytes.ts';
+import { readBytes, readWhole, streamBytes } from '../../streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
 import {
   ImageFailure,
@@ -123,7 +123,7 @@ export class ImageServer {
     const allHeaders = { accept: 'application/json, text/event-stream', ...headers, ...this.headers };
     const path = `${pathname}${search}`;
     const answer = await this.agent.request({ origin, path, method, body, headers: allHeaders, signal });
-    const bytes = bytesOf(answer.body);
+    const bytes = streamBytes(answer.body);
     if (answer.statusCode < 300) return { body: bytes, type: String(answer.headers['content-type'] ?? '') };
     if (answer.statusCode >= 400)
       throw statusFailure(answer.statusCode, await readWhole(bytes, MAX_ERROR_BYTES).catch(() => ''), this.mask);

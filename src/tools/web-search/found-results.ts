@@ -1,6 +1,6 @@
 /** What an engine found, as it is passed to the model: without pages that the request excludes, and limited in number and length. */
 import type { WebResult } from '../../protocol/items.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, plainText } from '../../protocol/record.ts';
 import { cutText } from './cut-text.ts';
 import { isAllowed, type SearchTerms } from './search-terms.ts';
 
@@ -40,14 +40,14 @@ export function foundResults(answer: unknown, terms: SearchTerms, limits: Result
 }
 
 function readResult({ url, title, text }: Readonly<Record<string, unknown>>): WebResult | undefined {
-  if (url === undefined) return { text: plainTextOf(text) };
-  const address = plainTextOf(url);
+  if (url === undefined) return { text: plainText(text) };
+  const address = plainText(url);
   if (address.length > MAX_URL_LENGTH || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
   // Brackets would end the link that the model receives.
   const href = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
   return {
     url: href,
-    title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), MAX_TITLE_LENGTH),
-    text: plainTextOf(text),
+    title: cutText(plainText(title).replace(/\s+/g, ' ').trim(), MAX_TITLE_LENGTH),
+    text: plainText(text),
   };
 }

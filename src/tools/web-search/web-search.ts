@@ -2,9 +2,9 @@
 
 import { boolean, checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
 import type { SearchEngine } from '../../ports/hosted-tools/search-engine.ts';
-import { shareOf } from '../../ports/scope.ts';
+import { limitScope } from '../../ports/scope.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../ports/tool-provider.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, plainText } from '../../protocol/record.ts';
 import { OPEN_PAGE, resultsText, WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
 import { cutText } from './cut-text.ts';
@@ -100,13 +100,13 @@ export function webSearch(options: WebSearchOptions): ToolProvider {
       if (call.name !== OPEN_PAGE) return search(call, engine, limits, signal);
       if (!reader) throw new Error('Pages cannot be opened here.');
       const terms = searchTerms(call.settings);
-      const page = await reader.read(plainTextOf(call.arguments.url), {
+      const page = await reader.read(plainText(call.arguments.url), {
         allows: (url) => isAllowed(url, terms),
-        tenant: shareOf(call.scope),
+        tenant: limitScope(call.scope),
         signal,
       });
       const characters = Math.min(Math.ceil(maxCharacters * terms.share), terms.maxCharacters);
-      const find = plainTextOf(call.arguments.find);
+      const find = plainText(call.arguments.find);
       const text = find === '' ? cutText(page.text, characters) : passagesIn(page.text, find, characters);
       const results = [{ ...page, text: text === '' ? '(The page has no text.)' : text }];
       return { content: resultsText(results), results };
@@ -131,7 +131,7 @@ interface Limits {
 }
 
 async function search(call: ToolCall, engine: SearchEngine, limits: Limits, signal: AbortSignal): Promise<ToolResult> {
-  const query = plainTextOf(call.arguments.query).trim().slice(0, MAX_QUERY_LENGTH);
+  const query = plainText(call.arguments.query).trim().slice(0, MAX_QUERY_LENGTH);
   if (query === '') throw new Error('input_validation_error: the query is empty');
   const terms = searchTerms(call.settings);
   const { share, allowedDomains, blockedDomains, userLocation } = terms;

@@ -2,10 +2,10 @@
 import { citationAtEnd } from '../../protocol/annotations.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent, Usage } from '../../protocol/events.ts';
-import { formatOf } from '../../protocol/images.ts';
+import { imageFormat } from '../../protocol/images.ts';
 import type { UrlSource } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import type { AnswerState } from './prompt.ts';
 import { streamError } from './provider-error.ts';
@@ -42,7 +42,7 @@ export class AnswerReader {
   /** Adds what the part holds to `events`. Throws `ApiError` for an error, and for an end without a reason. */
   take(part: unknown, events: ModelEvent[]): void {
     if (!isRecord(part)) return;
-    const id = plainTextOf(part.id ?? part.toolCallId);
+    const id = plainText(part.id ?? part.toolCallId);
     const options = isRecord(part.providerMetadata) ? part.providerMetadata : undefined;
     switch (part.type) {
       case 'stream-start':
@@ -52,7 +52,7 @@ export class AnswerReader {
         if (typeof part.modelId === 'string') events.push({ type: 'model-info', model: part.modelId });
         return;
       case 'text-delta':
-        if (part.delta !== '') events.push({ type: 'text-delta', text: plainTextOf(part.delta) });
+        if (part.delta !== '') events.push({ type: 'text-delta', text: plainText(part.delta) });
         this.textOptions = options ?? this.textOptions;
         return;
       case 'text-start':
@@ -70,7 +70,7 @@ export class AnswerReader {
         const open = this.calls.get(id);
         if (!open || part.delta === '') return;
         open.hasInput = true;
-        events.push({ type: 'tool-call-delta', call: open.call, arguments: plainTextOf(part.delta) });
+        events.push({ type: 'tool-call-delta', call: open.call, arguments: plainText(part.delta) });
         return;
       }
       case 'tool-call':
@@ -79,7 +79,7 @@ export class AnswerReader {
         return this.endExecuted(part, events);
       case 'source': {
         const { sourceType, url, title } = part;
-        if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainTextOf(title) || url));
+        if (sourceType === 'url' && typeof url === 'string') events.push(citationAtEnd(url, plainText(title) || url));
         return;
       }
       case 'file':
@@ -96,14 +96,14 @@ export class AnswerReader {
       default:
         this.note({
           code: 'upstream_fields_ignored',
-          message: `Parts of type '${plainTextOf(part.type)}' of the model are left out.`,
+          message: `Parts of type '${plainText(part.type)}' of the model are left out.`,
         });
     }
   }
 
   private warn({ type, feature, setting, details, message }: JsonObject): void {
-    const what = plainTextOf(feature ?? setting ?? type);
-    const more = plainTextOf(details ?? message);
+    const what = plainText(feature ?? setting ?? type);
+    const more = plainText(details ?? message);
     this.note({ code: 'setting_dropped', message: `The model's provider warns of '${what}'${more && `: ${more}`}` });
   }
 
@@ -130,7 +130,7 @@ export class AnswerReader {
   private begin(id: string, name: unknown, options: JsonObject | undefined, events: ModelEvent[]): OpenCall {
     const open: OpenCall = { call: this.calls.size, hasInput: false, options };
     this.calls.set(id, open);
-    events.push({ type: 'tool-call-delta', call: open.call, id, name: plainTextOf(name), arguments: '' });
+    events.push({ type: 'tool-call-delta', call: open.call, id, name: plainText(name), arguments: '' });
     return open;
   }
 
@@ -139,7 +139,7 @@ export class AnswerReader {
     options: JsonObject | undefined,
     events: ModelEvent[],
   ): void {
-    const id = plainTextOf(toolCallId);
+    const id = plainText(toolCallId);
     const open = this.calls.get(id) ?? this.begin(id, toolName, undefined, events);
     open.options = options ?? open.options;
     const text = typeof input === 'string' ? input : JSON.stringify(input ?? {});
@@ -149,28 +149,28 @@ export class AnswerReader {
 
   private beginExecuted(part: JsonObject, events: ModelEvent[]): void {
     const { toolCallId, toolName, input, providerMetadata } = part;
-    const id = plainTextOf(toolCallId);
+    const id = plainText(toolCallId);
     const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
     const given = typeof input === 'string' ? argumentsObject(input) : input;
     this.executed.set(id, {
       ...{ type: 'tool-call', toolCallId: id, toolName, input: given, providerExecuted: true },
       ...options,
     });
-    if (!SEARCHES.test(plainTextOf(toolName))) {
+    if (!SEARCHES.test(plainText(toolName))) {
       return this.note({
         code: 'call_dropped',
-        message: `A call of '${plainTextOf(toolName)}', which the provider runs itself, has no item.`,
+        message: `A call of '${plainText(toolName)}', which the provider runs itself, has no item.`,
       });
     }
-    const query = isRecord(given) ? plainTextOf(given.query ?? given.url) : '';
+    const query = isRecord(given) ? plainText(given.query ?? given.url) : '';
     events.push({ type: 'search-start', search: id, action: { type: 'search', query, queries: query ? [query] : [] } });
   }
 
   private endExecuted(part: JsonObject, events: ModelEvent[]): void {
     const { toolCallId, toolName, result, isError, preliminary, providerMetadata } = part;
-    const id = plainTextOf(toolCallId);
+    const id = plainText(toolCallId);
     const call = this.executed.get(id);
-    if (!call || preliminary === true || !SEARCHES.test(plainTextOf(toolName))) return;
+    if (!call || preliminary === true || !SEARCHES.test(plainText(toolName))) return;
     const options = isRecord(providerMetadata) ? { providerOptions: providerMetadata } : {};
     const output = { type: isError === true ? 'error-json' : 'json', value: result };
     const kept = { type: 'tool-result', toolCallId: id, toolName, output, ...options };
@@ -185,11 +185,11 @@ export class AnswerReader {
     const { mediaType, data: given } = part;
     const data = isRecord(given) && 'data' in given ? given.data : given;
     const base64 = data instanceof Uint8Array ? Buffer.from(data).toString('base64') : data;
-    if (typeof base64 !== 'string' || !plainTextOf(mediaType).startsWith('image/')) {
-      const message = `A file of type '${plainTextOf(mediaType)}' that the model made has no item.`;
+    if (typeof base64 !== 'string' || !plainText(mediaType).startsWith('image/')) {
+      const message = `A file of type '${plainText(mediaType)}' that the model made has no item.`;
       return this.note({ code: 'upstream_fields_ignored', message });
     }
-    events.push({ type: 'image', result: base64, details: { output_format: formatOf(base64) } });
+    events.push({ type: 'image', result: base64, details: { output_format: imageFormat(base64) } });
   }
 
   private finish({ usage, finishReason }: JsonObject, events: ModelEvent[]): void {

@@ -6,7 +6,7 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { withExactNumbers } from '../../protocol/json/whole-numbers.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
@@ -151,8 +151,8 @@ class Draft {
 }
 
 function contentText(content: unknown): string {
-  if (!Array.isArray(content)) return plainTextOf(content);
-  return content.map((part) => (isRecord(part) ? plainTextOf(part.text ?? part.refusal) : '')).join('');
+  if (!Array.isArray(content)) return plainText(content);
+  return content.map((part) => (isRecord(part) ? plainText(part.text ?? part.refusal) : '')).join('');
 }
 
 function promptParts(content: unknown, specification: Specification): readonly Part[] {
@@ -178,7 +178,7 @@ function promptPart(part: JsonObject, specification: Specification): Part {
     case 'input_video':
       return filePart(part.video_url, 'video/*', specification);
     default:
-      return { type: 'text', text: plainTextOf(part.text ?? part.refusal) };
+      return { type: 'text', text: plainText(part.text ?? part.refusal) };
   }
 }
 
@@ -186,7 +186,7 @@ const PDF = 'application/pdf';
 
 /** A file: its bytes in base64, or its address, which the provider gives to the model or refuses. */
 function filePart(source: unknown, usualType: string, specification: Specification): Part {
-  const text = plainTextOf(source);
+  const text = plainText(source);
   const inline = dataInURL(text);
   if (!inline && !URL.canParse(text)) {
     throw new ApiError('invalid_value', 'A file must be a data URL, or have an address.', { param: 'input' });

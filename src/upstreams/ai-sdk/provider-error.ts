@@ -2,7 +2,7 @@
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isError, isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isError, isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { scrubber } from '../../protocol/secrets/scrub.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { backoffMs, MAX_PAUSE_MS, RETRIED } from '../http/retry-pause.ts';
@@ -34,8 +34,8 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
     const headers = isRecord(responseHeaders) ? responseHeaders : {};
     const retryAfter = headers['retry-after'];
     const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
-    const refusal = upstreamError(statusCode, jsonIn(plainTextOf(responseBody)), passed);
-    return withoutSecrets(refusal, plainTextOf(url));
+    const refusal = upstreamError(statusCode, jsonIn(plainText(responseBody)), passed);
+    return withoutSecrets(refusal, plainText(url));
   }
   // An error of the provider's own: it cannot write this request, or read this answer.
   if (name === 'AI_UnsupportedFunctionalityError' || name === 'AI_InvalidPromptError') {
@@ -44,7 +44,7 @@ function providerError(error: unknown, code: 'upstream_unavailable' | 'upstream_
     });
   }
   const isUnfinished = name === 'AI_InvalidResponseDataError' && /without a finish/.test(messageBeginning(error));
-  if (plainTextOf(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {
+  if (plainText(name).startsWith('AI_') && name !== 'AI_APICallError' && !isUnfinished) {
     return new ApiError('upstream_error', 'The model server sent something that cannot be read.', { cause: error });
   }
   return new ApiError(code, message, { cause: error });
@@ -59,7 +59,7 @@ function withoutSecrets(error: ApiError, url: string): ApiError {
 }
 
 function messageBeginning(error: unknown): string {
-  return plainTextOf(Object(error).message).slice(0, 300);
+  return plainText(Object(error).message).slice(0, 300);
 }
 
 /** How long to wait before the request is made again; undefined if it must not be. */

@@ -6,7 +6,7 @@ import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { type Hold, holding, skippedOnce } from '../http/without-output.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -210,8 +210,8 @@ function toAnnotation(citation: unknown, place: Place): Annotation | undefined {
   if (!isRecord(citation)) return undefined;
   const { file_id: id, title, document_title: filename } = citation;
   if (typeof id === 'string' && id !== '')
-    return { type: 'file_citation', file_id: id, filename: plainTextOf(filename), index: place.end_index };
+    return { type: 'file_citation', file_id: id, filename: plainText(filename), index: place.end_index };
   const url = citation.url ?? citation.source;
   if (typeof url !== 'string' || !/^https?:/.test(url)) return undefined;
-  return { type: 'url_citation', url, title: plainTextOf(title), ...place };
+  return { type: 'url_citation', url, title: plainText(title), ...place };
 }

@@ -2,7 +2,7 @@
 
 import { type GrownText, grow, wholeText } from '../../protocol/grown-text.ts';
 import { exactObjectIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
 
@@ -30,8 +30,8 @@ export class KeptContent {
     if (!isRecord(block) || !this.hasRoom(JSON.stringify(block).length)) return;
     const kept: KeptBlock = {
       start: block,
-      text: { text: plainTextOf(block.text ?? block.thinking), tail: '' },
-      signature: plainTextOf(block.signature),
+      text: { text: plainText(block.text ?? block.thinking), tail: '' },
+      signature: plainText(block.signature),
       json: { text: '', tail: '' },
       citations: Array.isArray(block.citations) ? [...block.citations] : [],
     };
@@ -42,9 +42,9 @@ export class KeptContent {
   add(index: unknown, delta: unknown): void {
     const kept = this.open.get(index);
     if (!kept || !isRecord(delta)) return;
-    const text = plainTextOf(delta.text ?? delta.thinking);
-    const signature = plainTextOf(delta.signature);
-    const json = plainTextOf(delta.partial_json);
+    const text = plainText(delta.text ?? delta.thinking);
+    const signature = plainText(delta.signature);
+    const json = plainText(delta.partial_json);
     const cited = delta.citation === undefined ? 0 : JSON.stringify(delta.citation).length;
     if (!this.hasRoom(text.length + signature.length + json.length + cited)) return;
     grow(kept.text, text);
@@ -75,9 +75,7 @@ export class KeptContent {
     if (this.size > this.limit || !last || isThought(last) || blocks.some(({ type }) => type === 'tool_use'))
       return undefined;
     // The API refuses a last text that ends in white space.
-    return last.type === 'text'
-      ? [...blocks.slice(0, -1), { ...last, text: plainTextOf(last.text).trimEnd() }]
-      : blocks;
+    return last.type === 'text' ? [...blocks.slice(0, -1), { ...last, text: plainText(last.text).trimEnd() }] : blocks;
   }
 
   private hasRoom(more: number): boolean {

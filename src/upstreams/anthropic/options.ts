@@ -1,5 +1,5 @@
 /** The options of `anthropicUpstream`, checked once. */
-import { boolean, checkOptions, type OptionCheck, oneOf, positiveInteger } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, isOneOf, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { basePath } from '../http/base-path.ts';
 import {
@@ -98,7 +98,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinkingDisplay: (value) => value === 'summarized' || value === 'omitted' || "'summarized' or 'omitted'",
     promptCache: boolean,
     serverTools: serverToolsOption,
-    lastMessage: oneOf('any', 'user'),
+    lastMessage: isOneOf('any', 'user'),
   });
   const { thinking = ADAPTIVE_THINKING, lastMessage } = options;
   // Anthropic's own clients use the address without `/v1`, all others use it with `/v1`.

@@ -1,7 +1,7 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
 import { dataInURL } from '../../protocol/file-data.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 
 /** A content block; its fields are the API's. */
 export type Block = JsonObject & { readonly type: string };
@@ -21,7 +21,7 @@ function textBlocks(text: string): readonly Block[] {
 function partBlocks(part: JsonObject): readonly Block[] {
   switch (part.type) {
     case 'input_image': {
-      const url = plainTextOf(part.image_url);
+      const url = plainText(part.image_url);
       const data = dataInURL(url);
       const source = data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
       return [{ type: 'image', source }];
@@ -32,7 +32,7 @@ function partBlocks(part: JsonObject): readonly Block[] {
     case 'input_video':
       throw unsupportedPart(`Parts of type '${part.type}' cannot be given to this model.`);
     default:
-      return textBlocks(plainTextOf(part.text ?? part.refusal));
+      return textBlocks(plainText(part.text ?? part.refusal));
   }
 }
 
@@ -40,7 +40,7 @@ function partBlocks(part: JsonObject): readonly Block[] {
 function fileBlock(filename: unknown, data: unknown, url: unknown): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
   if (!data) return { type: 'document', source: { type: 'url', url }, ...title };
-  const text = plainTextOf(data);
+  const text = plainText(data);
   // Some clients send bare base64, which is nearly always a PDF.
   const { mediaType, base64 } = dataInURL(text) ?? { mediaType: PDF, base64: text };
   if (mediaType === PDF)

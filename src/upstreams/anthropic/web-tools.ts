@@ -3,7 +3,7 @@
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
 import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, plainTextOf, recordsIn } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
 
 /** The action of one of the tools, and the type of its result block. */
@@ -17,13 +17,10 @@ const WEB_TOOLS: ReadonlyMap<unknown, WebTool> = new Map([
     'web_search',
     {
       result: 'web_search_tool_result',
-      action: ({ query }) => ({ type: 'search', query: plainTextOf(query), queries: [plainTextOf(query)] }),
+      action: ({ query }) => ({ type: 'search', query: plainText(query), queries: [plainText(query)] }),
     },
   ],
-  [
-    'web_fetch',
-    { result: 'web_fetch_tool_result', action: ({ url }) => ({ type: 'open_page', url: plainTextOf(url) }) },
-  ],
+  ['web_fetch', { result: 'web_fetch_tool_result', action: ({ url }) => ({ type: 'open_page', url: plainText(url) }) }],
 ]);
 
 /** A `server_tool_use` block of one of the tools, with its complete input. */

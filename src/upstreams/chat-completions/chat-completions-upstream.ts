@@ -12,7 +12,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
-import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson, type SecondRequest } from '../http/exchange.ts';
@@ -20,7 +20,7 @@ import { httpClient, type Refusal } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { passOn } from '../http/pass-on.ts';
-import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { bearerHeaders, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import { toCountBody } from '../responses-input/count-body.ts';
@@ -60,7 +60,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   const settings = chatSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearerHeaders(settings), headers);
   const seen = new SeenFields();
   /** Computed for each call, because the host's headers may belong to another tenant each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
@@ -102,7 +102,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     // Created elsewhere: in here, what lives as long as the answer would hold the request with its whole history.
     const { batches, ...answer } = open(body, call, secondTry(request, body, known, sent, call));
     const saw = (field: ReasoningField) => seen.remember(model, field);
-    return mapped(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => sent.names }));
+    return mapStream(batches, new Decoding(settings.thinkTags(model), { ...answer, saw, names: () => sent.names }));
   }
 
   /** The request once more without what the server has refused. */
@@ -170,7 +170,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
     }
   }
 
-  const usual = scrub.of(fixedHeaders(settings, bearer(settings)));
+  const usual = scrub.of(fixedHeaders(settings, bearerHeaders(settings)));
   function redact(error: unknown, call?: UpstreamCall): unknown {
     return ((call && scrubs.get(call)) ?? usual)(error);
   }
@@ -246,7 +246,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     return events.length > 0 || data.length === 0 ? events : undefined;
   }
 
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     if (this.failure) throw this.failure;
     return !this.done;
   }

@@ -1,6 +1,6 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
 
-import { boolean, checkOptions, type OptionCheck, oneOf } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, isOneOf, type OptionCheck } from '../../ports/host/options-check.ts';
 import { REASONING_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -136,27 +136,27 @@ const CAPS: OptionCheck = (value) =>
 export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
   checkOptions(NAME, options, {
     ...serverChecks,
-    provider: (value) => isProviderName(value) || oneOf('auto', ...Object.keys(PROVIDERS))(value),
-    systemMessages: oneOf('keep', 'merge'),
-    developerRole: oneOf('keep', 'system'),
+    provider: (value) => isProviderName(value) || isOneOf('auto', ...Object.keys(PROVIDERS))(value),
+    systemMessages: isOneOf('keep', 'merge'),
+    developerRole: isOneOf('keep', 'system'),
     reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",
-    reasoningField: oneOf(...REASONING_FIELDS),
+    reasoningField: isOneOf(...REASONING_FIELDS),
     reasoningRequired: boolean,
     thinkTags: (value) => typeof value === 'boolean' || value === 'prompted' || "true, false or 'prompted'",
-    toolChoice: oneOf('all', 'names', 'words'),
-    maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+    toolChoice: isOneOf('all', 'names', 'words'),
+    maxTokensField: isOneOf('max_tokens', 'max_completion_tokens'),
     maxOutputTokens: CAPS,
     refusedFields: listFrom(...REFUSABLE_FIELDS),
     efforts: listFrom(...EFFORTS),
     imageDetails: listFrom('auto', 'low', 'high', 'original'),
-    callIds: oneOf(...CALL_ID_FORMS),
+    callIds: isOneOf(...CALL_ID_FORMS),
     // A shortened name ends in a digest.
     maxToolName: wholeNumberFrom(16),
     maxToolDescription: wholeNumberFrom(1),
     unstreamedFormats: listFrom('json_object', 'json_schema'),
-    toolSchemas: oneOf(...SCHEMA_DIALECTS),
-    lastMessage: oneOf('any', 'user', 'prefix'),
-    blankText: oneOf('keep', 'omit'),
+    toolSchemas: isOneOf(...SCHEMA_DIALECTS),
+    lastMessage: isOneOf('any', 'user', 'prefix'),
+    blankText: isOneOf('keep', 'omit'),
     fileUrls: boolean,
   });
   const server = openaiServer(NAME, options);

@@ -4,7 +4,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelFacts } from '../../protocol/model-facts.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { nameTest } from '../../protocol/name-patterns.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import type { SchemaDialect } from '../../protocol/tool-schemas/dialects.ts';
 import { type LooseSchema, looseSchema } from '../../protocol/tool-schemas/tool-schema.ts';
 import { loweredLimitMessage } from '../http/answer-limit.ts';
@@ -159,7 +159,7 @@ export function withImageDetails(
 /** Throws `unsupported_parameter` for a file that a server would have to fetch, but does not. */
 export function refuseFileUrls(messages: readonly ChatMessage[]): void {
   const isUrl = (part: unknown) =>
-    isRecord(part) && isRecord(part.file) && /^\s*https?:/i.test(plainTextOf(part.file.file_data).slice(0, 100));
+    isRecord(part) && isRecord(part.file) && /^\s*https?:/i.test(plainText(part.file.file_data).slice(0, 100));
   if (!messages.some(({ content }) => Array.isArray(content) && content.some(isUrl))) return;
   const message = 'This server does not fetch files by their URL: send the content as file_data, or upload the file.';
   throw new ApiError('unsupported_parameter', message, { param: 'input' });

@@ -1,7 +1,7 @@
 /** Reads an answer that a server, or a proxy in front of it, has compressed although nobody asked for it. */
 import * as zlib from 'node:zlib';
 import { ApiError } from '../../protocol/errors.ts';
-import { type Bytes, bytesOf } from '../../streams/bytes.ts';
+import { type Bytes, streamBytes } from '../../streams/bytes.ts';
 import type { Answered } from './dispatch.ts';
 
 /** Node 20 has none, nor its types. */
@@ -33,7 +33,7 @@ export function decompressed(answer: Answered): Answered {
 
 /** Reads only as fast as the text is read: a little of it may be much text. */
 function decodedBytes(body: Bytes, decoder: zlib.Gunzip | zlib.BrotliDecompress): Bytes {
-  const text = bytesOf(decoder);
+  const text = streamBytes(decoder);
   decoder.on('drain', () => body.resume());
   return {
     readBy(reader) {

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { Dispatcher } from 'undici';
-import { bytesOf } from '../../streams/bytes.ts';
+import { streamBytes } from '../../streams/bytes.ts';
 import type { Answered } from './dispatch.ts';
 import type { Stop } from './watchdog.ts';
 
@@ -22,6 +22,6 @@ export async function fetchAnswer(
     status: answer.status,
     headers: Object.fromEntries(answer.headers),
     // The cast: the types of the web and of Node describe the same class.
-    body: bytesOf(answer.body ? Readable.fromWeb(answer.body as ReadableStream) : Readable.from([])),
+    body: streamBytes(answer.body ? Readable.fromWeb(answer.body as ReadableStream) : Readable.from([])),
   };
 }

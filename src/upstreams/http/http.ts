@@ -2,7 +2,7 @@
 
 import type { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
-import { codeNameOf } from '../../ports/host/error-warning.ts';
+import { errorCodeName } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
 import type { OnAttempt } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -107,7 +107,7 @@ export function httpClient(options: HttpOptions): HttpClient {
                   advice: addressAdvice(options),
                 });
           if (pause === undefined) throw failure;
-          facts.after = codeNameOf(failure);
+          facts.after = errorCodeName(failure);
           await sleep(pause, stop);
           if (stop.aborted) throw stop.reason;
         }

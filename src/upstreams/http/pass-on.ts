@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { piecesOf } from '../../streams/bytes.ts';
+import { readPieces } from '../../streams/bytes.ts';
 import type { HttpClient } from './http.ts';
 import { watchdog } from './watchdog.ts';
 
@@ -41,7 +41,7 @@ export async function passOn(
     });
     async function* pieces(): AsyncGenerator<Uint8Array, void> {
       try {
-        yield* piecesOf(answer.body, () => watch.reset());
+        yield* readPieces(answer.body, () => watch.reset());
         watch.finish();
       } catch (error) {
         throw shown(error);

@@ -130,7 +130,7 @@ export function envKey(owner: string, variable: string): string | undefined {
 const OPENAI = 'https://api.openai.com/v1';
 
 /** The key as a bearer token; nothing if there is none. */
-export function bearer({ apiKey }: { readonly apiKey: string | undefined }): Readonly<Record<string, string>> {
+export function bearerHeaders({ apiKey }: { readonly apiKey: string | undefined }): Readonly<Record<string, string>> {
   return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
 

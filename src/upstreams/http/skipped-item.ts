@@ -1,7 +1,7 @@
 /** Reports to the host an item that is not sent to the model. */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { plainTextOf } from '../../protocol/record.ts';
+import { plainText } from '../../protocol/record.ts';
 import { isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
 import { isCallOutput } from '../../protocol/tool-calls/kinds.ts';
 
@@ -14,7 +14,7 @@ const MAX_ID_LENGTH = 64;
  */
 export function skippedItem(item: Item, place: string): Note {
   if (isUnreadable(item.arguments)) {
-    const message = `The arguments of the call of '${plainTextOf(item.name).slice(0, MAX_ID_LENGTH)}' are no JSON object; ${place} holds them as a text in one.`;
+    const message = `The arguments of the call of '${plainText(item.name).slice(0, MAX_ID_LENGTH)}' are no JSON object; ${place} holds them as a text in one.`;
     return { code: 'arguments_wrapped', message };
   }
   const message = isCallOutput(item)

@@ -4,7 +4,7 @@ import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/ch
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { imageMessage } from '../../protocol/tool-calls/image-generation-call.ts';
 import { type CallIds, callIds } from '../../protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
@@ -112,7 +112,7 @@ function inputMessage({ role, content, phase }: Item): JsonObject {
   const text = Array.isArray(content)
     ? content
         .filter(isRecord)
-        .map((part) => plainTextOf(part.text ?? part.refusal))
+        .map((part) => plainText(part.text ?? part.refusal))
         .join('')
     : (content ?? '');
   const plain = { type: 'message', role, content: text };

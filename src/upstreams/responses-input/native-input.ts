@@ -4,7 +4,7 @@ import { originOfItem, responseIdOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { NativeRequest, NativeTool } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { isCallOutput, isClientsCall, toolOfCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { calledToolName, isCallOutput, isClientCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { namespacedName } from '../../protocol/tool-calls/names/tool-names.ts';
 import { isNativeItem } from '../../protocol/tool-calls/native-items.ts';
 
@@ -27,13 +27,13 @@ export class NativeInput {
     if (!this.isOn) return false;
     if (isNativeItem(item, this.native?.served)) return true;
     if (item.type === 'computer_call_output') return true;
-    return item.type !== 'function_call' && isClientsCall(item) && this.byName.has(toolOfCall(item));
+    return item.type !== 'function_call' && isClientCall(item) && this.byName.has(calledToolName(item));
   }
 
   /** Whether such an item has no partner, or one that goes as it is without being looked for. */
   isAlone(item: Item): boolean {
     if (!this.has(item)) return false;
-    return isCallOutput(item) ? originOfItem(item.id) !== undefined : !isClientsCall(item);
+    return isCallOutput(item) ? originOfItem(item.id) !== undefined : !isClientCall(item);
   }
 
   /** The item without what only this server knows it by. */

@@ -8,7 +8,7 @@ import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
-import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
+import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
@@ -17,7 +17,7 @@ import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchan
 import { httpClient } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
-import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { bearerHeaders, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { mayReachWeb, toResponsesBody } from './body.ts';
@@ -44,7 +44,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const client = httpClient(settings);
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) =>
-    requestHeaders('responsesUpstream', settings, bearer(settings), headers);
+    requestHeaders('responsesUpstream', settings, bearerHeaders(settings), headers);
 
   function answer(fields: JsonObject, offered: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const headers = headersFor(call);
@@ -57,7 +57,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
       scrubError,
     };
     const note = cleanNote(call.note, scrub.textOf(headers));
-    return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note, offered), scrubError));
+    return mapStream(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note, offered), scrubError));
   }
 
   const noteOnce = noteOncePerCall();
@@ -121,7 +121,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     origin: settings.baseURL.origin,
     stream,
     nativeTypes: () => takes,
-    redact: scrub.of(fixedHeaders(settings, bearer(settings))),
+    redact: scrub.of(fixedHeaders(settings, bearerHeaders(settings))),
     facts: (model, call) => table.facts(model, call),
     models: (call) => table.list(call),
     async close() {
@@ -173,7 +173,7 @@ class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
     return events.length > 0 || data.length === 0 ? events : undefined;
   }
 
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     if (this.failure) throw this.failure;
     return !this.decoder.done;
   }

@@ -1,6 +1,6 @@
 /** The attempts of one call: after which errors, which server is next, and what each of them receives. */
 
-import { codeNameOf } from '../../ports/host/error-warning.ts';
+import { errorCodeName } from '../../ports/host/error-warning.ts';
 import type { OnAttempt, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
@@ -143,7 +143,7 @@ export const isKeyFault: FailoverRule = (error) => error instanceof ApiError && 
 
 /** Counts the attempts over all servers, and adds the server's name, and what failed at the one before. */
 function countedAttempts(onAttempt: OnAttempt, name: string, asked: { count: number }, failure: unknown): OnAttempt {
-  const before = failure instanceof ApiError ? { after: codeNameOf(failure) } : {};
+  const before = failure instanceof ApiError ? { after: errorCodeName(failure) } : {};
   return ({ server, ...made }) => {
     asked.count += 1;
     const path = server === undefined ? name : `${name}/${server}`;

@@ -1,6 +1,6 @@
 /** Several servers that share the calls, and that come and go while they do. */
 
-import { checkOptions, oneOf } from '../../ports/host/options-check.ts';
+import { checkOptions, isOneOf } from '../../ports/host/options-check.ts';
 import { isServerFault } from './attempts.ts';
 import { STRATEGIES } from './choose.ts';
 import { mergeModelLists, modelLists } from './merged-models.ts';
@@ -46,7 +46,7 @@ export interface BalancedUpstream extends RoutingUpstream {
  * ```
  */
 export function balanced(targets: readonly Target[], options: BalancedOptions = {}): BalancedUpstream {
-  const { policies, ...settings } = failoverSettings('balanced', options, { by: oneOf(...Object.keys(STRATEGIES)) });
+  const { policies, ...settings } = failoverSettings('balanced', options, { by: isOneOf(...Object.keys(STRATEGIES)) });
   let servers = namedServers('balanced', targets).map((target) => new Server(target, policies));
   const upstream = poolUpstream({
     ...settings,

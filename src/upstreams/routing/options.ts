@@ -4,7 +4,7 @@ import {
   checkOptions,
   isFunction,
   isObject,
-  LONGEST_MS,
+  MAX_MS,
   milliseconds,
   type OptionCheck,
   positiveInteger,
@@ -103,5 +103,5 @@ export function failoverSettings(
 
 /** The check of a time that may be none. */
 export const waitMs: OptionCheck = (value) =>
-  (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= LONGEST_MS) ||
-  `a whole number of milliseconds from 0 to ${LONGEST_MS}`;
+  (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_MS) ||
+  `a whole number of milliseconds from 0 to ${MAX_MS}`;

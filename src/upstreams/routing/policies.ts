@@ -1,7 +1,7 @@
 /** The policies of one server: its circuit breaker, and the number of calls that it may have at once. */
 import type * as Cockatiel from 'cockatiel';
 import type { BulkheadPolicy, CircuitBreakerPolicy, IPolicy } from 'cockatiel';
-import { peer } from '../../ports/host/peer.ts';
+import { requirePeer } from '../../ports/host/peer.ts';
 import type { ModelServerStatus } from '../../ports/upstream.ts';
 
 /** Which policies a server has. */
@@ -95,7 +95,7 @@ class ServerPolicies {
 /** The package, which the options of `owner` need. */
 function cockatiel(owner: string): typeof Cockatiel {
   try {
-    return peer<typeof Cockatiel>('express-open-responses/routing', 'cockatiel');
+    return requirePeer<typeof Cockatiel>('express-open-responses/routing', 'cockatiel');
   } catch (cause) {
     const message = `${owner}: breaker and bulkhead need the package 'cockatiel': npm install cockatiel, or set breaker to false`;
     throw new TypeError(message, { cause });

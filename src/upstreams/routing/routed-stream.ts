@@ -9,8 +9,8 @@ import {
   closeThen,
   NULL_CONSUMER,
   type PullStream,
-  pullStreamOf,
   Stage,
+  toPullStream,
 } from '../../streams/pull-stream.ts';
 import type { Attempt, Attempts, FailoverRule } from './attempts.ts';
 import type { Outcome } from './policies.ts';
@@ -107,7 +107,7 @@ export class RoutedStream<Batch> extends Stage<Batch> implements Consumer<Batch>
   private open(attempt: Attempt): void {
     try {
       // The cast: the request is there until an answer begins.
-      this.source = pullStreamOf((this.request as RoutedRequest<Batch>).open(attempt));
+      this.source = toPullStream((this.request as RoutedRequest<Batch>).open(attempt));
     } catch (error) {
       return this.onError(error);
     }

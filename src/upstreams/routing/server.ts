@@ -1,10 +1,10 @@
 /** One of the servers behind a routing upstream: its calls, its rests and its state. */
 
 import { inspect } from 'node:util';
-import { guarded } from '../../ports/hooks.ts';
-import { codeNameOf } from '../../ports/host/error-warning.ts';
+import { callHookSafely } from '../../ports/hooks.ts';
+import { errorCodeName } from '../../ports/host/error-warning.ts';
 import { retryAfterMs } from '../../ports/host/retry-after.ts';
-import { type ModelServerStatus, stateOwnerOf, type Upstream } from '../../ports/upstream.ts';
+import { type ModelServerStatus, readStateOwner, type Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { createPolicies, type Outcome, type Pass, type PolicySettings } from './policies.ts';
 import type { NamedServer } from './targets.ts';
@@ -56,7 +56,7 @@ export class Server {
 
   /** The owner of the state in this model's answers; `model` is the client's name for it. */
   ownerFor(model: string): string {
-    return stateOwnerOf(this.upstream, this.modelFor(model));
+    return readStateOwner(this.upstream, this.modelFor(model));
   }
 
   /** When it takes a call, in milliseconds since the epoch, or sooner; full servers and drained ones aside. */
@@ -96,7 +96,7 @@ export class Server {
   /** Whether the failure is not the server's: it asks for a rest, which it gets, or only the client's key is throttled. */
   isExcused(error: unknown): boolean {
     if (!(error instanceof ApiError)) return false;
-    this.lastError = codeNameOf(error);
+    this.lastError = errorCodeName(error);
     if (this.clientKeys && error.status === 429) return true;
     const ms = retryAfterMs(error.headers) ?? 0;
     if (ms > 0) this.restsUntil = Date.now() + Math.min(ms, MAX_REST_MS);
@@ -141,7 +141,7 @@ export class Server {
     const { onState, name, state, inFlight, lastError } = this;
     if (!onState || state === this.reportedState) return;
     this.reportedState = state;
-    guarded('onState', () => onState({ name, state, inFlight, lastError }));
+    callHookSafely('onState', () => onState({ name, state, inFlight, lastError }));
   }
 
   private get state(): ModelServerStatus['state'] {

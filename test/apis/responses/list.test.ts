@@ -1,16 +1,16 @@
 /** Pages of items. */
 import fc from 'fast-check';
-import { page } from '../../../src/engine/request/item-pages.ts';
+import { itemPage } from '../../../src/engine/request/item-pages.ts';
 
 const ITEMS = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ type: 'message', id }));
 
 function idsOf(query: Readonly<Record<string, unknown>>, items = ITEMS): readonly unknown[] {
-  return (page(items, query).data as readonly { id: string }[]).map(({ id }) => id);
+  return (itemPage(items, query).data as readonly { id: string }[]).map(({ id }) => id);
 }
 
 describe('page', () => {
   it('[S-13] is a list with its first and last id, newest first', () => {
-    expect(page(ITEMS.slice(0, 2), {})).toEqual({
+    expect(itemPage(ITEMS.slice(0, 2), {})).toEqual({
       object: 'list',
       data: [
         { type: 'message', id: 'b' },
@@ -23,7 +23,7 @@ describe('page', () => {
   });
 
   it('[S-13] is whole where there is nothing', () => {
-    expect(page([], {})).toEqual({ object: 'list', data: [], first_id: null, last_id: null, has_more: false });
+    expect(itemPage([], {})).toEqual({ object: 'list', data: [], first_id: null, last_id: null, has_more: false });
   });
 
   it.each([
@@ -50,7 +50,7 @@ describe('page', () => {
           let query: Readonly<Record<string, unknown>> = { limit: String(limit), order };
           // No more pages than items, so that a page that leads back to itself ends too.
           for (let requested = 0; requested <= count; requested += 1) {
-            const { data, last_id: last, has_more: more } = page(items, query);
+            const { data, last_id: last, has_more: more } = itemPage(items, query);
             seen.push(...(data as readonly unknown[]));
             if (!more) break;
             query = { ...query, after: last };
@@ -70,6 +70,6 @@ describe('page', () => {
     [{ after: 'x' }, 'item_not_found', 404, 'after'],
     [{ before: ['a'] }, 'item_not_found', 404, 'before'],
   ])('[S-13] refuses %j', (query, code, status, param) => {
-    expect(() => page(ITEMS, query)).toThrow(expect.objectContaining({ code, status, param }));
+    expect(() => itemPage(ITEMS, query)).toThrow(expect.objectContaining({ code, status, param }));
   });
 });

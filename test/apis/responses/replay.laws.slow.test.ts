@@ -13,7 +13,7 @@ import {
 } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
-import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
+import { codeOutputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
 import { callErrorText } from '../../../src/protocol/tool-calls/results/call-error.ts';
 import { coreSettings } from '../../../src/server/core-settings.ts';
 import type { CoreOptions } from '../../../src/server/options.ts';
@@ -130,7 +130,7 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
   return items
     .filter((item) => isCall(item) || isCode(item))
     .map((item) => {
-      if (isCode(item)) return [item.id, outputText(item.outputs)];
+      if (isCode(item)) return [item.id, codeOutputText(item.outputs)];
       const id = item.call_id ?? item.id;
       return [
         id,

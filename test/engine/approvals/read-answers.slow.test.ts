@@ -1,6 +1,6 @@
 /** The user's answers, in conversations that were made to be hard to read. */
 
-import { keepPending } from '../../../src/engine/approvals/pending-call.ts';
+import { storePendingCall } from '../../../src/engine/approvals/pending-call.ts';
 import { readAnswers } from '../../../src/engine/approvals/read-answers.ts';
 import { memoryStore } from '../../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
@@ -17,7 +17,7 @@ async function readShown(times: number): Promise<void> {
   const about = { id, type: 'mcp_approval_request', server_label: 'mail', name: 'send' } as const;
   // Long as the model wrote them, and short as the client writes them.
   const request = { ...about, arguments: `{"to":"Ann"${' '.repeat(32 * times)}}` };
-  await keepPending({ store, onStoreError: 'fail', hooks: {} }, apiRequest, { request, url: null });
+  await storePendingCall({ store, onStoreError: 'fail', hooks: {} }, apiRequest, { request, url: null });
   const shown = Array.from({ length: times }, () => ({ ...about, arguments: '{"to":"Ann"}' }));
   const answer = { type: 'mcp_approval_response', approval_request_id: id, approve: true };
   const tool = { server: 'mail', name: 'send' };

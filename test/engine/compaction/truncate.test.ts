@@ -1,9 +1,9 @@
 /** `truncation: "auto"`: which turns are left out, by laws over any conversation, and what a refusal says about it. */
 import fc from 'fast-check';
-import { truncated, weightOf } from '../../../src/engine/compaction/truncate.ts';
+import { requestWeight, truncateRequest } from '../../../src/engine/compaction/truncate.ts';
 import { shareThatFits } from '../../../src/engine/compaction/truncating-upstream.ts';
 import type { Item } from '../../../src/protocol/items.ts';
-import { isCall, isCallOutput } from '../../../src/protocol/tool-calls/kinds.ts';
+import { isCallOutput, isClientAnsweredCall } from '../../../src/protocol/tool-calls/kinds.ts';
 import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 
 const says = (role: string, text: string): Item => ({ type: 'message', role, content: text });
@@ -38,14 +38,14 @@ const requestOf = (items: readonly Item[]) => ({ model: 'm', items, tools: [] })
 it('[O-08] leaves no call without its output, and no output without its call', () => {
   fc.assert(
     fc.property(conversation, maxWeight, (items, most) => {
-      const kept = truncated(requestOf(items), most)?.items ?? items;
+      const kept = truncateRequest(requestOf(items), most)?.items ?? items;
       pairCalls(kept);
       const ids = (has: (item: Item) => boolean) =>
         kept
           .filter(has)
           .map((item) => item.call_id)
           .sort();
-      expect(ids(isCall)).toEqual(ids(isCallOutput));
+      expect(ids(isClientAnsweredCall)).toEqual(ids(isCallOutput));
       const searches = kept.filter(({ type }) => type === 'tool_search_call').length;
       expect(kept.filter(({ type }) => type === 'tool_search_output')).toHaveLength(searches);
     }),
@@ -55,7 +55,7 @@ it('[O-08] leaves no call without its output, and no output without its call', (
 it('[O-08] keeps the rules, the newest message of the user and the end, in their order', () => {
   fc.assert(
     fc.property(conversation, maxWeight, (items, most) => {
-      const kept = truncated(requestOf(items), most)?.items ?? items;
+      const kept = truncateRequest(requestOf(items), most)?.items ?? items;
       const places = kept.map((item) => items.indexOf(item));
       expect(places).toEqual(places.toSorted((one, other) => one - other));
       const stay = items.filter(({ role }) => role === 'system' || role === 'developer');
@@ -69,11 +69,11 @@ it('[O-08] leaves out no more than it must: with one turn more it would be too l
   fc.assert(
     fc.property(conversation, maxWeight, (items, most) => {
       const request = requestOf(items);
-      const shorter = truncated(request, most);
-      if (weightOf(request) <= most) return expect(shorter).toBeUndefined();
+      const shorter = truncateRequest(request, most);
+      if (requestWeight(request) <= most) return expect(shorter).toBeUndefined();
       if (!shorter) return;
       expect(shorter.turns + shorter.rounds).toBeGreaterThan(0);
-      const slightlyMore = truncated(request, weightOf(requestOf(shorter.items)));
+      const slightlyMore = truncateRequest(request, requestWeight(requestOf(shorter.items)));
       expect(slightlyMore?.items ?? items).toEqual(shorter.items);
     }),
   );
@@ -92,16 +92,20 @@ it('[O-08] leaves out whole turns from the oldest on, then rounds of the newest 
   ]);
   const items = [rule, old, answer, newest, ...rounds] as Item[];
   const request = requestOf(items);
-  expect(truncated(request, weightOf(request) - 1)).toEqual({ items: [rule, newest, ...rounds], turns: 1, rounds: 0 });
-  expect(truncated(request, 0)).toEqual({ items: [rule, newest, ...rounds.slice(2)], turns: 1, rounds: 1 });
-  const pinned = truncated(request, 0, (item) => item === old);
+  expect(truncateRequest(request, requestWeight(request) - 1)).toEqual({
+    items: [rule, newest, ...rounds],
+    turns: 1,
+    rounds: 0,
+  });
+  expect(truncateRequest(request, 0)).toEqual({ items: [rule, newest, ...rounds.slice(2)], turns: 1, rounds: 1 });
+  const pinned = truncateRequest(request, 0, (item) => item === old);
   expect(pinned?.items).toEqual([rule, old, newest, ...rounds.slice(2)]);
-  expect(truncated(requestOf([rule, newest] as Item[]), 0)).toBeUndefined();
+  expect(truncateRequest(requestOf([rule, newest] as Item[]), 0)).toBeUndefined();
 });
 
 it('[O-08] counts an image as an image, not as the characters of its base64', () => {
   const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(100_000)}` };
-  expect(weightOf(requestOf([{ type: 'message', role: 'user', content: [image] }]))).toBeLessThan(5000);
+  expect(requestWeight(requestOf([{ type: 'message', role: 'user', content: [image] }]))).toBeLessThan(5000);
 });
 
 it.each([

@@ -1,7 +1,7 @@
 /** What the model receives of a compacted conversation. */
 import type { Compacted } from '../../../src/engine/compaction/seal.ts';
 import { toTranscript } from '../../../src/engine/compaction/transcript.ts';
-import { contextWindow, pendingFrom } from '../../../src/engine/compaction/window.ts';
+import { contextWindow, pendingStart } from '../../../src/engine/compaction/window.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 
 const rule: Item = { type: 'message', role: 'developer', content: 'Be brief.' };
@@ -57,7 +57,7 @@ describe('pendingFrom', () => {
     ['nothing of the round before', [says('a'), call('1'), output('1'), call('2')], 3],
     ['no call that was cut off', [says('a'), { ...call('1'), status: 'incomplete' }], 2],
   ])('[S-14] finds %s', (_, items, from) => {
-    expect(pendingFrom(items)).toBe(from);
+    expect(pendingStart(items)).toBe(from);
   });
 });
 

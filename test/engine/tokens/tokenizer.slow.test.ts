@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { bytePairCounter, type Ranks } from '../../../src/engine/tokens/byte-pairs.ts';
 import { encodedTokens, loadEncoding } from '../../../src/engine/tokens/encoding.ts';
-import { estimatedTokens, tokensOf } from '../../../src/engine/tokens/tokenizer.ts';
+import { countTextTokens, estimatedTokens } from '../../../src/engine/tokens/tokenizer.ts';
 import { TokenizerThread } from '../../../src/engine/tokens/tokenizer-thread.ts';
 import { describeWhere } from '../../support/skipping.ts';
 
@@ -21,11 +21,11 @@ describeTokenizer('tokensOf', () => {
   it('[S-14] counts as OpenAI does, with the tokenizer that is installed', async () => {
     // By OpenAI's own tiktoken, o200k_base.
     const texts = ['', 'hello world', 'tiktoken is great!'];
-    expect(await Promise.all(texts.map((text) => tokensOf(text)))).toEqual([0, 2, 6]);
+    expect(await Promise.all(texts.map((text) => countTextTokens(text)))).toEqual([0, 2, 6]);
   });
 
   it('[S-14] takes what looks like a special token for the text that it is', async () => {
-    expect(await tokensOf('<|endoftext|>')).toBeGreaterThan(1);
+    expect(await countTextTokens('<|endoftext|>')).toBeGreaterThan(1);
   });
 
   it('[F-12] [S-14] [P-14] is not held up by one endless word, and holds nobody up', async () => {
@@ -33,28 +33,28 @@ describeTokenizer('tokensOf', () => {
     const timer = setInterval(() => {
       turns += 1;
     }, 1);
-    const tokens = await tokensOf('a'.repeat(60_000));
+    const tokens = await countTextTokens('a'.repeat(60_000));
     clearInterval(timer);
     expect([tokens > 5000 && tokens < 10_000, turns > 0]).toEqual([true, true]);
   }, 120_000);
 
   it('[F-12] is given up when its signal is aborted, before and while it counts', async () => {
     const stop = new AbortController();
-    const counting = tokensOf(PROSE.repeat(20_000), stop.signal);
+    const counting = countTextTokens(PROSE.repeat(20_000), stop.signal);
     stop.abort(new Error('left'));
     await expect(counting).rejects.toThrow('left');
-    await expect(tokensOf('a', stop.signal)).rejects.toThrow('left');
+    await expect(countTextTokens('a', stop.signal)).rejects.toThrow('left');
   });
 
   it('[F-12] counts a short text while a long one is counted', async () => {
     const ends: string[] = [];
-    const long = tokensOf(PROSE.repeat(20_000)).then(() => ends.push('long'));
-    await Promise.all([long, tokensOf('short').then(() => ends.push('short'))]);
+    const long = countTextTokens(PROSE.repeat(20_000)).then(() => ends.push('long'));
+    await Promise.all([long, countTextTokens('short').then(() => ends.push('short'))]);
     expect(ends).toEqual(['short', 'long']);
   });
 
   it('[F-12] takes what is behind the first million characters to be like what came before', async () => {
-    const [million, three] = await Promise.all([1, 3].map((times) => tokensOf('word '.repeat(200_000 * times))));
+    const [million, three] = await Promise.all([1, 3].map((times) => countTextTokens('word '.repeat(200_000 * times))));
     expect(three).toBe((million ?? 0) * 3);
   });
 });
@@ -94,7 +94,10 @@ describeTokenizer('TokenizerThread', () => {
   it('[F-12] leaves texts to the estimate where no thread can be started, and reports it once', async () => {
     const warnings: string[] = [];
     const thread = new TokenizerThread('/nowhere.js', (message) => void warnings.push(message));
-    const counted = [await tokensOf('abcde', undefined, thread), await tokensOf('abcde', undefined, thread)];
+    const counted = [
+      await countTextTokens('abcde', undefined, thread),
+      await countTextTokens('abcde', undefined, thread),
+    ];
     expect([counted, warnings]).toEqual([[2, 2], [expect.stringContaining('cannot be started')]]);
   });
 

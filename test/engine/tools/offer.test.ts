@@ -1,6 +1,12 @@
 /** Which tools the model is offered, under which names, and what clients receive of them. */
 import { createHash } from 'node:crypto';
-import { buildToolset, definitions, forModel, newLists, ownersOf } from '../../../src/engine/tools/toolset.ts';
+import {
+  buildToolset,
+  conversationForModel,
+  newLists,
+  toolDefinitions,
+  toolOwners,
+} from '../../../src/engine/tools/toolset.ts';
 import type { ProvidedTool, ToolProvider } from '../../../src/ports/tool-provider.ts';
 import type { Toolset } from '../../../src/ports/toolset.ts';
 import type { Item } from '../../../src/protocol/items.ts';
@@ -217,7 +223,7 @@ describe('the tools as they are reported', () => {
   }
 
   it('[T-02] gives the model their names, descriptions and schemas', async () => {
-    expect(definitions(await offer())).toEqual([
+    expect(toolDefinitions(await offer())).toEqual([
       { name: 'look_up', description: 'Looks up.', parameters: schema },
       { name: 'mcp__files__read' },
       { name: 'mcp__mail__read' },
@@ -228,14 +234,14 @@ describe('the tools as they are reported', () => {
   it('[T-02] gives the model a schema of an object with properties, which some servers leave out', async () => {
     const parameters = { type: 'object', additionalProperties: false };
     const { offer: tools } = await offeredBy([provider('files', { name: 'list', parameters })]);
-    expect([definitions(tools), newLists(tools, { conversation: [] }).get('files')]).toEqual([
+    expect([toolDefinitions(tools), newLists(tools, { conversation: [] }).get('files')]).toEqual([
       [{ name: 'list', parameters: { ...parameters, properties: {} } }],
       [{ name: 'list', input_schema: parameters }],
     ]);
   });
 
   it('[T-07] knows whose they are', async () => {
-    expect(ownersOf(await offer())).toEqual(
+    expect(toolOwners(await offer())).toEqual(
       new Map([
         ['look_up', { server: 'files', name: 'look.up' }],
         ['mcp__files__read', { server: 'files', name: 'read' }],
@@ -298,7 +304,7 @@ describe('calls of earlier turns', () => {
       callOf('gone', 'look up'),
       callOf('gone', `${LONG}!`),
     ];
-    expect(forModel(items, offer).map(({ name }) => name)).toEqual([
+    expect(conversationForModel(items, offer).map(({ name }) => name)).toEqual([
       'look_up',
       'mcp__files__read',
       'mcp__mail__read',
@@ -311,8 +317,8 @@ describe('calls of earlier turns', () => {
     const { offer } = await offeredBy([provider('files', 'look.up')]);
     const message: Item = { type: 'message', role: 'user', content: 'Hi', name: 'look.up' };
     const call = { ...callOf('files', 'look.up'), output: 'Found.', status: 'completed' };
-    expect(forModel([message, call], offer)).toEqual([message, { ...call, name: 'look_up' }]);
-    expect(forModel([message], offer)).toEqual([message]);
+    expect(conversationForModel([message, call], offer)).toEqual([message, { ...call, name: 'look_up' }]);
+    expect(conversationForModel([message], offer)).toEqual([message]);
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { knownTools } from '../../../src/engine/tools/deferred-tools.ts';
 import { namedTools } from '../../../src/engine/tools/toolset.ts';
-import { checkpointOf, restoredState } from '../../../src/engine/turn/checkpoint.ts';
+import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
 import { step } from '../../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
 import type { RouterOptions, ToolProvider } from '../../../src/index.ts';
@@ -394,7 +394,7 @@ it('[S-18] a turn that another process continues knows what was found', () => {
       found: [{ modelName: 'docs_read', server: 'docs', tool }],
     },
   ]);
-  const checkpoint = JSON.parse(JSON.stringify(checkpointOf(state)));
+  const checkpoint = JSON.parse(JSON.stringify(turnCheckpoint(state)));
   const restored = restoredState(plan, { checkpoint, events, next: events.length });
   expect([restored.found.values(), restored.output.from(0)]).toEqual([['docs_read'], state.output.from(0)]);
 });

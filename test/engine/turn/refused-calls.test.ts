@@ -1,7 +1,7 @@
 /** Calls that the request does not allow: what the machine remembers of them, and how a turn goes on after its process is lost. */
 
 import { toolRounds } from '../../../src/engine/tools/rounds.ts';
-import { checkpointOf, restoredState } from '../../../src/engine/turn/checkpoint.ts';
+import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
 import { step } from '../../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
 import { turnSources } from '../../../src/engine/turn/tool-loop.ts';
@@ -22,7 +22,7 @@ const REQUEST: ModelRequest = {
 /** The requests of a turn that another process began with these inputs. */
 async function requestsAfter(inputs: readonly TurnInput[], plan: TurnPlan): Promise<readonly ModelRequest[]> {
   const [begun, events] = step(startState(plan), [{ type: 'start' }, ...inputs]);
-  const checkpoint = JSON.parse(JSON.stringify(checkpointOf(begun)));
+  const checkpoint = JSON.parse(JSON.stringify(turnCheckpoint(begun)));
   let state = restoredState(plan, { checkpoint, events, next: events.length });
   const requests: ModelRequest[] = [];
   const sources = turnSources(

@@ -1,6 +1,6 @@
 /** What the turn machine says of web searches that the server runs. */
 
-import { checkpointOf, restoredState } from '../../../src/engine/turn/checkpoint.ts';
+import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
 import { step } from '../../../src/engine/turn/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../../src/engine/turn/state.ts';
 import type { TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
@@ -86,7 +86,7 @@ describe('a search by this server', () => {
     };
     const carryOver = () => {
       const written = events.filter((event) => 'sequence' in event);
-      const checkpoint = JSON.parse(JSON.stringify(checkpointOf(state)));
+      const checkpoint = JSON.parse(JSON.stringify(turnCheckpoint(state)));
       state = restoredState(PLAN, { checkpoint, events: JSON.parse(JSON.stringify(written)), next: state.sequence });
     };
     take({ type: 'start' }, call('web_search', { query: 'x' }), FINISH);

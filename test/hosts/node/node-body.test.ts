@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { bodyOf, headerIn, replaceBody } from '../../../src/hosts/node/node-body.ts';
+import { headerIn, replaceBody, requestBody } from '../../../src/hosts/node/node-body.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 
 type Request = IncomingMessage & { body?: unknown; _body?: boolean };
@@ -14,7 +14,7 @@ async function read(init: RequestInit, before: (req: Request) => unknown = () =>
   let seen: JsonObject = {};
   const server = createServer(async (req: Request, res) => {
     await before(req);
-    const { code, status, ...body } = await bodyOf(req, { bodyBytes: 100, bodyValues: 100 }).then(
+    const { code, status, ...body } = await requestBody(req, { bodyBytes: 100, bodyValues: 100 }).then(
       (value) => ({ value }) as JsonObject,
       ({ code, status }) => ({ code, status }) as JsonObject,
     );

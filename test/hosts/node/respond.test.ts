@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { respond } from '../../../src/hosts/node/respond.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';
-import { errorReply, streamReply, written } from '../../../src/protocol/reply.ts';
+import { errorReply, serializedReply, streamReply } from '../../../src/protocol/reply.ts';
 
 async function* each(pieces: readonly string[]): AsyncGenerator<string> {
   yield* pieces;
@@ -63,5 +63,5 @@ async function* failing(): AsyncGenerator<string> {
 
 async function late(res: ServerResponse): Promise<void> {
   res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
-  await respond(res, written(errorReply(new ApiError('server_error', 'Too late.'))));
+  await respond(res, serializedReply(errorReply(new ApiError('server_error', 'Too late.'))));
 }

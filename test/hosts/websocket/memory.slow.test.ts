@@ -2,11 +2,11 @@
 
 import { connectionMemory, type MemorySettings } from '../../../src/hosts/websocket/memory.ts';
 import { type MemoryStore, memoryStore, type StoredResponse } from '../../../src/index.ts';
-import { Room } from '../../../src/ports/queues/room.ts';
+import { MemoryBudget } from '../../../src/ports/queues/room.ts';
 import { finalOf, outcomeOf, startSocketApp } from './support.ts';
 
 const SCOPE = 'me';
-const room = new Room(1_000_000);
+const room = new MemoryBudget(1_000_000);
 const LARGE = { turns: 10, bytes: 1_000_000, onStoreError: 'fail', scope: SCOPE, room } as const;
 
 function turn(
@@ -147,7 +147,7 @@ describe('the memory of all connections', () => {
   const bytes = Buffer.byteLength(JSON.stringify(turn('a1')));
 
   /** A connection of this tenant that remembers so many turns. */
-  async function connection(room: Room, scope: string, turns: number) {
+  async function connection(room: MemoryBudget, scope: string, turns: number) {
     const memory = connectionMemory(memoryStore(), { ...LARGE, scope, room });
     const keep = (number: number) => memory.turn().store.put(turn(`${scope}${number}`));
     for (let number = 1; number <= turns; number += 1) await keep(number);
@@ -160,7 +160,7 @@ describe('the memory of all connections', () => {
   }
 
   it('[S-15] [P-11] is bounded: the largest connection of the tenant that holds most forgets its oldest turns', async () => {
-    const room = new Room(6 * bytes);
+    const room = new MemoryBudget(6 * bytes);
     const other = await connection(room, 'b', 2);
     const [small, large] = [await connection(room, 'a', 1), await connection(room, 'a', 3)];
     const fits = [await other.known(), await small.known(), await large.known()];
@@ -175,7 +175,7 @@ describe('the memory of all connections', () => {
   });
 
   it('[S-15] [P-11] has room again when a connection is closed, whose running turn then is not kept', async () => {
-    const room = new Room(3 * bytes);
+    const room = new MemoryBudget(3 * bytes);
     const gone = await connection(room, 'a', 3);
     gone.memory.close();
     await gone.keep(4);

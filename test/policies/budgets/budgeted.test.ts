@@ -1,6 +1,6 @@
 /** Which budgets a request is taken from, and which of them count its model calls. */
 import { jest } from '@jest/globals';
-import { budgeted } from '../../../src/engine/metering/budgeted.ts';
+import { withBudget } from '../../../src/engine/metering/budgeted.ts';
 import type { Budget, BudgetedTurn } from '../../../src/ports/budget.ts';
 import type { TurnContext } from '../../../src/ports/turn-context.ts';
 import type { Upstream } from '../../../src/ports/upstream.ts';
@@ -61,13 +61,17 @@ async function call(settings: { readonly upstream: Upstream }): Promise<void> {
 
 it('[C-28] a request without a budget has its settings at once, as they are', () => {
   const settings = { upstream, countTokens };
-  const given = budgeted({ scope: 'a', context: {} }, settings, life());
+  const given = withBudget({ scope: 'a', context: {} }, settings, life());
   expect(given).toEqual({ settings });
 });
 
 it('[C-28] a request is taken from the budget of its router, and each model call is counted', async () => {
   const { asked, budget } = recording();
-  const { settings, headers } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, life());
+  const { settings, headers } = await withBudget(
+    { scope: 'a', context: {} },
+    { upstream, countTokens, budget },
+    life(),
+  );
   await call(settings);
   await call(settings);
   expect([asked, headers]).toEqual([['admit a', 'count a', 'count a'], { left: 'a' }]);
@@ -75,7 +79,7 @@ it('[C-28] a request is taken from the budget of its router, and each model call
 
 it('[C-28] [S-18] a response that another process began is not taken again', async () => {
   const { asked, budget } = recording();
-  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, life(), true);
+  const { settings } = await withBudget({ scope: 'a', context: {} }, { upstream, countTokens, budget }, life(), true);
   await call(settings);
   expect(asked).toEqual(['resume a', 'count a']);
 });
@@ -89,9 +93,13 @@ it('[C-28] a request that middlewares have taken is counted by all of them, and 
     ]),
   });
   const [context, second] = [contextOf(), contextOf()];
-  const same = await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: also.budget }, life());
+  const same = await withBudget({ scope: 'a', context }, { upstream, countTokens, budget: also.budget }, life());
   await call(same.settings);
-  const other = await budgeted({ scope: 'a', context: second }, { upstream, countTokens, budget: own.budget }, life());
+  const other = await withBudget(
+    { scope: 'a', context: second },
+    { upstream, countTokens, budget: own.budget },
+    life(),
+  );
   await call(other.settings);
   expect([before.asked, also.asked, own.asked]).toEqual([
     ['count x', 'count x'],
@@ -111,7 +119,7 @@ it('[C-28] all of them are informed when the turn is over', async () => {
   const [before, own] = [recording(), recording()];
   const context: TurnContext = { budgets: new Map([[before.budget, before.turn('x')]]) };
   const turn = life();
-  await budgeted({ scope: 'a', context }, { upstream, countTokens, budget: own.budget }, turn);
+  await withBudget({ scope: 'a', context }, { upstream, countTokens, budget: own.budget }, turn);
   turn.end();
   expect([before.asked, own.asked]).toEqual([['end x'], ['admit a', 'end a']]);
 });
@@ -128,7 +136,7 @@ it('[C-28] a turn that is cut off ends when its call has been estimated', async 
     },
   };
   const given = { upstream: silent, countTokens: () => tokens.opened, budget };
-  const { settings } = await budgeted({ scope: 'a', context: {} }, given, turn);
+  const { settings } = await withBudget({ scope: 'a', context: {} }, given, turn);
   await call(settings).catch(() => {});
   turn.end();
   const meanwhile = [...asked];
@@ -146,7 +154,7 @@ it('[C-28] a request that the router’s own budget refuses is over for those of
     },
     resume: before.budget.resume,
   };
-  const refused = budgeted({ scope: 'a', context }, { upstream, countTokens, budget: full }, life());
+  const refused = withBudget({ scope: 'a', context }, { upstream, countTokens, budget: full }, life());
   await expect(refused).rejects.toThrow('Full.');
   expect(before.asked).toEqual(['end x']);
 });
@@ -159,7 +167,7 @@ it('[C-28] a budget of the host’s whose turns throw is a warning, and ends nei
   const budget: Budget = { admit: async () => broken, resume: () => broken };
   const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const turn = life();
-  const { settings } = await budgeted({ scope: 'a', context: {} }, { upstream, countTokens, budget }, turn);
+  const { settings } = await withBudget({ scope: 'a', context: {} }, { upstream, countTokens, budget }, turn);
   await call(settings);
   turn.end();
   await new Promise(setImmediate);

@@ -5,7 +5,7 @@
 
 import { type AnswerApi, AnyAnswer } from '../../../src/engine/guarding/answers/any-answer.ts';
 import { GuardedEvents } from '../../../src/engine/guarding/answers/guarded-events.ts';
-import { guardedBody } from '../../../src/engine/guarding/request/guarded-body.ts';
+import { guardBody } from '../../../src/engine/guarding/request/guarded-body.ts';
 import { namesTool, UNREAD } from '../../../src/engine/guarding/texts/positions.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';
@@ -153,7 +153,7 @@ describeShared('a secret at every leaf of what was recorded', () => {
     for (const file of some(requests)) {
       const body = jsonOf(readShared(file));
       if (body !== undefined)
-        found.push(...(await leaks(body, file, async (each) => JSON.stringify(await guardedBody(each, guards)))));
+        found.push(...(await leaks(body, file, async (each) => JSON.stringify(await guardBody(each, guards)))));
     }
     expect(found).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /** The guards of both routers: what the model receives, what the client is shown, what is stored, and what tools get. */
 
-import { guardedBody } from '../../../src/engine/guarding/request/guarded-body.ts';
+import { guardBody } from '../../../src/engine/guarding/request/guarded-body.ts';
 import type { Guard, GuardInfo, ResponseStore, RouterOptions, StoredResponse } from '../../../src/index.ts';
 import { functionTools, memoryStore } from '../../../src/index.ts';
 import { pii } from '../../../src/policies/guards/index.ts';
@@ -208,7 +208,7 @@ describe('the guards of the Responses router', () => {
     const { guards } = requestGuards({ input: [pii()] });
     const variables = { name: SECRET, data: SECRET, city: { type: 'input_text', text: SECRET } };
     const safe = { name: SAFE, data: SAFE, city: { type: 'input_text', text: SAFE } };
-    expect(await guardedBody({ prompt: { id: 'p', variables } }, guards)).toEqual({
+    expect(await guardBody({ prompt: { id: 'p', variables } }, guards)).toEqual({
       prompt: { id: 'p', variables: safe },
     });
   });

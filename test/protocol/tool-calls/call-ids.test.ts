@@ -8,8 +8,8 @@ import {
   CALL_ID_FORMS,
   type CallIdForm,
   callIds,
-  idOfWord,
-  wordOfId,
+  decodeCallId,
+  encodeCallId,
 } from '../../../src/protocol/tool-calls/names/call-ids.ts';
 import { pairCalls } from '../../../src/protocol/tool-calls/pair-calls.ts';
 import { toConversation } from '../../../src/upstreams/anthropic/messages.ts';
@@ -55,12 +55,16 @@ describe('ids for clients of Anthropic', () => {
           fc.constantFrom('functions.look:0', 'toolu_b64_eA', 'call_1'),
         ),
         (id) => {
-          expect(wordOfId(id)).toMatch(/^[\w-]+$/);
-          expect(idOfWord(wordOfId(id))).toBe(id);
+          expect(encodeCallId(id)).toMatch(/^[\w-]+$/);
+          expect(decodeCallId(encodeCallId(id))).toBe(id);
         },
       ),
     );
-    expect([wordOfId('call_1'), idOfWord('call_1'), idOfWord(undefined)]).toEqual(['call_1', 'call_1', undefined]);
+    expect([encodeCallId('call_1'), decodeCallId('call_1'), decodeCallId(undefined)]).toEqual([
+      'call_1',
+      'call_1',
+      undefined,
+    ]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ApiError } from '../../../src/protocol/errors.ts';
-import { bytesOf } from '../../../src/streams/bytes.ts';
+import { streamBytes } from '../../../src/streams/bytes.ts';
 import { openInbox } from '../../../src/streams/sse-reader.ts';
 import { readEvents } from '../../support/read-events.ts';
 
@@ -54,7 +54,7 @@ describe('openInbox', () => {
 
   it('[P-10] reads no more than a little while nobody asks, and goes on where somebody does', async () => {
     const body = new PassThrough({ highWaterMark: 1024 });
-    const inbox = openInbox(bytesOf(body), OPTIONS);
+    const inbox = openInbox(streamBytes(body), OPTIONS);
     const event = `data: ${'x'.repeat(1000)}\n\n`;
     let written = 0;
     while (body.write(event) || written < 20) {

@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { bodyFields } from '../../../protocol/json/json-shape.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import type { BringLimits } from '../../../protocol/responses/bring-limits.ts';
+import type { RequestLimits } from '../../../protocol/responses/bring-limits.ts';
 import { checkToolResults } from './check-results.ts';
 import {
   aBoolean,
@@ -172,7 +172,7 @@ const BODY: Readonly<Record<string, Check>> = {
  */
 export function checkMessages(
   sent: unknown,
-  limits: BringLimits = DEFAULT_LIMITS,
+  limits: RequestLimits = DEFAULT_LIMITS,
   needsMaxTokens = true,
 ): MessagesBody {
   const body = bodyFields(sent, limits);

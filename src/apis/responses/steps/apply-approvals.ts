@@ -1,8 +1,8 @@
 /** Determines which tools need the user's approval, and reads the user's decisions on pending calls. */
 
 import { type ApprovalSettings, readAnswers } from '../../../engine/approvals/read-answers.ts';
-import { approvalRulesOf } from '../../../engine/tools/approval-rules.ts';
-import { needTenant } from '../../../ports/scope.ts';
+import { readApprovalRules } from '../../../engine/tools/approval-rules.ts';
+import { requireTenant } from '../../../ports/scope.ts';
 import type { ApprovalPolicy } from '../../../ports/tool-provider.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
@@ -17,8 +17,8 @@ export async function applyApprovals(
   settings: ApplyApprovalsSettings,
 ): Promise<RequestWithApprovals> {
   const { apiRequest, input, conversation, toolset } = request;
-  const approvalRules = approvalRulesOf(toolset, apiRequest, settings.approval);
-  if (approvalRules.size > 0) needTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
+  const approvalRules = readApprovalRules(toolset, apiRequest, settings.approval);
+  if (approvalRules.size > 0) requireTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
   const answers = await readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
   return Object.assign({}, request, { approvalRules, answers });
 }

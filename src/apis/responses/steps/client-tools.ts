@@ -1,11 +1,11 @@
 /** The tools that the client runs, of any form, as functions that any model can call. */
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { isCalledByModels } from '../../../protocol/responses/hosted-terms.ts';
 import { FOUND } from '../../../protocol/responses/input-items.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
-import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
+import { clientCallKind, isClientTool } from '../../../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/names/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
@@ -42,7 +42,7 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   const indirect: string[] = [];
   const flat = tools.flatMap((tool): readonly JsonObject[] => {
     if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
-    const about = plainTextOf(tool.description);
+    const about = plainText(tool.description);
     return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name, [ABOUT_NAMESPACE]: about }));
   });
   for (const each of flat) {
@@ -62,7 +62,7 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
 function readClientTool(tool: JsonObject): ClientTool | undefined {
   const { type, name, namespace } = tool;
   if (!isClientTool(type)) return undefined;
-  const { functionFor } = kindOfClient({ kind: type });
+  const { functionFor } = clientCallKind({ kind: type });
   if (functionFor) {
     const definition = functionFor(tool);
     return definition && { form: { kind: type, name: definition.name }, definition };
@@ -76,7 +76,7 @@ function readClientTool(tool: JsonObject): ClientTool | undefined {
     ...(namespace === undefined ? {} : { namespace }),
     ...(isFound ? { isFound } : {}),
   };
-  const about = plainTextOf(tool[ABOUT_NAMESPACE]);
+  const about = plainText(tool[ABOUT_NAMESPACE]);
   const { namespace: _, [ABOUT_NAMESPACE]: __, ...clientDefinition } = tool;
   return {
     form,
@@ -108,9 +108,9 @@ function toolDefinition(form: ToolForm, tool: JsonObject): ToolDefinition {
   // Free text, possibly of a grammar, which Chat Completions can express only as the one argument of a function.
   const grammar =
     isRecord(format) && format.type === 'grammar'
-      ? `The input must follow this ${plainTextOf(format.syntax)} grammar:\n${plainTextOf(format.definition)}`
+      ? `The input must follow this ${plainText(format.syntax)} grammar:\n${plainText(format.definition)}`
       : '';
-  const text = [plainTextOf(description), grammar].filter(Boolean).join('\n\n');
+  const text = [plainText(description), grammar].filter(Boolean).join('\n\n');
   return { name, ...(text ? { description: text } : {}), parameters: FREE_TEXT };
 }
 

@@ -1,10 +1,10 @@
 /** The guards see what the request brings: instructions and input, before anything is made of them. */
 
-import { guardedBody, restoredBody } from '../../../engine/guarding/request/guarded-body.ts';
+import { guardBody, restoreBody } from '../../../engine/guarding/request/guarded-body.ts';
 import type { RequestGuards } from '../../../engine/guarding/request/request-guards.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
-import { bringLimits } from '../../endpoint/request-limits.ts';
+import { requestLimits } from '../../endpoint/request-limits.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `content_filter` and `guard_failed`. */
@@ -15,10 +15,10 @@ export async function guardInput(
 ): Promise<CheckedRequest> {
   const { apiRequest } = checked;
   const loaded = apiRequest.context?.history?.loaded ?? [];
-  const sent = await restoredBody(apiRequest.body, guards);
-  const body = await guardedBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
+  const sent = await restoreBody(apiRequest.body, guards);
+  const body = await guardBody(sent, guards, loaded.length > 0 ? new Set(loaded) : undefined);
   const guarded = { ...checked, guards };
   if (body === apiRequest.body) return guarded;
-  const valid = validateCreate(body, bringLimits(apiRequest, settings.limits));
+  const valid = validateCreate(body, requestLimits(apiRequest, settings.limits));
   return { ...guarded, apiRequest: { ...apiRequest, body }, body: valid };
 }

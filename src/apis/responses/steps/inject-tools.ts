@@ -5,19 +5,19 @@ import { checkRequested } from '../../../engine/tools/check-requested.ts';
 import { modelToolset } from '../../../engine/tools/deferred-tools.ts';
 import {
   clientToolsOnly,
-  definitions,
   deniedNames,
   listTools,
   namedTools,
+  requestedTypes,
+  toolDefinitions,
   toolList,
-  typesOf,
 } from '../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { InjectedTools } from '../../../ports/turn-context.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
-import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
+import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
@@ -39,15 +39,15 @@ export async function injectServerTools(
     return { ...request, body, context: Object.assign({}, context, { tools: { toolset: NO_TOOLS, client } }) };
 
   const own = readClientTools(brought).known;
-  const note = noteOf(request, settings);
-  const listed = await listTools(providers, signal, note, typesOf(brought), request);
+  const note = noteReporter(request, settings);
+  const listed = await listTools(providers, signal, note, requestedTypes(brought), request);
   const hosted = await checkRequested(listed, brought, request, note);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   // Whether this server is to search among the client's tools.
   const searches =
     brought.some(({ type, execution }) => type === TOOL_SEARCH && execution !== 'client') &&
     [...own.values()].some(({ deferred }) => deferred !== undefined) &&
-    !nativeTypesOf(request, settings, body.model)?.(TOOL_SEARCH);
+    !nativeTypeTest(request, settings, body.model)?.(TOOL_SEARCH);
   const tools: InjectedTools = {
     toolset: namedTools(served, new Set(own.keys()), note, searches),
     client,
@@ -65,7 +65,7 @@ export function withTools(
   if (toolset.size === 0) return body;
   // Whoever plans the turn notes what cannot be offered.
   const offer = modelToolset(toolset, { allows: () => true, known: new Set() }, () => {});
-  const offered = definitions(offer.toolset, offer.known).map(
+  const offered = toolDefinitions(offer.toolset, offer.known).map(
     ({ name, description = null, parameters = EMPTY }): JsonObject => {
       // With `strict` null, every server accepts the schema as it is.
       return { type: 'function', name, description, parameters, strict: null };

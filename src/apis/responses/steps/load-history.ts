@@ -10,7 +10,7 @@ import { ApiError } from '../../../protocol/errors.ts';
 import { conversationId, quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { noteOf, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
 import { toolsetOnTerms } from './server-tools.ts';
@@ -40,7 +40,7 @@ async function addHistory(request: EndpointRequest, settings: PrepareSettings): 
         ? body.input
         : []
   ) as readonly Item[];
-  const sources = { store, scope, history: items, maxBytes, maxResponses, note: noteOf(request, settings) };
+  const sources = { store, scope, history: items, maxBytes, maxResponses, note: noteReporter(request, settings) };
   const input = await resolveReferences(own, sources);
   const [reference] = own;
   // Of references alone nothing is left that a model could answer.

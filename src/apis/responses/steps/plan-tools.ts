@@ -1,7 +1,7 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
 import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../engine/tools/deferred-tools.ts';
-import { clientToolsOnly, definitions } from '../../../engine/tools/toolset.ts';
+import { clientToolsOnly, toolDefinitions } from '../../../engine/tools/toolset.ts';
 import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
@@ -105,7 +105,7 @@ export function buildToolPlan(input: ToolPlanInput, toolset: Toolset, note: (not
     if (!isDeferred || found.has(name)) modelTools.push(definition);
     forms.set(name, isDeferred && form.namespace === undefined ? { ...form, isFound: true } : form);
   }
-  modelTools.push(...definitions(offer.toolset, offer.known));
+  modelTools.push(...toolDefinitions(offer.toolset, offer.known));
 
   // A search that has nothing to find cannot be forced.
   const { toolChoice, allowed } = resolved;

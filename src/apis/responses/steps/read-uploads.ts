@@ -1,11 +1,11 @@
 /** Reads the files of a request and its history, so that the model receives their content. */
-import { guardedItems } from '../../../engine/guarding/request/guarded-body.ts';
+import { guardItems } from '../../../engine/guarding/request/guarded-body.ts';
 import { namesServing } from '../../../engine/tools/toolset.ts';
 import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
-import { hasDocument, InlineTexts } from '../../../engine/uploads/inline-text.ts';
-import { filePart, uploadIn, withContent } from '../../../engine/uploads/upload-parts.ts';
+import { InlineTexts, isDocumentPart } from '../../../engine/uploads/inline-text.ts';
+import { filePart, uploadIdInPart, withContent } from '../../../engine/uploads/upload-parts.ts';
 import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
-import { fileUrlIn, UrlReader } from '../../../engine/uploads/url-reader.ts';
+import { readFileUrl, UrlReader } from '../../../engine/uploads/url-reader.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -14,7 +14,7 @@ import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { itemType } from '../../../protocol/responses/item-type.ts';
 import { partFields } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
-import { noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { RequestWithTools } from './request.ts';
 
 /**
@@ -31,14 +31,19 @@ export async function readUploads(request: RequestWithTools, settings: PrepareSe
   const texts = runsCode ? undefined : new InlineTexts(documents, apiRequest, limits);
   const urls = fileFetcher && new UrlReader(fileFetcher, apiRequest, limits);
   const isReadable = (part: unknown) =>
-    (urls && fileUrlIn(part) !== undefined) ||
-    (reader && uploadIn(part) !== undefined) ||
-    (texts && documents && hasDocument(part)) ||
+    (urls && readFileUrl(part) !== undefined) ||
+    (reader && uploadIdInPart(part) !== undefined) ||
+    (texts && documents && isDocumentPart(part)) ||
     false;
-  const content = new PartContents({ reader, texts, urls }, isReadable, request.input, noteOf(apiRequest, settings));
+  const content = new PartContents(
+    { reader, texts, urls },
+    isReadable,
+    request.input,
+    noteReporter(apiRequest, settings),
+  );
   const added = runsCode && reader ? await filesOfContainer(brought, reader) : [];
   const read = await content.read(runsCode ? [...conversation, ...window.items] : window.items);
-  const changed = guards ? await guardedItems(read, guards) : read;
+  const changed = guards ? await guardItems(read, guards) : read;
   if (changed.size === 0 && added.length === 0) return request;
 
   const withContent = (items: readonly Item[]): readonly Item[] => {
@@ -109,8 +114,8 @@ class PartContents {
 
   private async readPart(part: JsonObject, path: string | undefined): Promise<JsonObject> {
     const { reader, texts, urls } = this.sources;
-    const url = urls ? fileUrlIn(part) : undefined;
-    const id = uploadIn(part);
+    const url = urls ? readFileUrl(part) : undefined;
+    const id = uploadIdInPart(part);
     const named = id === undefined ? 'file_data' : 'file_id';
     const param = path === undefined ? 'input' : `${path}.${url === undefined ? named : 'file_url'}`;
     try {

@@ -1,6 +1,6 @@
 /** The second step: prepends the items and turns that the request refers to, and applies the settings that they changed. */
 
-import { inClientsOrder } from '../../../engine/compaction/clients-order.ts';
+import { toClientOrder } from '../../../engine/compaction/clients-order.ts';
 import { ownInput } from '../../../engine/history/own-input.ts';
 import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
@@ -22,7 +22,7 @@ export async function resolveHistory(
   const { input: sent } = apiRequest.body as Readonly<Record<string, unknown>>;
   const input = inputItems(ownInput(sent, history), seed);
   const loaded = history.loaded as readonly Item[];
-  const conversation = loaded.length === 0 ? input : inClientsOrder([...loaded, ...input]);
+  const conversation = loaded.length === 0 ? input : toClientOrder([...loaded, ...input]);
   // History that a middleware has loaded belongs to the request too.
   const { previous, conversation: conversationId } = history;
   const references = Object.assign(

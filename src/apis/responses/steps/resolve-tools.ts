@@ -1,6 +1,6 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
-import { nativeTypesOf, noteOf, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
+import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
@@ -23,12 +23,12 @@ export async function resolveTools(
   } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
-  const takes = nativeTypesOf(apiRequest, settings, request.body.model);
+  const takes = nativeTypeTest(apiRequest, settings, request.body.model);
   const native = takes && { takes, served };
   const tools = planTools(
     { tools: client, additional, choice, conversation, denied, native },
     toolset,
-    noteOf(apiRequest, settings),
+    noteReporter(apiRequest, settings),
   );
   return Object.assign({}, request, { apiRequest, toolset: tools.toolset, tools, brought: [...client, ...additional] });
 }

@@ -7,7 +7,7 @@ import { ApiError } from '../../../protocol/errors.ts';
 import { originOfItem } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { nativeTypesOf, type ServerOfModels } from '../../endpoint/prepare.ts';
+import { nativeTypeTest, type ServerOfModels } from '../../endpoint/prepare.ts';
 import type { CheckedRequest, RequestInWindow, RequestWithHistory } from './request.ts';
 
 /** The sealer of compaction items. */
@@ -44,7 +44,7 @@ export function refuseUnreadable(
 function nativeCompactions(request: EndpointRequest, settings: WindowSettings & ServerOfModels, model: unknown) {
   // Looked up where there is such an item: most conversations have none.
   return ({ id, encrypted_content: sealed }: JsonObject) => {
-    if (typeof sealed !== 'string' || nativeTypesOf(request, settings, model) === undefined) return false;
+    if (typeof sealed !== 'string' || nativeTypeTest(request, settings, model) === undefined) return false;
     return originOfItem(id) !== undefined || !sealed.startsWith(SEALED_COMPACTION);
   };
 }

@@ -6,9 +6,9 @@ import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
 import { lazily } from '../../../protocol/json/lazy-schema.ts';
 import { zod } from '../../../protocol/json/packages.cjs';
-import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
+import { listSchema, textPairs } from '../../../protocol/json/schema-kinds.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
-import { unkeptTerms } from '../../../protocol/responses/hosted-terms.ts';
+import { unsupportedTerms } from '../../../protocol/responses/hosted-terms.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
 
 /** One server that a request names, and its terms for the tools. */
@@ -34,7 +34,7 @@ interface ServerSettings {
 
 const filterSchema = lazily((z) =>
   // Strict: what else would select its tools could not be kept.
-  z.strictObject({ tool_names: listOf(z.string()).nullish(), read_only: z.boolean().nullish() }),
+  z.strictObject({ tool_names: listSchema(z.string()).nullish(), read_only: z.boolean().nullish() }),
 );
 type Filter = z.infer<ReturnType<typeof filterSchema>>;
 const approvalSchema = lazily((z) =>
@@ -44,7 +44,7 @@ const approvalSchema = lazily((z) =>
   ]),
 );
 type Approval = z.infer<ReturnType<typeof approvalSchema>>;
-const allowedSchema = lazily((z) => z.union([listOf(z.string()), filterSchema()]));
+const allowedSchema = lazily((z) => z.union([listSchema(z.string()), filterSchema()]));
 
 /** A union whose error names the allowed values. */
 function fitting<Schema extends z.ZodType>(schema: Schema, expected: string) {
@@ -124,7 +124,7 @@ function readServerEntry(
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
   if (tunnel) throw fault('unsupported_parameter', 'tunnel_id', NO_TUNNELS);
-  const [unsupported] = unkeptTerms(tool);
+  const [unsupported] = unsupportedTerms(tool);
   if (unsupported !== undefined)
     throw fault('unsupported_parameter', unsupported, `Nothing here keeps to '${unsupported}' of a tool.`);
   refuseLongEntry(data, fault);

@@ -5,7 +5,7 @@ import { listTools } from '../../../engine/tools/toolset.ts';
 import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
-import { noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
+import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
 /** The tools of one request: those that the client named, its own by name, and those of the host's providers. */
@@ -57,7 +57,7 @@ async function openServer(
 ): Promise<readonly ToolsetEntry[]> {
   if (!remote || !settings.remoteMcp) return [];
   const provider = await settings.remoteMcp.open(remote, request.scope, request.signal);
-  const tools = await listTools([provider], request.signal, noteOf(request, settings));
+  const tools = await listTools([provider], request.signal, noteReporter(request, settings));
   return tools.map((tool) => ({ ...tool, url: remote.url }));
 }
 

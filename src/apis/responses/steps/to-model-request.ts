@@ -1,7 +1,7 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
-import { forModel, namesServing } from '../../../engine/tools/toolset.ts';
+import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
 import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../engine/turn/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
@@ -12,10 +12,10 @@ import type { ModelRequest, NativeRequest, TextFormat, ToolDefinition } from '..
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
-import { isCall } from '../../../protocol/tool-calls/kinds.ts';
+import { isClientAnsweredCall } from '../../../protocol/tool-calls/kinds.ts';
 import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
-import { nativeTypesOf, noteOf, type PrepareSettings } from '../../endpoint/prepare.ts';
+import { nativeTypeTest, noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
@@ -33,7 +33,7 @@ export function toModelRequest(
 ): PreparedRequest {
   const { apiRequest, body, conversation, window, toolset, tools, answers, brought } = request;
   const { upstream, stateSealer, remoteMcp } = settings;
-  const takes = nativeTypesOf(apiRequest, settings, body.model);
+  const takes = nativeTypeTest(apiRequest, settings, body.model);
   // A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to.
   const computer = brought.find(({ type }) => COMPUTERS.has(type) && !takes?.(String(type)));
   if (computer) {
@@ -41,7 +41,7 @@ export function toModelRequest(
     throw new ApiError('invalid_value', message, { param: 'tools' });
   }
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
-  const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
+  const states = providerStates(stateSealer, owner, noteReporter(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const withFiles = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const { completesOrphans } = settings.dialectOf(apiRequest.request);
@@ -58,7 +58,7 @@ export function toModelRequest(
   }
   const isElsewhere = upstream.nativeTypes?.(body.model) !== undefined;
   const isNative = (item: Item) => isElsewhere && isNativeItem(item, native?.served);
-  const opened = states.opened(forModel(withDeniedCalls(items, answers), toolset, tools.forms, isNative));
+  const opened = states.opened(conversationForModel(withDeniedCalls(items, answers), toolset, tools.forms, isNative));
   const offered = settings.offeredTools === 'allowed' ? { ...tools, modelTools: allowedModelTools(tools) } : tools;
   const isOffline = brought.some(({ external_web_access: access }) => access === false);
   const terms: Pick<ModelRequest, 'externalWebAccess'> = isOffline ? { externalWebAccess: false } : {};
@@ -84,7 +84,7 @@ const ORPHANS_TOOL = 'unknown_tool';
 function withNamedOrphans(items: readonly Item[]): readonly Item[] {
   const callIds = new Set<unknown>();
   return items.map((item) => {
-    if (isCall(item)) callIds.add(item.call_id);
+    if (isClientAnsweredCall(item)) callIds.add(item.call_id);
     const isOrphan = item.type === 'function_call_output' && !callIds.has(item.call_id);
     return isOrphan && typeof item.name !== 'string' ? { ...item, name: ORPHANS_TOOL } : item;
   });

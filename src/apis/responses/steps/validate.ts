@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
 import type { PrepareSettings } from '../../endpoint/prepare.ts';
-import { bringLimits } from '../../endpoint/request-limits.ts';
+import { requestLimits } from '../../endpoint/request-limits.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `ApiError` naming the field at fault. */
@@ -11,6 +11,6 @@ export function validate(
   request: EndpointRequest,
   { limits, files }: Pick<PrepareSettings, 'limits' | 'files'>,
 ): CheckedRequest {
-  const body = validateCreate(request.body, bringLimits(request, limits), files !== undefined);
+  const body = validateCreate(request.body, requestLimits(request, limits), files !== undefined);
   return { apiRequest: request, body };
 }

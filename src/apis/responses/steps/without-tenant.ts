@@ -1,6 +1,6 @@
 /** The step for a client whose tenant is unknown: nothing is stored for it, and what needs storage is refused. */
 
-import { isUntracked, needTenant } from '../../../ports/scope.ts';
+import { isUntracked, requireTenant } from '../../../ports/scope.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { PreparedRequest } from './request.ts';
 
@@ -9,9 +9,9 @@ export function withoutTenant(prepared: PreparedRequest, sentBody: unknown): Pre
   const { body, apiRequest } = prepared;
   const { scope } = apiRequest;
   if (!isUntracked(scope)) return prepared;
-  if (body.background) needTenant(scope, 'A response in the background', 'background');
-  if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
+  if (body.background) requireTenant(scope, 'A response in the background', 'background');
+  if (body.context_management) requireTenant(scope, 'Compaction', 'context_management');
   const input = isRecord(sentBody) && Array.isArray(sentBody.input) ? sentBody.input : [];
-  if (input.at(-1)?.type === 'compaction_trigger') needTenant(scope, 'Compaction', 'input');
+  if (input.at(-1)?.type === 'compaction_trigger') requireTenant(scope, 'Compaction', 'input');
   return Object.assign({}, prepared, { body: { ...body, store: false } });
 }

@@ -2,13 +2,13 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { estimatedTokens } from '../../../engine/indexing/token-estimate.ts';
-import { causeCodeOf } from '../../../ports/host/cause-code.ts';
+import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import {
   checkOptions,
   isHeaderValue,
+  isOneOf,
   milliseconds,
   type OptionCheck,
-  oneOf,
   positiveInteger,
   secretly,
 } from '../../../ports/host/options-check.ts';
@@ -17,10 +17,10 @@ import { urlBelow } from '../../../ports/host/url-below.ts';
 import { type Embedder, EmbeddingError } from '../../../ports/vectors/embedder.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
-import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, plainText } from '../../../protocol/record.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../../../protocol/secrets/mask.ts';
 import { isContextOverflow } from '../../../protocol/upstream-errors/context-overflow.ts';
-import { bytesOf, readWhole } from '../../../streams/bytes.ts';
+import { readWhole, streamBytes } from '../../../streams/bytes.ts';
 import { embeddingBatches } from './batches.ts';
 import { EmbeddingFault, embeddingsIn, MAX_DIMENSIONS } from './read-embeddings.ts';
 
@@ -65,7 +65,7 @@ const CHECKS: Readonly<Record<keyof EmbeddingsOptions, OptionCheck>> = {
       'an object of texts that HTTP headers can carry',
   ),
   dimensions: positiveInteger,
-  encodingFormat: oneOf('float', 'base64'),
+  encodingFormat: isOneOf('float', 'base64'),
   batchTexts: positiveInteger,
   batchTokens: positiveInteger,
   retries: (value) => (Number.isInteger(value) && (value as number) >= 0) || 'a whole number from 0',
@@ -201,7 +201,7 @@ class EmbeddingsServer implements Embedder {
     const path = `${pathname}${search}`;
     // Redirects are not followed: the key and the texts would go elsewhere.
     const answer = await this.agent.request({ origin, path, method: 'POST', body, headers, signal });
-    const bytes = bytesOf(answer.body);
+    const bytes = streamBytes(answer.body);
     if (answer.statusCode !== 200) throw this.refused(answer, await readWhole(bytes, ERROR_BYTES).catch(() => ''));
     const most = ERROR_BYTES + input.length * (dimensions ?? MAX_DIMENSIONS) * NUMBER_BYTES;
     return embeddingsIn(await readWhole(bytes, most), input.length);
@@ -217,7 +217,7 @@ class EmbeddingsServer implements Embedder {
   /** The server's error message, on one line. */
   private messageIn(text: string): string {
     const { error, message = error } = objectIn(text) ?? {};
-    const reason = this.mask(plainTextOf(isRecord(error) ? error.message : message)).slice(0, MESSAGE_CHARACTERS);
+    const reason = this.mask(plainText(isRecord(error) ? error.message : message)).slice(0, MESSAGE_CHARACTERS);
     return reason.trim() === '' ? '' : `: ${reason.replace(/\s+/g, ' ').trim()}`;
   }
 }
@@ -273,7 +273,7 @@ function toServerFailure(cause: unknown): ServerFailure {
   if (cause instanceof EmbeddingFault) return new ServerFailure(cause.message, { retryable: false });
   if (isRecord(cause) && cause.code === 'upstream_error')
     return new ServerFailure('sent too large an answer', { retryable: false });
-  const code = causeCodeOf(cause);
+  const code = readCauseCode(cause);
   return new ServerFailure(`could not be reached${code === undefined ? '' : ` (${code})`}`, { retryable: true, cause });
 }
 

@@ -3,7 +3,7 @@
 import type { MaybePromise } from '../../../ports/store.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
-import { andThen, isPromise, isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isPromise, isRecord, type JsonObject, mapMaybePromise } from '../../../protocol/record.ts';
 import { isDone } from '../../../streams/sse-frames.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import type { RequestGuards } from '../request/request-guards.ts';
@@ -122,7 +122,9 @@ export abstract class AnswerReader {
     const tracks = new Map<string, Track>();
     const map = (text: string, path: string) => this.guardText(text, path, tracks);
     // Most events hold no text but one that grows.
-    return andThen(mapTexts(value, '', position, { map }), (mapped) => this.withCitations(value, mapped, tracks));
+    return mapMaybePromise(mapTexts(value, '', position, { map }), (mapped) =>
+      this.withCitations(value, mapped, tracks),
+    );
   }
 
   /** A whole text. Its track is added to `tracks`. */

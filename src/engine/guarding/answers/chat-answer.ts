@@ -1,6 +1,6 @@
 /** Guards an answer of Chat Completions that another server wrote: its chunks as they come, or the whole completion. */
 
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { GuardBlocked } from '../guard/guard-context.ts';
 import { PIECE, SPELLINGS } from '../texts/positions.ts';
 import { isReadText } from '../texts/walk.ts';
@@ -207,7 +207,7 @@ function addTextsOfDelta(delta: JsonObject, add: AddText): void {
 function addTextsOfCalls(calls: readonly unknown[], add: AddText): void {
   for (const [at, call] of calls.entries()) {
     if (!isRecord(call)) continue;
-    const key = `call ${plainTextOf(call.index ?? at)}`;
+    const key = `call ${plainText(call.index ?? at)}`;
     for (const [kind, field] of [
       ['function', 'arguments'],
       ['custom', 'input'],
@@ -229,7 +229,7 @@ function addTextsOfParts(name: string, parts: readonly unknown[], add: AddText):
     if (!isRecord(part)) continue;
     for (const [field, value] of Object.entries(part)) {
       const isContent = name === CONTENT && field === 'text';
-      const key = isContent ? CONTENT : `${name} ${plainTextOf(part.type)} ${plainTextOf(part.index)} ${field}`;
+      const key = isContent ? CONTENT : `${name} ${plainText(part.type)} ${plainText(part.index)} ${field}`;
       if (typeof value === 'string' && isReadText(part, field, value, PIECE)) add(key, place, [...steps, field]);
       if (!Array.isArray(value) || WHOLE_MEMBERS.has(field)) continue;
       // The texts of a part that holds parts.

@@ -6,7 +6,7 @@ import type { RequestGuards } from '../request/request-guards.ts';
 const PLACE = 'error';
 
 /** The error with its texts guarded; any other error is passed on, as no client sees its text. Rejects with `guard_failed`. */
-export async function guardedError(error: unknown, guards: RequestGuards): Promise<unknown> {
+export async function guardError(error: unknown, guards: RequestGuards): Promise<unknown> {
   if (!(error instanceof ApiError)) return error;
   const { message, code, type, param, status, headers, server, advice } = error;
   const about = { status, headers, server, advice, cause: error };
@@ -31,6 +31,6 @@ export async function guardedError(error: unknown, guards: RequestGuards): Promi
 export function withGuardedErrors<Value>(pending: Promise<Value>, guards: RequestGuards | undefined): Promise<Value> {
   if (!guards?.guardsOutput) return pending;
   return pending.catch(async (error: unknown) => {
-    throw await guardedError(error, guards);
+    throw await guardError(error, guards);
   });
 }

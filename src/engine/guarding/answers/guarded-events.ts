@@ -7,7 +7,7 @@ import type { RequestGuards } from '../request/request-guards.ts';
 import { BODY, PIECE } from '../texts/positions.ts';
 import { holdsTexts, mapTexts } from '../texts/walk.ts';
 import type { Track } from '../tracks/text-track.ts';
-import { guardedError } from './guarded-error.ts';
+import { guardError } from './guarded-error.ts';
 
 type Delta = Extract<ModelEvent, { type: 'text-delta' | 'refusal-delta' | 'reasoning-delta' }>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
@@ -53,7 +53,7 @@ export class GuardedEvents {
   }
 
   failure(error: unknown): Promise<unknown> {
-    return guardedError(error, this.guards);
+    return guardError(error, this.guards);
   }
 
   private async takeOne(event: ModelEvent): Promise<void> {

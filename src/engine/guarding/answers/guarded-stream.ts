@@ -4,8 +4,8 @@ import {
   closeThen,
   NULL_CONSUMER,
   type PullStream,
-  pullStreamOf,
   Stage,
+  toPullStream,
 } from '../../../streams/pull-stream.ts';
 
 /** Guards the batches of one answer. */
@@ -19,7 +19,7 @@ export interface BatchGuard<Batch> {
 
 /** The guarded stream; it is closed as soon as nothing more may follow. */
 export function guardedStream<Batch>(stream: AsyncIterable<Batch>, guard: BatchGuard<Batch>): PullStream<Batch> {
-  return new GuardedStream(pullStreamOf(stream), guard);
+  return new GuardedStream(toPullStream(stream), guard);
 }
 
 class GuardedStream<Batch> extends Stage<Batch> implements Consumer<Batch> {

@@ -1,6 +1,6 @@
 /** Guards an answer of Anthropic's Messages API that another server wrote: its events as they come, or the whole message. */
 
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { PIECE } from '../texts/positions.ts';
 import { isReadText } from '../texts/walk.ts';
 import { AnswerReader, type GrowingText } from './answer-reader.ts';
@@ -62,5 +62,5 @@ function growingText(delta: JsonObject, block: unknown): GrowingText | undefined
   const isRead = (name: string) => typeof delta[name] === 'string' && isReadText(delta, name, delta[name], PIECE);
   const [field, place] = GROWING_FIELDS[String(delta.type)] ?? [Object.keys(delta).find(isRead), 'text'];
   if (field === undefined || typeof delta[field] !== 'string') return undefined;
-  return { key: `${plainTextOf(block)} ${field}`, place, steps: ['delta', field] };
+  return { key: `${plainText(block)} ${field}`, place, steps: ['delta', field] };
 }

@@ -1,6 +1,6 @@
 /** Guards an answer of the Responses API that another server wrote: its events as they come, or the whole response. */
 
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import type { Track } from '../tracks/text-track.ts';
 import { AnswerReader, type GrowingText, moveCitations } from './answer-reader.ts';
 
@@ -53,7 +53,7 @@ export class ResponseAnswer extends AnswerReader {
   }
 
   private shown(key: string, events: readonly JsonObject[]): readonly JsonObject[] {
-    for (const { delta } of events) this.shownTexts.set(key, (this.shownTexts.get(key) ?? '') + plainTextOf(delta));
+    for (const { delta } of events) this.shownTexts.set(key, (this.shownTexts.get(key) ?? '') + plainText(delta));
     return events;
   }
 
@@ -105,7 +105,7 @@ export class ResponseAnswer extends AnswerReader {
 /** Names a text by the events that bring it, such as `response.output_text`, and by where it stands in the output. */
 function textKey(event: JsonObject, part: string): string {
   const { item_id: item, output_index: index, content_index: content, summary_index: summary } = event;
-  return [part, ...[item, index, content, summary].map(plainTextOf)].join(' ');
+  return [part, ...[item, index, content, summary].map(plainText)].join(' ');
 }
 
 function partPlace(part: string): string {

@@ -3,9 +3,9 @@
 import type { Guard, GuardOptions } from '../../../ports/guard.ts';
 import {
   checkOptions,
+  isOneOf,
   milliseconds,
   type OptionCheck,
-  oneOf,
   positiveInteger,
 } from '../../../ports/host/options-check.ts';
 import { isRecord } from '../../../protocol/record.ts';
@@ -54,8 +54,8 @@ function checkGuard(place: string, guard: unknown, list: string): void {
 
 /** The checks of the options that all guards share. */
 const GUARD_CHECKS: Readonly<Record<string, OptionCheck>> = {
-  mode: oneOf('monitor', 'redact', 'enforce'),
+  mode: isOneOf('monitor', 'redact', 'enforce'),
   timeoutMs: milliseconds,
-  onFailure: oneOf('block', 'pass'),
+  onFailure: isOneOf('block', 'pass'),
   lookahead: positiveInteger,
 };

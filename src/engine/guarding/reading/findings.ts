@@ -1,7 +1,7 @@
 /** What a guard finds in a text that is read as a whole, or as a window of a longer one. */
 import type { Guard, GuardFinding } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
-import { andThen } from '../../../protocol/record.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
 import { type Inspection, inspectText } from '../guard/run-guard.ts';
 import { findingsInOriginal, mergeFindings, unescapeText } from './escapes.ts';
@@ -19,11 +19,11 @@ export function findingsInReading(
 ): MaybePromise<readonly GuardFinding[]> {
   const { view } = reading;
   const inspect = (text: string) => inspectText(guard, text, at, context);
-  const inView = andThen(inspect(view), (found) => findingsInParts(found, reading, inspect));
+  const inView = mapMaybePromise(inspect(view), (found) => findingsInParts(found, reading, inspect));
   const decoded = unescapeText(view, true);
   if (!decoded || decoded.places.length > view.length) return inView;
-  return andThen(inView, (raw) =>
-    andThen(inspect(decoded.text), ({ findings, isRewritten }) =>
+  return mapMaybePromise(inView, (raw) =>
+    mapMaybePromise(inspect(decoded.text), ({ findings, isRewritten }) =>
       // The change of a guard that writes the text again may span what was rewritten already.
       isRewritten && raw.length > 0 ? raw : mergeFindings(raw, findingsInOriginal(findings, decoded), decoded),
     ),

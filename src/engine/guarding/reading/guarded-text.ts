@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Guard } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
-import { andThen } from '../../../protocol/record.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
 import { editsForFindings, refuseDepth } from '../guard/run-guard.ts';
 import { findingsInReading } from './findings.ts';
@@ -13,9 +13,9 @@ const SLICE = 256 * 1024;
 
 /** The text with the replacements of the guard; JSON in it stays JSON. Throws `GuardBlocked`, and `guard_failed`. */
 export function guardText(guard: Guard, text: string, at: GuardedPlace, context: GuardContext): MaybePromise<string> {
-  return andThen(readText(text, context.signal), (reading) => {
+  return mapMaybePromise(readText(text, context.signal), (reading) => {
     if (reading.isTooDeep) refuseDepth(guard, at, context);
-    return andThen(findingsInReading(guard, reading, at, context), (findings) => {
+    return mapMaybePromise(findingsInReading(guard, reading, at, context), (findings) => {
       const edits = editsForFindings(guard, reading.view, findings, at, context);
       return edits.length === 0 ? text : reading.take(reading.view.length, reading.editsFor(edits));
     });

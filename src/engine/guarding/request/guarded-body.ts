@@ -11,11 +11,7 @@ import type { RequestGuards } from './request-guards.ts';
  * The body after the guards of `input`. The loaded part of earlier turns, `known`, was guarded when it arrived. Throws
  * `content_filter` naming the place.
  */
-export async function guardedBody<Body>(
-  body: Body,
-  guards: RequestGuards,
-  known?: ReadonlySet<unknown>,
-): Promise<Body> {
+export async function guardBody<Body>(body: Body, guards: RequestGuards, known?: ReadonlySet<unknown>): Promise<Body> {
   if (!guards.guardsInput) return body;
   const map = refuseBlocked((text, path) => guards.input(text, path));
   // The cast: texts are replaced by texts.
@@ -30,7 +26,7 @@ function refuseTokens(param: string): never {
 }
 
 /** The replacements of items, such as the text of files that they name, after the guards of `input`. */
-export async function guardedItems(
+export async function guardItems(
   placed: ReadonlyMap<Item, Item>,
   guards: RequestGuards,
 ): Promise<ReadonlyMap<Item, Item>> {
@@ -42,7 +38,7 @@ export async function guardedItems(
 }
 
 /** The body without the placeholders of a middleware in front. */
-export async function restoredBody<Body>(body: Body, guards: RequestGuards): Promise<Body> {
+export async function restoreBody<Body>(body: Body, guards: RequestGuards): Promise<Body> {
   if (!guards.hasPlaceholders) return body;
   // The cast: texts are replaced by texts.
   return (await mapTexts(body, '', BODY, { map: (text) => guards.restored(text) })) as Body;

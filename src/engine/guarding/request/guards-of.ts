@@ -13,7 +13,10 @@ export interface GuardingSettings {
 }
 
 /** The router's guards and those of middlewares in front of it; undefined if there are none. */
-export function guardsOf(request: EndpointRequest, { guards, hooks }: GuardingSettings): RequestGuards | undefined {
+export function collectGuards(
+  request: EndpointRequest,
+  { guards, hooks }: GuardingSettings,
+): RequestGuards | undefined {
   const { context, signal } = request;
   if (guards === undefined && context?.guards === undefined) return undefined;
   const routerSessions = guards ? [guardSession(guards, request, hooks, false)] : [];

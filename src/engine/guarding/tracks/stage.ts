@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Guard, GuardFinding, GuardScan } from '../../../ports/guard.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
-import { andThen } from '../../../protocol/record.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import { characterStart, type Edit } from '../guard/edits.ts';
 import type { GuardContext, GuardedPlace } from '../guard/guard-context.ts';
 import { editsForFindings, refuseDepth, scanText } from '../guard/run-guard.ts';
@@ -218,11 +218,11 @@ class ObservingStage implements TextStage {
   }
 
   write(text: string): MaybePromise<string> {
-    return andThen(this.watched.write(text), () => text);
+    return mapMaybePromise(this.watched.write(text), () => text);
   }
 
   end(): MaybePromise<string> {
-    return andThen(this.watched.end(), () => '');
+    return mapMaybePromise(this.watched.end(), () => '');
   }
 
   placeOf(index: number): number {

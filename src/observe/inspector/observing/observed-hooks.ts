@@ -1,5 +1,5 @@
 /** The host's hooks, each followed by the inspector's. */
-import { guarded, type Hooks, type ReceiveEvents } from '../../../ports/hooks.ts';
+import { callHookSafely, type Hooks, type ReceiveEvents } from '../../../ports/hooks.ts';
 
 /** Calls the host's hook, if there is one, and then the inspector's. An error that the host's hook throws still reaches the router. */
 export function withHooks(host: Hooks, own: Hooks): Hooks {
@@ -31,7 +31,7 @@ function combineHooks(host: Hooks, hostHook: AnyHook, ownHook: AnyHook): AnyHook
   if (!hostHook) return ownHook;
   if (!ownHook) return hostHook.bind(host);
   return (...values) => {
-    guarded('inspector', () => ownHook(...values));
+    callHookSafely('inspector', () => ownHook(...values));
     return hostHook.apply(host, values);
   };
 }

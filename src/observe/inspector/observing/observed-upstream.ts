@@ -5,7 +5,7 @@ import type { ChatBatch, OnAttempt, Upstream, UpstreamCall } from '../../../port
 import { wrapUpstream } from '../../../ports/wrap-upstream.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ModelEvent } from '../../../protocol/events.ts';
-import { type Mapping, mapped } from '../../../streams/pull-stream.ts';
+import { type Mapping, mapStream } from '../../../streams/pull-stream.ts';
 import type { RecordedError } from '../recording/entries.ts';
 import type { ModelCallRecord } from '../recording/model-call.ts';
 
@@ -37,12 +37,12 @@ export function observedUpstream(upstream: Upstream, sink: CallSink): Upstream {
     (body, call) => {
       const watch = new ChatWatch(upstream, { call, calls }, sink, body);
       // The cast: this is called only if the upstream has the function.
-      return mapped((upstream[name] as Pass).call(upstream, body, watch.call), watch);
+      return mapStream((upstream[name] as Pass).call(upstream, body, watch.call), watch);
     };
   return wrapUpstream(upstream, {
     stream(request, call) {
       const watch = new EventWatch(upstream, { call, calls }, sink, request);
-      return mapped(upstream.stream(request, watch.call), watch);
+      return mapStream(upstream.stream(request, watch.call), watch);
     },
     chat: passing('chat'),
     messages: passing('messages'),

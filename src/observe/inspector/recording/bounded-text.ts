@@ -1,5 +1,5 @@
 /** Turns values into bounded JSON text without secrets, which the inspector keeps. */
-import { beginningOf } from '../../../protocol/printable.ts';
+import { truncatedText } from '../../../protocol/printable.ts';
 import { SECRET_NAME } from '../../../protocol/secrets/mask.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
 
@@ -79,7 +79,7 @@ function charactersIn(value: unknown, limit: number, depth: number): number {
 
 /** The beginning of a text. */
 export function boundText(text: string, limit: number): BoundedText {
-  return { text: beginningOf(text, limit), cut: Math.max(text.length - limit, 0) };
+  return { text: truncatedText(text, limit), cut: Math.max(text.length - limit, 0) };
 }
 
 /** Text as it may be shown: in JSON, fields with secret names are masked; in other text, whatever looks like a key. */

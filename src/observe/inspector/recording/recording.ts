@@ -1,7 +1,7 @@
 /** One response as the inspector keeps it: times, counts and bounded text. */
 import type { ObservedTurn, RequestInfo } from '../../../ports/hooks.ts';
 import type { Usage } from '../../../protocol/events.ts';
-import { beginningOf, reportedModel } from '../../../protocol/printable.ts';
+import { reportedModel, truncatedText } from '../../../protocol/printable.ts';
 import { type BoundedText, boundedValue, boundText, NO_TEXT } from './bounded-text.ts';
 import type { LiveItem, Mark, ModelCall, RecordedError, RecordedStatus, ToolRun } from './entries.ts';
 import { preview } from './request-text.ts';
@@ -126,7 +126,7 @@ export class Recording {
   }
 
   mark(kind: Mark['kind'], text = ''): void {
-    this.add(this.marks, { kind, at: this.elapsed(), text: beginningOf(text, MAX_TEXT) });
+    this.add(this.marks, { kind, at: this.elapsed(), text: truncatedText(text, MAX_TEXT) });
   }
 
   /** Whether the call is kept. */
@@ -136,12 +136,12 @@ export class Recording {
 
   addTool({ server, name, durationMs, error }: Omit<ToolRun, 'start' | 'end'> & { readonly durationMs: number }): void {
     const end = this.elapsed();
-    const message = error && beginningOf(error, MAX_TEXT);
+    const message = error && truncatedText(error, MAX_TEXT);
     this.add(this.tools, { server, name, start: Math.max(end - durationMs, 0), end, error: message });
   }
 
   fail(error: RecordedError): void {
-    this.error = { ...error, message: beginningOf(error.message, MAX_TEXT) };
+    this.error = { ...error, message: truncatedText(error.message, MAX_TEXT) };
     this.changed(this.error.message.length * BYTES_PER_CHARACTER);
   }
 

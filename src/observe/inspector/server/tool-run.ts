@@ -5,7 +5,7 @@ import { wrongIn } from '../../../protocol/json/check-value.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { withoutKeys } from '../../../protocol/secrets/scrub.ts';
-import { bytesOf, readWhole } from '../../../streams/bytes.ts';
+import { readWhole, streamBytes } from '../../../streams/bytes.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { ToolCounts } from '../observing/counts.ts';
 import { type OfferedTool, offeredTools } from './part-views.ts';
@@ -43,7 +43,7 @@ export async function runTool(
   // As the host's own parser has read it, or as it arrives.
   let { body } = req;
   if (!isRecord(body)) {
-    const json = await readWhole(bytesOf(req), MAX_BYTES).catch(() => undefined);
+    const json = await readWhole(streamBytes(req), MAX_BYTES).catch(() => undefined);
     if (json === undefined) return refuseRun(413, `The body may have ${MAX_BYTES} bytes.`);
     body = jsonIn(json);
   }

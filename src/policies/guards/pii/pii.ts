@@ -1,7 +1,7 @@
 /** Finds personal data and keys by their form, on this machine. */
 import type { Guard, GuardFinding, GuardScan } from '../../../ports/guard.ts';
 import { boolean, checkOptions, type OptionCheck } from '../../../ports/host/options-check.ts';
-import { andThen } from '../../../protocol/record.ts';
+import { mapMaybePromise } from '../../../protocol/record.ts';
 import { GUARD_CHECKS, type GuardSettingsOptions } from '../shared/guard-options.ts';
 import { scanWhole } from '../shared/scan-whole.ts';
 import { emailRule } from './email.ts';
@@ -61,7 +61,7 @@ export function pii(options: PiiOptions = {}): Guard {
     ...settings,
     scan,
     inspect({ text, signal }) {
-      return andThen(scanWhole(text, scan, signal), (findings) =>
+      return mapMaybePromise(scanWhole(text, scan, signal), (findings) =>
         findings.length === 0 ? { action: 'pass' } : { action: 'replace', findings },
       );
     },

@@ -1,6 +1,6 @@
 /** Asks a service that judges texts, limited in size; errors name neither addresses, keys nor texts. */
 
-import { causeCodeOf } from '../../../ports/host/cause-code.ts';
+import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import { limitedText } from '../../../ports/host/limited-text.ts';
 import { isHeaderValue, type OptionCheck, secretly } from '../../../ports/host/options-check.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
@@ -56,7 +56,7 @@ export async function postJson({ service, url, apiKey, body, signal }: ServiceRe
     signal.throwIfAborted();
     if (error instanceof ServiceFault) throw new Error(`${service} ${error.message}.`);
     // Without the error's own message, which may contain the address.
-    const code = causeCodeOf(error);
+    const code = readCauseCode(error);
     throw new Error(`${service} could not be reached${code === undefined ? '' : ` (${code})`}.`);
   }
 }

@@ -1,13 +1,13 @@
 /** The options that all guards have. */
 import type { Guard } from '../../../ports/guard.ts';
-import { milliseconds, type OptionCheck, oneOf } from '../../../ports/host/options-check.ts';
+import { isOneOf, milliseconds, type OptionCheck } from '../../../ports/host/options-check.ts';
 
 /** What is done about a finding, and about a failure. */
 export type GuardSettingsOptions = Pick<Guard, 'mode' | 'timeoutMs' | 'onFailure'>;
 
 /** Their checks. */
 export const GUARD_CHECKS: Readonly<Record<keyof GuardSettingsOptions, OptionCheck>> = {
-  mode: oneOf('monitor', 'redact', 'enforce'),
+  mode: isOneOf('monitor', 'redact', 'enforce'),
   timeoutMs: milliseconds,
-  onFailure: oneOf('block', 'pass'),
+  onFailure: isOneOf('block', 'pass'),
 };

@@ -50,12 +50,12 @@ const WORD = /^[\w-]+$/;
 const ENCODED = 'toolu_b64_';
 
 /** The id as clients of Anthropic's API may send it to Anthropic: letters, digits, `_` and `-`. */
-export function wordOfId(id: string): string {
+export function encodeCallId(id: string): string {
   return WORD.test(id) && !id.startsWith(ENCODED) ? id : `${ENCODED}${Buffer.from(id).toString('base64url')}`;
 }
 
 /** The id that such a word stands for; some models expect their own ids back. */
-export function idOfWord(word: unknown): unknown {
+export function decodeCallId(word: unknown): unknown {
   if (typeof word !== 'string' || !word.startsWith(ENCODED)) return word;
   return Buffer.from(word.slice(ENCODED.length), 'base64url').toString();
 }

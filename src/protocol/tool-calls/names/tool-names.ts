@@ -7,11 +7,11 @@ const HASH = 10;
 /** The name as servers accept it; a changed name stays distinct by a digest. */
 export function modelSafe(name: string): string {
   const plain = name.replace(/[^\w-]/g, '_');
-  return plain.length > MAX_NAME ? shortened(plain, name) : plain;
+  return plain.length > MAX_NAME ? digestedName(plain, name) : plain;
 }
 
 /** The name cut to leave room for a digest of `whole`. */
-export function shortened(name: string, whole: string): string {
+export function digestedName(name: string, whole: string): string {
   const digest = createHash('sha1').update(whole).digest('hex').slice(0, HASH);
   return `${name.slice(0, MAX_NAME - HASH - 1)}_${digest}`;
 }

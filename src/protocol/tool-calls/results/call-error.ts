@@ -20,7 +20,7 @@ export function executionError(text: string): McpToolCallError {
 /**
  * An error that a provider threw: with a `type` and a `code` it is used as it is, any other is a failure of the tool.
  */
-export function callErrorOf(thrown: unknown): McpToolCallError {
+export function toCallError(thrown: unknown): McpToolCallError {
   const message = thrownText(thrown);
   const { type, code } = isRecord(thrown) ? thrown : {};
   const isTyped = type === 'mcp_protocol_error' || type === 'http_error';

@@ -26,6 +26,6 @@ const NO_ROOM: ToolCallResult = {
 };
 
 /** The result, if its image fits into the room that the answer has; else a failed call: the model may make a smaller one. */
-export function withinRoom(result: ToolCallResult, roomBytes: number): ToolCallResult {
+export function limitImageSize(result: ToolCallResult, roomBytes: number): ToolCallResult {
   return result.image && result.image.result.length > roomBytes ? NO_ROOM : result;
 }

@@ -2,7 +2,7 @@
 import type { BackgroundEngine } from '../../../ports/background/background-engine.ts';
 import {
   checkOptions,
-  LONGEST_MS,
+  MAX_MS,
   type OptionCheck,
   positiveInteger,
   secretly,
@@ -54,8 +54,8 @@ const checks: Readonly<Record<keyof BullmqEngineOptions, OptionCheck>> = {
     (typeof value === 'string' && QUEUE_NAME.test(value)) || '1 to 100 letters, digits, hyphens, underscores and dots',
   concurrency: positiveInteger,
   lockMs: (value) =>
-    (Number.isInteger(value) && Number(value) >= MIN_LOCK_MS && Number(value) <= LONGEST_MS) ||
-    `a whole number of milliseconds from ${MIN_LOCK_MS} to ${LONGEST_MS}`,
+    (Number.isInteger(value) && Number(value) >= MIN_LOCK_MS && Number(value) <= MAX_MS) ||
+    `a whole number of milliseconds from ${MIN_LOCK_MS} to ${MAX_MS}`,
   prefix: (value) => (typeof value === 'string' && value !== '') || 'a text that is not empty',
 };
 

@@ -1,6 +1,6 @@
 /** The package `bullmq`. */
 import type * as Bullmq from 'bullmq';
-import { peer } from '../../../ports/host/peer.ts';
+import { requirePeer } from '../../../ports/host/peer.ts';
 
 /** Throws on import if the package is missing. */
 export const {
@@ -13,4 +13,4 @@ export const {
   runMigrations,
   SchemaMigrationRequiredError,
   Worker,
-} = peer<typeof Bullmq>('express-open-responses/engines/bullmq', 'bullmq');
+} = requirePeer<typeof Bullmq>('express-open-responses/engines/bullmq', 'bullmq');

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BackgroundEngine, BackgroundWorker } from '../../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../../ports/background/response-key.ts';
-import { inTime } from '../../../ports/host/in-time.ts';
+import { withTimeout } from '../../../ports/host/in-time.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';
@@ -90,10 +90,12 @@ export class QueueEngine implements BackgroundEngine {
     if (this.isReleased) throw new Error('bullmqEngine: the engine is released and takes no more responses');
     // With room it is the next job to be claimed, and this process the first to ask for it.
     const mayClaim = this.failures.worker !== undefined && this.clock.isRight && this.slots.tryTake();
-    const session = await inTime(this.add(key, mayClaim), SUBMITS_WITHIN_MS, () => TOO_LATE).catch((error: unknown) => {
-      if (mayClaim) this.slots.giveBack();
-      throw this.settings.link.explain(error);
-    });
+    const session = await withTimeout(this.add(key, mayClaim), SUBMITS_WITHIN_MS, () => TOO_LATE).catch(
+      (error: unknown) => {
+        if (mayClaim) this.slots.giveBack();
+        throw this.settings.link.explain(error);
+      },
+    );
     if (mayClaim) await settledWithin(SUBMITS_WITHIN_MS, () => trackPromise(this.pending, this.claim(session, false)));
   }
 

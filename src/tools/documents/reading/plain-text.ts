@@ -1,5 +1,5 @@
 /** Decodes texts. */
-import { textOfBytes } from '../../../protocol/file-data.ts';
+import { decodeUtf8 } from '../../../protocol/file-data.ts';
 import { unsupportedTypeError } from './document-job.ts';
 import { tooLongError } from './text-output.ts';
 
@@ -11,7 +11,7 @@ export function decodeText(bytes: Uint8Array, maxCharacters: number): string {
   // Node without full ICU decodes little endian only.
   else if (first === 0xfe && second === 0xff)
     text = decodeUtf16(bytes.length % 2 === 0 ? Buffer.from(bytes).swap16() : bytes);
-  else text = textOfBytes(bytes);
+  else text = decodeUtf8(bytes);
   if (text === undefined) throw unsupportedTypeError();
   if (text.length > maxCharacters) throw tooLongError(maxCharacters);
   return text;

@@ -1,6 +1,6 @@
 /** The host's answers to questions of its servers. */
 
-import { seldom } from '../../../ports/host/warner.ts';
+import { throttled } from '../../../ports/host/warner.ts';
 import type { MaybePromise } from '../../../ports/store.ts';
 import { isRecord, type JsonObject, thrownText } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
@@ -41,7 +41,9 @@ export function questionsFor(
 ): Questions {
   const answer = (name: string, ask: HostAnswers['onSample'] | HostAnswers['onElicit']): Answer | undefined => {
     if (!ask) return undefined;
-    const warnOfFailure = seldom((why) => warn(`mcpTools: ${name} has no answer for server '${about.server}': ${why}`));
+    const warnOfFailure = throttled((why) =>
+      warn(`mcpTools: ${name} has no answer for server '${about.server}': ${why}`),
+    );
     return async (params, signal) => {
       try {
         const reply = await untilAborted(signal, async () => ask({ ...about, params, signal }));

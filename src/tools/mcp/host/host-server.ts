@@ -1,6 +1,6 @@
 /** One configured server, as the requests of all users reach it. */
 
-import { seldom } from '../../../ports/host/warner.ts';
+import { throttled } from '../../../ports/host/warner.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../../ports/tool-provider.ts';
 import { thrownText } from '../../../protocol/record.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
@@ -103,7 +103,7 @@ class UserServer implements HostServer {
     this.server = server;
     this.functions = functions;
     this.settings = settings;
-    this.warn = seldom((why) => settings.mcp.warn(`mcpTools: server '${server.label}' fails for a user: ${why}`));
+    this.warn = throttled((why) => settings.mcp.warn(`mcpTools: server '${server.label}' fails for a user: ${why}`));
   }
 
   async list(request: ToolsRequest | undefined, signal: AbortSignal): Promise<readonly ProvidedTool[]> {

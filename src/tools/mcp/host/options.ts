@@ -1,6 +1,6 @@
 /** The options of `mcpTools`, checked once. */
 
-import { guarded } from '../../../ports/hooks.ts';
+import { callHookSafely } from '../../../ports/hooks.ts';
 import { boolean, checkOptions, isFunction, milliseconds, positiveInteger } from '../../../ports/host/options-check.ts';
 import { warner } from '../../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
@@ -86,6 +86,6 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     mcp,
     pool: new ConnectionPool({ idleMs, maxServers: maxConnections, maxServersPerScope: maxConnectionsPerScope }),
     answers: options,
-    onUnauthorized: (info) => guarded('onUnauthorized', () => onUnauthorized(info)),
+    onUnauthorized: (info) => callHookSafely('onUnauthorized', () => onUnauthorized(info)),
   };
 }

@@ -1,7 +1,7 @@
 /** Ensures that every request over streamable HTTP ends, even if its event stream does not. */
 import { randomUUID } from 'node:crypto';
 import { objectIn } from '../../../protocol/json/json-text.ts';
-import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, plainText } from '../../../protocol/record.ts';
 import type { Fetch } from './client/mcp-client.ts';
 import { eventReader, isEventStream, tapBody } from './http-pool.ts';
 
@@ -182,7 +182,7 @@ function readPosted(body: unknown): Posted {
 function answerKind(id: RequestId, data: string): 'result' | 'error' | undefined {
   const message = objectIn(data);
   // The SDK takes the number as text for the number.
-  if (!message || plainTextOf(message.id) !== String(id) || message.method !== undefined) return undefined;
+  if (!message || plainText(message.id) !== String(id) || message.method !== undefined) return undefined;
   const { jsonrpc, result, error } = message;
   if (jsonrpc !== '2.0') return undefined;
   if (isRecord(result)) return 'result';

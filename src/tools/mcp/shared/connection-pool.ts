@@ -1,6 +1,6 @@
 /** Connections of tenants to servers: shared by key, limited in number, and closed when unused for a while. */
 
-import { shareOf } from '../../../ports/scope.ts';
+import { limitScope } from '../../../ports/scope.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 
 /** Limits the connections, and how long they are kept unused, in milliseconds. */
@@ -83,8 +83,8 @@ export class ConnectionPool<Connection extends PooledConnection> {
   private evictForScope(scope: string): void {
     const { maxServers, maxServersPerScope } = this.limits;
     const all = [...this.entries.values()];
-    const share = shareOf(scope);
-    const inScope = all.filter((entry) => shareOf(entry.scope) === share);
+    const share = limitScope(scope);
+    const inScope = all.filter((entry) => limitScope(entry.scope) === share);
     if (inScope.length >= maxServersPerScope) return this.dropUnused(inScope);
     if (all.length >= maxServers) this.dropUnused(all);
   }

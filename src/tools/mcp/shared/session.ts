@@ -1,6 +1,6 @@
 /** One session with an MCP server: requests, each with its own end, and the server's notifications. */
 
-import { LONGEST_MS } from '../../../ports/host/options-check.ts';
+import { MAX_MS } from '../../../ports/host/options-check.ts';
 import { untilAborted } from '../../../streams/until-aborted.ts';
 import type { Beginning, McpClient, McpProtocol, McpRequest, McpRequestOptions } from './client/mcp-client.ts';
 import { OpenQuestions } from './client/questions.ts';
@@ -68,7 +68,7 @@ export class Session {
 
   /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
   async open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol> {
-    const options = { beginning, signal, timeoutMs: LONGEST_MS, probeMs: this.probeMs };
+    const options = { beginning, signal, timeoutMs: MAX_MS, probeMs: this.probeMs };
     // The signal alone is not enough: it reaches only the first request, not the start of the transport.
     const protocol = await untilAborted(signal, () => this.client.connect(this.link.transport, options));
     this.client.onClose(() => this.events.onLost());
@@ -89,7 +89,7 @@ export class Session {
     signal.addEventListener('abort', giveUp, { once: true });
     try {
       // The caller has a deadline of its own.
-      return await this.client.request(request, { signal: controller.signal, timeoutMs: LONGEST_MS, onProgress });
+      return await this.client.request(request, { signal: controller.signal, timeoutMs: MAX_MS, onProgress });
     } catch (error) {
       signal.throwIfAborted();
       throw error;

@@ -2,7 +2,7 @@
 
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { printedId } from '../../../protocol/ids.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
 import type { ServerSettings } from './server-config.ts';
@@ -44,7 +44,7 @@ export async function readToolList(
   let unusable = 0;
   let firstName: unknown;
   for await (const json of listedTools(listPage)) {
-    if (isRecord(json) && !server.allows(plainTextOf(json.name))) continue;
+    if (isRecord(json) && !server.allows(plainText(json.name))) continue;
     const tool = toProvidedTool(server, json);
     if (tool) charactersLeft -= JSON.stringify(tool).length;
     if (tool && !byName.has(tool.name) && byName.size < MAX_LISTED && charactersLeft >= 0) byName.set(tool.name, tool);

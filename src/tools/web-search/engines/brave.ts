@@ -2,7 +2,7 @@
 import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
-import { type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { type JsonObject, plainText } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { DEFAULT_TIMEOUT_MS, isApiKey, isBaseURL, requireOption } from './options.ts';
 
@@ -56,12 +56,12 @@ export function brave(options: BraveOptions): SearchEngine {
       }
       const { web } = await fetchJson({ engine: 'Brave', url, init: { headers }, signal, timeoutMs });
       // The API marks the words that it found.
-      const plainText = (value: unknown) => plainTextOf(value).replace(/<\/?strong>/g, '');
+      const unmarkedText = (value: unknown) => plainText(value).replace(/<\/?strong>/g, '');
       return recordsIn((web as JsonObject | undefined)?.results).map(
         ({ url: address, title, description, extra_snippets: more }) => ({
-          url: plainTextOf(address),
-          title: plainText(title),
-          text: [description, ...(Array.isArray(more) ? more : [])].map(plainText).join('\n'),
+          url: unmarkedText(address),
+          title: unmarkedText(title),
+          text: [description, ...(Array.isArray(more) ? more : [])].map(unmarkedText).join('\n'),
         }),
       );
     },

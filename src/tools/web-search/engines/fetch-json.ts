@@ -1,7 +1,7 @@
 /** Asks the JSON API of a search engine, limited in time and size; errors name neither addresses nor keys. */
 
 import type { RequestInit } from 'undici';
-import { causeCodeOf } from '../../../ports/host/cause-code.ts';
+import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import { limitedText } from '../../../ports/host/limited-text.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
@@ -39,7 +39,7 @@ export async function fetchJson({ engine, url, init, signal, timeoutMs }: Engine
   } catch (error) {
     signal.throwIfAborted();
     // Not the error's own message: it may have the address.
-    const code = causeCodeOf(error);
+    const code = readCauseCode(error);
     let fault = code === undefined ? 'could not be reached' : `could not be reached (${code})`;
     if (timeout.aborted) fault = `did not answer within ${timeoutMs} ms`;
     if (error instanceof EngineFault) fault = error.message;

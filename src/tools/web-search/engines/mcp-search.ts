@@ -3,7 +3,7 @@ import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts'
 import type { ProvidedTool, ToolProvider } from '../../../ports/tool-provider.ts';
 import type { WebResult } from '../../../protocol/items.ts';
 import { jsonIn } from '../../../protocol/json/json-text.ts';
-import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, plainText } from '../../../protocol/record.ts';
 import { toolOutputText } from '../../../protocol/tool-calls/results/output-text.ts';
 import { MAX_BYTES } from './fetch-json.ts';
 
@@ -58,9 +58,9 @@ function resultsFromJson(text: string): readonly WebResult[] | undefined {
     const results = list.filter(isRecord).map((each) => {
       const { url, link, href, title, name, text: body, content, snippet, description } = each;
       return {
-        url: plainTextOf(url ?? link ?? href),
-        title: plainTextOf(title ?? name),
-        text: plainTextOf(body ?? content ?? snippet ?? description),
+        url: plainText(url ?? link ?? href),
+        title: plainText(title ?? name),
+        text: plainText(body ?? content ?? snippet ?? description),
       };
     });
     if (results.some(({ url }) => url !== '')) return results;

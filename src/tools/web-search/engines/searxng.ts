@@ -2,7 +2,7 @@
 import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
-import { plainTextOf } from '../../../protocol/record.ts';
+import { plainText } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { DEFAULT_TIMEOUT_MS, isBaseURL, requireOption } from './options.ts';
 
@@ -53,9 +53,9 @@ export function searxng(options: SearxngOptions): SearchEngine {
       url.search = String(parameters);
       const { results } = await fetchJson({ engine: 'SearXNG', url, signal, timeoutMs });
       return recordsIn(results).map(({ url: address, title, content }) => ({
-        url: plainTextOf(address),
-        title: plainTextOf(title),
-        text: plainTextOf(content),
+        url: plainText(address),
+        title: plainText(title),
+        text: plainText(content),
       }));
     },
   };

@@ -2,7 +2,7 @@
 import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
-import { plainTextOf } from '../../../protocol/record.ts';
+import { plainText } from '../../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { DEFAULT_TIMEOUT_MS, isApiKey, isBaseURL, requireOption } from './options.ts';
 
@@ -51,9 +51,9 @@ export function tavily(options: TavilyOptions): SearchEngine {
         timeoutMs,
       });
       return recordsIn(results).map(({ url, title, content }) => ({
-        url: plainTextOf(url),
-        title: plainTextOf(title),
-        text: plainTextOf(content),
+        url: plainText(url),
+        title: plainText(title),
+        text: plainText(content),
       }));
     },
   };

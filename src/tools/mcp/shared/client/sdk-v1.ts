@@ -6,7 +6,7 @@ import type * as StdioModule from '@modelcontextprotocol/sdk/client/stdio.js';
 import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport as SdkTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
-import { peer } from '../../../../ports/host/peer.ts';
+import { requirePeer } from '../../../../ports/host/peer.ts';
 import { HttpStatusError, NewerProtocolError, RpcCode, RpcError } from './faults.ts';
 import {
   CLIENT_INFO,
@@ -46,7 +46,7 @@ export function sdkV1(): McpSdk {
 }
 
 function requireSdk<Module>(path: string): Module {
-  return peer<Module>('express-open-responses/mcp', NAME, `${NAME}/${path}`);
+  return requirePeer<Module>('express-open-responses/mcp', NAME, `${NAME}/${path}`);
 }
 
 class ClientV1 implements McpClient {

@@ -2,7 +2,7 @@
 
 import type { ToolResult } from '../../../../ports/tool-provider.ts';
 import { roundedValue } from '../../../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText } from '../../../../protocol/record.ts';
 import { assertOutputSize } from '../../../../protocol/tool-calls/results/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
@@ -77,7 +77,7 @@ function outputContent(parts: readonly Part[]): ToolResult['content'] {
 function blockPart(block: JsonObject): Part {
   switch (block.type) {
     case 'text':
-      return plainTextOf(block.text);
+      return plainText(block.text);
     case 'image':
       return binaryPart('image', block.mimeType, block.data);
     case 'audio':
@@ -90,14 +90,14 @@ function blockPart(block: JsonObject): Part {
     case 'resource_link':
       return placeholder('resource link', block.name, block.mimeType, block.uri, block.description);
     default:
-      return placeholder(plainTextOf(block.type) || 'block', 'left out');
+      return placeholder(plainText(block.type) || 'block', 'left out');
   }
 }
 
 /** An image that models can read, as a part, its bytes as every decoder reads them: padded, and without line breaks. */
 function binaryPart(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
   const base64 = typeof data === 'string' ? data : '';
-  const image = IMAGES.get(plainTextOf(mimeType).toLowerCase());
+  const image = IMAGES.get(plainText(mimeType).toLowerCase());
   const digits = image ? base64.replace(/\s+/g, '') : '';
   if (/^[A-Za-z0-9+/]+={0,2}$/.test(digits)) {
     const bytes = Buffer.from(digits, 'base64').toString('base64');
