@@ -96,7 +96,7 @@ export type {
 } from './ports/upstream.ts';
 export type { ReasoningField } from './protocol/chat-completions/reasoning-fields.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
-export type { FinishReason, ModelEvent, Usage, WireEvent } from './protocol/events.ts';
+export type { FinishReason, ModelEvent, RawChunk, Usage, WireEvent } from './protocol/events.ts';
 export type {
   Annotation,
   CodeOutput,

@@ -201,6 +201,7 @@ export type ModelEvent =
  * clients the model server's own chunks. The state machine only keeps it in order with the calls; no other API reads it.
  */
 export interface RawChunk {
+  /** The kind of event. */
   readonly type: 'raw';
   /** The text of the whole chunk. */
   readonly data: string;
@@ -212,8 +213,9 @@ export interface RawChunk {
   readonly isOutput: boolean;
   /** Whether it ends the answer: nothing of the answer waits longer. */
   readonly isEnd: boolean;
-  /** The position of the part, from 0, and how many there are of the chunk. */
+  /** The position of the part, from 0. */
   readonly part: number;
+  /** How many parts there are of the chunk. */
   readonly parts: number;
 }
 
