@@ -104,7 +104,7 @@ export interface ChatCompletionsOptions extends ServerOptions {
 }
 
 /** The options with every default filled in. */
-interface ChatSettings extends ProviderSettings, ServerSettings {
+export interface ChatSettings extends ProviderSettings, ServerSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   readonly thinkTags: (model: string) => boolean | 'prompted';
