@@ -1,11 +1,7 @@
 /** Guards what goes into the handler behind it, and what comes out. */
 
 import type { ServerResponse } from 'node:http';
-import { StringDecoder } from 'node:string_decoder';
-import { createParser } from 'eventsource-parser';
-import { reportError } from '../../apis/endpoint/endpoint.ts';
 import { refuseMany, requestLimits } from '../../apis/endpoint/request-limits.ts';
-import { AnyAnswer } from '../../engine/guarding/answers/any-answer.ts';
 import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
 import { bodyForModel, guardBody } from '../../engine/guarding/request/guarded-body.ts';
 import { type GuardSession, guardSession, RequestGuards } from '../../engine/guarding/request/request-guards.ts';
@@ -13,20 +9,13 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { GuardOptions } from '../../ports/guard.ts';
 import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
-import { anthropicError } from '../../protocol/anthropic/envelope.ts';
-import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
-import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isUtf8Type } from '../../server/json-body.ts';
-import { eventLines } from '../../streams/event-lines.ts';
-import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
-import { isEventStream } from '../node/event-stream.ts';
 import { readWholeBody } from '../node/node-body.ts';
-import { type NodeRequest, setTurnContext, toEndpointRequest, turnContext } from '../node/node-request.ts';
-import { type AnswerRewriter, rewriteAnswer } from '../node/rewritten-answer.ts';
+import { type NodeRequest, setTurnContext, toEndpointRequest } from '../node/node-request.ts';
 import { answerClientError, type HostMiddleware, originalUrl } from './as-middleware.ts';
 import { type Dialect, lenientPath, textDialect } from './dialect.ts';
+import { guardAnswer } from './guard-answer.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The guards, and the options of every middleware. */
@@ -162,160 +151,4 @@ async function guardRequestBody(
   const loaded =
     Array.isArray(before) && Array.isArray(after) ? after.filter((_, at) => known.has(before[at])) : [...known];
   return { body: modelBody, history: history && { ...history, loaded } };
-}
-
-/** An answer to be guarded. */
-interface GuardedAnswer {
-  readonly dialect: Dialect;
-  readonly session: GuardSession;
-  readonly request: EndpointRequest;
-  readonly settings: MiddlewareSettings;
-}
-
-function guardAnswer(req: NodeRequest, res: ServerResponse, answer: GuardedAnswer): void {
-  const guards = new RequestGuards([answer.session]);
-  if (!guards.guardsOutput) return;
-  const isWanted = () => !turnContext(res).handled;
-  // No guard reads compressed bytes.
-  delete req.headers['accept-encoding'];
-  rewriteAnswer(res, isWanted, (head) => {
-    if (!isWanted()) return undefined;
-    const reader = new AnyAnswer(guards, answer.settings.limits.outputBytes, answer.dialect);
-    if (isEventStream(head)) return new EventRewriter(reader, answer);
-    const isError = head.status < 200 || head.status > 299;
-    const isText = /[/+]json\b/i.test(head.type) || (isError && (head.type === '' || /^text\//i.test(head.type)));
-    if (head.plain && isText && isUtf8Type(head.type)) return new WholeRewriter(reader, answer);
-    return refuseUnreadable(answer);
-  });
-}
-
-/** The bytes of an event stream. */
-class EventRewriter implements AnswerRewriter {
-  private readonly reader: AnyAnswer;
-  private readonly answer: GuardedAnswer;
-  private readonly decoder = new StringDecoder('utf8');
-  private readonly toLines = eventLines();
-  private readonly events: string[] = [];
-  private readonly parser;
-  private hasFailed = false;
-  private hasComment = false;
-
-  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
-    this.reader = reader;
-    this.answer = answer;
-    this.parser = createParser({
-      maxBufferSize: answer.settings.limits.eventBytes,
-      onEvent: ({ data }) => void this.events.push(data),
-      onComment: () => {
-        this.hasComment = true;
-      },
-      onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') throw answerTooLarge();
-      },
-    });
-  }
-
-  get isOver(): boolean {
-    return this.hasFailed || this.reader.isBlocked;
-  }
-
-  async write(bytes: Uint8Array): Promise<string> {
-    try {
-      this.parser.feed(this.toLines(this.decoder.write(Buffer.from(bytes))));
-      let frames = '';
-      for (const data of this.events.splice(0)) frames += this.toFrames(await this.reader.event(data));
-      const isHeartbeat = frames === '' && this.hasComment;
-      this.hasComment = false;
-      return isHeartbeat ? HEARTBEAT_FRAME : frames;
-    } catch (error) {
-      return this.failure(error);
-    }
-  }
-
-  /** A last event without its blank line counts, if it is whole. */
-  async end(): Promise<string> {
-    try {
-      this.parser.feed(this.toLines(`${this.decoder.end()}\n\n`));
-      let frames = '';
-      for (const data of this.events.splice(0))
-        if (isDone(data) || jsonIn(data) !== undefined) frames += this.toFrames(await this.reader.event(data));
-      return frames + this.toFrames(await this.reader.end());
-    } catch (error) {
-      return this.failure(error);
-    }
-  }
-
-  private toFrames(events: readonly string[]): string {
-    return events.map((data) => `${this.nameOf(data)}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`).join('');
-  }
-
-  /** Chunks of Chat Completions have no line with their name. */
-  private nameOf(data: string): string {
-    if (this.reader.api === 'chat-completions') return '';
-    const name = /^\{"type":"([\w.]+)"/.exec(data)?.[1];
-    return name === undefined ? '' : `event: ${name}\n`;
-  }
-
-  private failure(error: unknown): string {
-    this.hasFailed = true;
-    const { request, settings } = this.answer;
-    const { api: dialect } = this.reader;
-    const apiError = reportError(error, request, settings);
-    if (dialect === 'messages')
-      return `event: error\ndata: ${JSON.stringify(anthropicError(apiError, request.requestId))}\n\n`;
-    const { body } = apiError;
-    const { code, message, param } = body;
-    if (dialect === 'responses')
-      return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param })}\n\n`;
-    return `data: ${JSON.stringify({ error: body })}\n\ndata: [DONE]\n\n`;
-  }
-}
-
-/** The bytes of an answer that is one JSON value. A failure breaks it off: its status has been decided. */
-class WholeRewriter implements AnswerRewriter {
-  readonly isOver = false;
-  private readonly reader: AnyAnswer;
-  private readonly answer: GuardedAnswer;
-  private readonly pieces: Uint8Array[] = [];
-  private size = 0;
-
-  constructor(reader: AnyAnswer, answer: GuardedAnswer) {
-    this.reader = reader;
-    this.answer = answer;
-  }
-
-  async write(bytes: Uint8Array): Promise<string> {
-    const { outputBytes, eventBytes } = this.answer.settings.limits;
-    this.size += bytes.byteLength;
-    if (this.size > outputBytes + eventBytes) throw this.report(answerTooLarge());
-    this.pieces.push(Uint8Array.from(bytes));
-    return '';
-  }
-
-  async end(): Promise<string> {
-    try {
-      return await this.reader.whole(Buffer.concat(this.pieces).toString('utf8'));
-    } catch (error) {
-      throw this.report(error);
-    }
-  }
-
-  private report(error: unknown): Error {
-    return reportError(error, this.answer.request, this.answer.settings);
-  }
-}
-
-function answerTooLarge(): ApiError {
-  return new ApiError('output_too_large', 'The handler wrote more than the limit for an answer that guards read.');
-}
-
-/** Compressed bytes and unknown formats may not pass. */
-function refuseUnreadable({ request, settings }: GuardedAnswer): AnswerRewriter {
-  const write = (): Promise<string> => {
-    const advice = 'Let the handler answer with JSON or an event stream, uncompressed.';
-    const error = new ApiError('guard_failed', 'The answer is in a form that guards cannot read.', { advice });
-    return Promise.reject(toApiError(reportError(error, request, settings)));
-  };
-  // An answer without a body has no form.
-  return { write, end: async () => '', isOver: false };
 }

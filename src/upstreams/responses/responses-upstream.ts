@@ -1,28 +1,25 @@
 /** The upstream for other servers of the Responses API. */
 
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
-import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
+import { scrubber } from '../../protocol/secrets/scrub.ts';
+import type { PullStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
-import { isDone } from '../../streams/sse-frames.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
 import { stateOwnerFor } from '../http/base-path.ts';
-import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
+import { fetchJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { ModelTable } from '../http/model-table.ts';
 import { noteOncePerCall } from '../http/note-once.ts';
 import { bearerHeaders, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
-import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { mayReachWeb, toResponsesBody } from './body.ts';
-import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
 import { type ResponsesOptions, responsesSettings } from './options.ts';
+import { asFunctions, secondRequest } from './second-request.ts';
+import { streamAnswer } from './stream-answer.ts';
 
 export type { HostedTool, ResponsesOptions } from './options.ts';
 
@@ -46,19 +43,8 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('responsesUpstream', settings, bearerHeaders(settings), headers);
 
-  function answer(fields: JsonObject, offered: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
-    const headers = headersFor(call);
-    const scrubError = scrub.of(headers);
-    const httpRequest = {
-      path: '/responses',
-      headers,
-      body: JSON.stringify(fields),
-      isLast: isDone,
-      scrubError,
-    };
-    const note = cleanNote(call.note, scrub.textOf(headers));
-    return mapStream(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note, offered), scrubError));
-  }
+  const answer = (fields: JsonObject, offered: ModelRequest, call: UpstreamCall) =>
+    streamAnswer({ client, scrub, headers: headersFor(call) }, fields, offered, call);
 
   const noteOnce = noteOncePerCall();
   /** The models whose server takes functions only. */
@@ -87,16 +73,17 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     const hasThoughts = input.some((item) => isRecord(item) && item.type === 'reasoning');
     if (!hasThoughts && !mayRefuseTypes) return first;
     return secondTry(first, (error) => {
-      if (mayRefuseTypes && refusesTypes(error) && fitting.native?.choice.length === 0) {
-        if (functionModels.size < MAX_MODELS) functionModels.add(request.model);
-        call.note(FUNCTIONS_ONLY);
-        return answer(toResponsesBody(fitting, settings, skipped, false), asFunctions(fitting), call);
-      }
-      const isStateRejected = error instanceof ApiError && error.code === 'invalid_encrypted_content';
-      if (!isStateRejected) return undefined;
-      call.note(STATE_REJECTED);
-      const body = toResponsesBody(withoutThoughts(fitting), settings, () => {}, isNative);
-      return answer(body, fitting, call);
+      const second = secondRequest(error, fitting, mayRefuseTypes);
+      if (!second) return undefined;
+      call.note(second.note);
+      if (!second.isOfFunctions)
+        return answer(
+          toResponsesBody(second.request, settings, () => {}, isNative),
+          fitting,
+          call,
+        );
+      if (functionModels.size < MAX_MODELS) functionModels.add(request.model);
+      return answer(toResponsesBody(fitting, settings, skipped, false), asFunctions(fitting), call);
     });
   }
 
@@ -133,56 +120,3 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
 /** The most models that are remembered. */
 const MAX_MODELS = 1000;
-
-const FUNCTIONS_ONLY: Note = {
-  code: 'tool_dropped',
-  message:
-    "The model server takes functions only: the client's other tools are offered as functions, without those that a server runs. Set `nativeTools` to false.",
-};
-
-function asFunctions({ native: _, ...request }: ModelRequest): ModelRequest {
-  return request;
-}
-
-/** Whether the server knows no tools of such types, and so cannot run them for any client. */
-function refusesTypes(error: unknown): boolean {
-  if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) return false;
-  const text = error.message.toLowerCase();
-  return /\btools?\b/.test(`${text} ${error.body.param ?? ''}`) && /\btype\b/.test(text) && /\bfunction\b/.test(text);
-}
-
-/** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */
-class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
-  private readonly decoder: ResponsesDecoder;
-  private readonly scrub: Scrub;
-  private failure: unknown = undefined;
-
-  constructor(decoder: ResponsesDecoder, scrub: Scrub) {
-    this.decoder = decoder;
-    this.scrub = scrub;
-  }
-
-  map({ data }: AnswerBatch): readonly ModelEvent[] | undefined {
-    const events: ModelEvent[] = [];
-    try {
-      for (const each of data) if (!this.decoder.done) this.take(each, events);
-    } catch (error) {
-      this.failure = this.scrub(error);
-    }
-    // Events before an error still count; an empty batch means that the request was accepted.
-    return events.length > 0 || data.length === 0 ? events : undefined;
-  }
-
-  shouldContinue(): boolean {
-    if (this.failure) throw this.failure;
-    return !this.decoder.done;
-  }
-
-  end(): readonly ModelEvent[] {
-    throw this.scrub(new ApiError('upstream_truncated', 'The model server broke off its answer.'));
-  }
-
-  private take(data: string, events: ModelEvent[]): void {
-    if (data !== '' && !isDone(data)) this.decoder.take(parseJson(data), events);
-  }
-}
