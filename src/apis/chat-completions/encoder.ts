@@ -32,6 +32,15 @@ export function isClientItem({ type }: OutputItem): boolean {
   return CLIENT_ITEMS.has(type);
 }
 
+/** A part of a chunk that has not gone out. */
+interface PendingPart {
+  readonly raw: RawChunk;
+  /** The call that it begins. */
+  readonly call: ClientCall | undefined;
+  /** What it holds. */
+  readonly events: readonly TurnEvent[];
+}
+
 /**
  * The frames of one turn. Until the model makes a call that is not the client's, its chunks go out as they came; from there to
  * the end of the answer the client receives chunks of our own, made of the events.
@@ -46,8 +55,8 @@ export class ChatEncoder {
   private newCall: ClientCall | undefined = undefined;
   /** What the chunks that went out do not hold yet. */
   private unsent: TurnEvent[] = [];
-  /** The parts of one chunk that have come one right after another, each with the call that it begins. */
-  private parts: { readonly raw: RawChunk; readonly call: ClientCall | undefined }[] = [];
+  /** The parts of one chunk that have come one right after another. */
+  private parts: PendingPart[] = [];
 
   constructor(completion: Completion) {
     this.completion = completion;
@@ -90,13 +99,14 @@ export class ChatEncoder {
     const { parts } = this;
     if (raw.parts === 1) {
       const before = parts.length > 0 ? this.partFrames() : '';
-      if (this.unsent.length > 0) this.unsent.length = 0;
+      if (this.unsent.length > 0) this.unsent = [];
       if (call) this.numberCall(call, raw);
       return before + (raw.chunk ? passedFrame(this.completion, raw.data, raw.chunk) : dataFrame(raw.data));
     }
     const isNext = raw.part === parts.length && (raw.part === 0 || parts[0]?.raw.data === raw.data);
     const before = isNext ? '' : this.partFrames();
-    this.parts.push({ raw, call });
+    this.parts.push({ raw, call, events: this.unsent });
+    this.unsent = [];
     return before + (this.parts.length === raw.parts ? this.partFrames() : '');
   }
 
@@ -105,7 +115,6 @@ export class ChatEncoder {
     const { completion, parts } = this;
     const [first] = parts;
     this.parts = [];
-    this.unsent = [];
     if (!first) return '';
     for (const { raw, call } of parts) if (call) this.numberCall(call, raw);
     const { data } = first.raw;
@@ -131,11 +140,16 @@ export class ChatEncoder {
   private rewrite(): string {
     const { completion, unsent } = this;
     if (completion.isRewritten) return '';
+    const { parts } = this;
+    // A part without events holds more of a call that waited, whose events came with its first part.
+    const isMade = parts.every(({ events }) => events.length > 0);
+    const before = isMade ? '' : this.partFrames();
+    const made = isMade ? parts.flatMap(({ events }) => events) : [];
     completion.isRewritten = true;
     this.parts = [];
     this.unsent = [];
     this.newCall = undefined;
-    return unsent.map((event) => this.ownFrame(event)).join('');
+    return before + [...made, ...unsent].map((event) => this.ownFrame(event)).join('');
   }
 
   private ownFrame(event: TurnEvent): string {

@@ -26,6 +26,8 @@ export interface Setting {
   readonly server?: string;
   /** Whether the model server answers with one JSON object. Default: false. */
   readonly isWhole?: boolean;
+  /** How many pieces of data come in one read. Default: 1. */
+  readonly perRead?: number;
   readonly body?: JsonObject;
 }
 
@@ -55,6 +57,7 @@ export async function run(answers: readonly (readonly string[])[], setting: Sett
     isLegacy = false,
     wantsWhole = false,
     isWhole = false,
+    perRead = 1,
   } = setting;
   const frames: string[] = [];
   const bodies: ChatBody[] = [];
@@ -62,9 +65,13 @@ export async function run(answers: readonly (readonly string[])[], setting: Sett
   async function* send(body: ChatBody): AsyncGenerator<ChatBatch, void> {
     const data = answers[Math.min(bodies.length, answers.length - 1)] ?? [];
     bodies.push(body);
-    for (const each of data) {
+    for (let at = 0; at < data.length; at += perRead) {
       frames.push('');
-      yield { whole: isWhole, data: [each], ...(setting.server === undefined ? {} : { server: setting.server }) };
+      yield {
+        whole: isWhole,
+        data: data.slice(at, at + perRead),
+        ...(setting.server === undefined ? {} : { server: setting.server }),
+      };
     }
     frames.push('');
   }
