@@ -25,7 +25,7 @@ export interface NumberedEntry {
   readonly entry: JsonObject;
 }
 
-/** A part of a chunk: one entry of a call, or everything else; the last one ends the answer if the chunk does. */
+/** A part of a chunk: the entries of one call, or everything else; the last one ends the answer if the chunk does. */
 export interface ChunkPart {
   readonly chunk: JsonObject;
   readonly call: number | undefined;
@@ -34,20 +34,20 @@ export interface ChunkPart {
 }
 
 /**
- * The parts of a chunk in the order in which they are read. A chunk of one entry, or with anything but one choice, has one
+ * The parts of a chunk in the order in which its calls begin. A chunk of one entry, or with anything but one choice, has one
  * part.
  */
 export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
   const choices = chunkChoices(chunk);
   const [choice] = choices;
-  const [entry] = entries;
+  const [first] = entries;
   const hasText = hasChunkOutput(chunk);
   if (choices.length !== 1 || !choice || (choice.index ?? 0) !== 0) return [otherPart(chunk, hasText, false)];
   const { delta, finish_reason: finish } = choice;
   const { tool_calls: calls, function_call: called, ...rest } = isRecord(delta) ? delta : {};
   const isEnd = Boolean(finish);
-  if (!entry || !(calls || called)) return [otherPart(chunk, hasText, isEnd)];
-  if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, entry.call)];
+  if (!first || !(calls || called)) return [otherPart(chunk, hasText, isEnd)];
+  if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, first.call)];
   const { usage, ...plain } = chunk;
   const { logprobs: _, ...bare } = choice;
   const withDelta = (own: JsonObject, base: JsonObject = bare) => ({
@@ -55,8 +55,14 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
     choices: [{ ...base, delta: own, finish_reason: null }],
   });
   const role = rest.role === undefined ? {} : { role: rest.role };
-  const parts = entries.map(({ call, entry }) =>
-    callPart(withDelta({ ...role, ...(calls ? { tool_calls: [entry] } : { function_call: called }) }), call),
+  const byCall = new Map<number, JsonObject[]>();
+  for (const { call, entry } of entries) {
+    const known = byCall.get(call);
+    if (known) known.push(entry);
+    else byCall.set(call, [entry]);
+  }
+  const parts = [...byCall].map(([call, own]) =>
+    callPart(withDelta({ ...role, ...(calls ? { tool_calls: own } : { function_call: called }) }), call),
   );
   if (hasText) parts.unshift(otherPart(withDelta(rest, choice), true, false));
   if (isEnd || usage) parts.push(otherPart({ ...chunk, choices: [{ ...bare, delta: {} }] }, false, isEnd));

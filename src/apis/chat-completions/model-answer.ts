@@ -49,6 +49,15 @@ interface HeldChunk {
   readonly events: readonly ModelEvent[];
 }
 
+type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
+
+/** The events of a call in what was held, each with the position of its chunk. */
+interface CallDeltas {
+  readonly events: { readonly at: number; readonly event: CallDelta }[];
+  /** The position of the first that has not been taken. */
+  next: number;
+}
+
 /** Metadata of an answer that is not part of it. */
 const WITHOUT_OUTPUT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
 
@@ -120,7 +129,8 @@ export class ModelAnswer {
       this.noteEvents(inputs, before);
       const call = this.entries[0]?.call;
       if (call !== undefined) this.entries = [];
-      inputs.push({ type: 'raw', data, chunk: undefined, call, isOutput: true, isEnd: false, part: 0, parts: 1 });
+      const isOutput = call !== undefined || delta.text !== '';
+      inputs.push({ type: 'raw', data, chunk: undefined, call, isOutput, isEnd: false, part: 0, parts: 1 });
     } else if (isDone(data)) this.isDone = true;
     else if (data !== '') this.takeChunk(data, parsedChunk(data), inputs);
   }
@@ -187,27 +197,31 @@ export class ModelAnswer {
     this.release(inputs);
   }
 
-  /** Everything that was held: the events of each part, and then the part. */
+  /**
+   * Everything that was held: the events of each part, and then the part. The first event of a call goes before the first of its
+   * parts, though the decoder may have read its name in a later chunk; the others stay with the chunk that they were read from.
+   */
   private release(inputs: ModelEvent[]): void {
     const { held } = this;
     this.held = [];
     this.heldSize = 0;
-    const deltas = new Map<number, ModelEvent[]>();
-    for (const { events } of held)
+    const deltas = new Map<number, CallDeltas>();
+    for (const [at, { events }] of held.entries())
       for (const event of events) {
         if (event.type !== 'tool-call-delta') continue;
         const known = deltas.get(event.call);
-        if (known) known.push(event);
-        else deltas.set(event.call, [event]);
+        if (known) known.events.push({ at, event });
+        else deltas.set(event.call, { events: [{ at, event }], next: 0 });
       }
-    const numbers = new Set(deltas.size === 0 ? [] : held.flatMap(({ parts }) => parts.map(({ call }) => call)));
-    // What the decoder kept back of calls before.
-    for (const [call, events] of deltas) if (!numbers.has(call)) for (const event of events) inputs.push(event);
-    for (const { data, parts, events } of held) {
-      for (const event of events) if (event.type !== 'tool-call-delta') inputs.push(event);
+    for (const [at, { data, parts, events }] of held.entries()) {
+      const calls = new Set(deltas.size === 0 ? [] : parts.map(({ call }) => call));
+      for (const event of events) {
+        if (event.type !== 'tool-call-delta') inputs.push(event);
+        // What the decoder kept back of a call that this chunk does not go on with.
+        else if (!calls.has(event.call)) takeDeltas(deltas.get(event.call), at, inputs);
+      }
       for (const [part, { chunk, call, isOutput, isEnd }] of parts.entries()) {
-        const own = call === undefined ? undefined : deltas.get(call);
-        if (own) for (const event of own.splice(0)) inputs.push(event);
+        if (call !== undefined) takeDeltas(deltas.get(call), at, inputs);
         const raw: RawChunk = { type: 'raw', data, chunk, call, isOutput, isEnd, part, parts: parts.length };
         inputs.push(raw);
       }
@@ -260,7 +274,7 @@ export class ModelAnswer {
   }
 
   /** Returns the event with the id that the call has from now on. */
-  private noteCall(event: Extract<ModelEvent, { type: 'tool-call-delta' }>): ModelEvent {
+  private noteCall(event: CallDelta): ModelEvent {
     const { completion } = this;
     const known = this.byNumber.get(event.call);
     const call = known ?? this.beginCall(event);
@@ -272,7 +286,7 @@ export class ModelAnswer {
     return known || call.id === event.id ? event : { ...event, id: call.id };
   }
 
-  private beginCall({ call: number, id, name = '' }: Extract<ModelEvent, { type: 'tool-call-delta' }>): ChatCall {
+  private beginCall({ call: number, id, name = '' }: CallDelta): ChatCall {
     // Some model servers send no id, or repeat one for several calls.
     const unique = id && !this.byId.has(id) ? id : `call_${randomSeed()}`;
     const call = { id: unique, name, arguments: '', bytes: 0 };
@@ -285,6 +299,22 @@ export class ModelAnswer {
 
   private refuseTooLarge(): void {
     if (this.completion.bytes > this.rules.limits.outputBytes) throw answerTooLarge('a response');
+  }
+}
+
+/** Adds the events of a call up to this chunk, and in any case the beginning of the call. */
+function takeDeltas(deltas: CallDeltas | undefined, at: number, inputs: ModelEvent[]): void {
+  if (!deltas) return;
+  const { events } = deltas;
+  const [first] = events;
+  if (first && deltas.next === 0 && first.at > at) {
+    const { type, call, arguments: text } = first.event;
+    inputs.push({ ...first.event, arguments: '' });
+    events[0] = { at: first.at, event: { type, call, arguments: text } };
+  }
+  for (let next = events[deltas.next]; next && next.at <= at; next = events[deltas.next]) {
+    inputs.push(next.event);
+    deltas.next += 1;
   }
 }
 
