@@ -49,7 +49,9 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   if (!first || !(calls || called)) return [otherPart(chunk, hasText, isEnd)];
   if (entries.length === 1 && !hasText && !isEnd && !chunk.usage) return [callPart(chunk, first.call)];
   const { usage, ...plain } = chunk;
-  const { logprobs: _, ...bare } = choice;
+  // Some servers repeat the delta as a message, which holds the calls of all parts.
+  const { message: _, ...ownChoice } = choice;
+  const { logprobs: __, ...bare } = ownChoice;
   const withDelta = (own: JsonObject, base: JsonObject = bare) => ({
     ...plain,
     choices: [{ ...base, delta: own, finish_reason: null }],
@@ -64,7 +66,7 @@ export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[])
   const parts = [...byCall].map(([call, own]) =>
     callPart(withDelta({ ...role, ...(calls ? { tool_calls: own } : { function_call: called }) }), call),
   );
-  if (hasText) parts.unshift(otherPart(withDelta(rest, choice), true, false));
+  if (hasText) parts.unshift(otherPart(withDelta(rest, ownChoice), true, false));
   if (isEnd || usage) parts.push(otherPart({ ...chunk, choices: [{ ...bare, delta: {} }] }, false, isEnd));
   return parts;
 }
