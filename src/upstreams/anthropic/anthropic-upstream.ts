@@ -5,14 +5,11 @@ import { textWithInputs } from '../../protocol/anthropic/tool-inputs.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
 import { stateOwnerFor } from '../http/base-path.ts';
 import { exchange, fetchJson } from '../http/exchange.ts';
-import { httpClient } from '../http/http.ts';
+import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
-import { noteOncePerCall } from '../http/note-once.ts';
-import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
 import { isLast, MessagesTurn } from './messages-turn.ts';
 import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
@@ -38,36 +35,28 @@ const MODELS = 1000;
  */
 export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);
-  const client = httpClient({ ...settings, variables: 'ANTHROPIC' });
-  const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) =>
-    requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
-
-  const noteOnce = noteOncePerCall();
+  const server = new ModelServer('anthropicUpstream', { ...settings, variables: 'ANTHROPIC' }, keyHeaders(settings));
+  const { client, noteOnce } = server;
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
-    const headers = headersFor(call);
+    const headers = server.headers(call);
     const { maxOutputTokens } = table.now(request.model);
     const { request: fitting, note } = withAnswerLimit(request, maxOutputTokens);
     if (note) noteOnce(call, note);
     // The API requires a limit, so the host's own is one too.
     const maxTokens = Math.min(settings.maxTokens, maxOutputTokens ?? settings.maxTokens);
-    const server = { settings: { ...settings, maxTokens }, client, scrub, noteOnce };
     try {
-      yield* new MessagesTurn(server, call, headers).events(fitting);
+      yield* new MessagesTurn(server, { ...settings, maxTokens }, call, headers).events(fitting);
     } catch (error) {
-      throw scrub.of(headers)(error);
+      throw server.scrubFor(headers)(error);
     }
   }
-
-  const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
   function messages(body: JsonObject, call: UpstreamCall): AsyncIterable<ChatBatch> {
     // Fields of a request may need what the client names here.
     const beta = call.headers.get('anthropic-beta');
-    const headers = { ...(beta === null ? {} : { 'anthropic-beta': beta }), ...headersFor(call) };
-    const scrubError = scrub.of(headers);
-    scrubs.set(call, scrubError);
+    const headers = { ...(beta === null ? {} : { 'anthropic-beta': beta }), ...server.headers(call) };
+    const scrubError = server.scrubFor(headers, call);
     // The host's tools are part of every request; the client's own of the same name win.
     const clientTools = recordsIn(body.tools);
     const hostTools = settings.serverTools.filter(({ name }) => !clientTools.some((tool) => tool.name === name));
@@ -77,8 +66,8 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
-    const headers = headersFor(call);
-    try {
+    const headers = server.headers(call);
+    return await server.withoutSecrets(headers, async () => {
       const body = await fetchJson(client, { path, headers }, call);
       const models = isRecord(body) ? recordsIn(body.data) : [];
       return models.map((model) => ({
@@ -90,26 +79,21 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
           SHOWN_FIELDS.filter((field) => model[field] !== undefined).map((field) => [field, model[field]]),
         ),
       }));
-    } catch (error) {
-      throw scrub.of(headers)(error);
-    }
+    });
   }
 
   async function countTokens(request: ModelRequest, call: UpstreamCall): Promise<number | undefined> {
-    const headers = headersFor(call);
+    const headers = server.headers(call);
     const fields = toMessagesBody(request, settings, () => {});
     const body = JSON.stringify(Object.fromEntries(COUNTED.map((name) => [name, fields[name]])));
-    try {
+    return await server.withoutSecrets(headers, async () => {
       const answer = await fetchJson(client, { path: '/messages/count_tokens', headers, body }, call);
       const tokens = isRecord(answer) ? answer.input_tokens : undefined;
       return typeof tokens === 'number' ? tokens : undefined;
-    } catch (error) {
-      throw scrub.of(headers)(error);
-    }
+    });
   }
 
   const table = new ModelTable(settings.models, { list: listed });
-  const usual = scrub.of(fixedHeaders(settings, keyHeaders(settings)));
   return {
     name: 'anthropic',
     stateOwner: stateOwnerFor('anthropic', settings.baseURL),
@@ -117,7 +101,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     stream,
     messages,
     countTokens,
-    redact: (error, call) => ((call && scrubs.get(call)) ?? usual)(error),
+    redact: (error, call) => server.redact(error, call),
     facts: (model, call) => table.facts(model, call),
     models: (call) => table.list(call),
     async close() {

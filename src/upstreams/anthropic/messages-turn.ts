@@ -5,11 +5,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { cleanNote, type Scrubber } from '../../protocol/secrets/scrub.ts';
+import { cleanNote } from '../../protocol/secrets/scrub.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { exchange, parseJson } from '../http/exchange.ts';
-import type { HttpClient } from '../http/http.ts';
-import type { noteOncePerCall } from '../http/note-once.ts';
+import type { ModelServer, SentHeaders } from '../http/model-server.ts';
 import { STATE_REJECTED, withoutThoughts } from '../http/without-thoughts.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
@@ -17,32 +16,24 @@ import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
 import { isThought, type Message } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
 
-type Headers = Readonly<Record<string, string>>;
-
-/** What the messages of a turn need of their server. */
-interface MessagesServer {
-  readonly settings: AnthropicSettings;
-  readonly client: HttpClient;
-  readonly scrub: Scrubber;
-  readonly noteOnce: ReturnType<typeof noteOncePerCall>;
-}
-
 /** One call to the model server, with all the messages that its pauses make of it. */
 export class MessagesTurn {
-  private readonly server: MessagesServer;
+  private readonly server: ModelServer;
+  private readonly settings: AnthropicSettings;
   private readonly call: UpstreamCall;
-  private readonly headers: Headers;
+  private readonly headers: SentHeaders;
 
-  constructor(server: MessagesServer, call: UpstreamCall, headers: Headers) {
+  constructor(server: ModelServer, settings: AnthropicSettings, call: UpstreamCall, headers: SentHeaders) {
     this.server = server;
+    this.settings = settings;
     this.call = call;
     this.headers = headers;
   }
 
   /** Asks once more without thinking where the server rejects thoughts that it signed. */
   events(request: ModelRequest): AsyncIterable<readonly ModelEvent[]> {
-    const { settings, noteOnce } = this.server;
-    const fields = toMessagesBody(request, settings, (note) => noteOnce(this.call, note));
+    const { noteOnce } = this.server;
+    const fields = toMessagesBody(request, this.settings, (note) => noteOnce(this.call, note));
     const { maxOutputTokens: limit } = request;
     const first = this.answer(fields, limit);
     // The cast: this server wrote the body itself.
@@ -59,7 +50,7 @@ export class MessagesTurn {
 
   /** The body without thinking; the first body has already noted the unsupported settings. */
   private thoughtlessBody(request: ModelRequest): JsonObject {
-    const { settings } = this.server;
+    const { settings } = this;
     const { note } = this.call;
     const noted = new Set<string>();
     toMessagesBody(request, settings, ({ message }) => noted.add(message));
@@ -69,7 +60,7 @@ export class MessagesTurn {
   /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
   private async *answer(fields: JsonObject, limit: number | undefined): AsyncGenerator<readonly ModelEvent[]> {
     const { limits, note } = this.call;
-    const decoder = messagesDecoder(cleanNote(note, this.server.scrub.textOf(this.headers)), limits.outputBytes);
+    const decoder = messagesDecoder(cleanNote(note, this.server.cleanerFor(this.headers)), limits.outputBytes);
     let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
       yield* this.message(decoder, textWithInputs(next));

@@ -3,18 +3,16 @@ import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
+import { cleanNote, type Scrub } from '../../protocol/secrets/scrub.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange, fetchJson, type SecondRequest } from '../http/exchange.ts';
-import { type HttpClient, httpClient, type Refusal } from '../http/http.ts';
-import { noteOncePerCall } from '../http/note-once.ts';
-import { bearerHeaders, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import type { Refusal } from '../http/http.ts';
+import { ModelServer } from '../http/model-server.ts';
+import { bearerHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import type { ChatSettings } from './chat-options.ts';
-
-const NAME = 'chatCompletionsUpstream';
 
 /** A longer request, in characters, is not kept until it is accepted, and so not sent once more in another form. */
 const MAX_SECOND_TRY = 2 ** 20;
@@ -29,35 +27,21 @@ interface OpenAnswer {
   readonly note: (note: Note) => void;
 }
 
-/** The server, as one upstream talks to it. */
-export class ChatServer {
-  readonly client: HttpClient;
-  readonly noteOnce = noteOncePerCall();
-  private readonly settings: ChatSettings;
-  private readonly scrub: ReturnType<typeof scrubber>;
-  private readonly scrubFixed: Scrub;
-  /** Computed for each call, because the host's headers may belong to another tenant each time. */
-  private readonly scrubs = new WeakMap<UpstreamCall, Scrub>();
+/** The server of one upstream. */
+export class ChatServer extends ModelServer {
+  private readonly baseURL: URL;
 
   constructor(settings: ChatSettings) {
-    this.settings = settings;
-    this.client = httpClient(settings);
-    this.scrub = scrubber(settings);
-    this.scrubFixed = this.scrub.of(fixedHeaders(settings, bearerHeaders(settings)));
-  }
-
-  /** The headers of a request for this call. */
-  headers({ headers }: UpstreamCall) {
-    return requestHeaders(NAME, this.settings, bearerHeaders(this.settings), headers);
+    super('chatCompletionsUpstream', settings, bearerHeaders(settings));
+    this.baseURL = settings.baseURL;
   }
 
   /** Sends the body; `second` says what to send once more after a refusal. */
   open(body: JsonObject, call: UpstreamCall, second?: (refusal: Refusal) => SecondRequest | undefined): OpenAnswer {
-    const { client, noteOnce, settings } = this;
+    const { client, noteOnce, baseURL } = this;
     const headers = this.headers(call);
-    const [scrubError, clean] = [this.scrub.of(headers), this.scrub.textOf(headers)];
-    this.scrubs.set(call, scrubError);
-    const unexpected = (text: string, cause?: unknown) => unexpectedAnswer(text, clean, settings.baseURL, cause);
+    const [scrubError, clean] = [this.scrubFor(headers, call), this.cleanerFor(headers)];
+    const unexpected = (text: string, cause?: unknown) => unexpectedAnswer(text, clean, baseURL, cause);
     const text = JSON.stringify(body);
     const again = text.length <= MAX_SECOND_TRY ? second : undefined;
     const request = { path: '/chat/completions', headers, body: text, second: again };
@@ -73,25 +57,6 @@ export class ChatServer {
       return recordsIn(isRecord(body) ? (body.data ?? body.models) : body);
     });
   };
-
-  /** Throws what the work throws, without the secrets of the headers. */
-  async withoutSecrets<Value>(headers: Readonly<Record<string, string>>, work: () => Promise<Value>): Promise<Value> {
-    try {
-      return await work();
-    } catch (error) {
-      throw this.scrub.of(headers)(error);
-    }
-  }
-
-  /** Removes the secrets of the headers from an error. */
-  scrubFor(headers: Readonly<Record<string, string>>): Scrub {
-    return this.scrub.of(headers);
-  }
-
-  /** Removes the secrets from an error; those of the call if it has been sent. */
-  redact(error: unknown, call?: UpstreamCall): unknown {
-    return ((call && this.scrubs.get(call)) ?? this.scrubFixed)(error);
-  }
 
   /** Where the writer of a body reports what it leaves out. */
   bodyReports(call: UpstreamCall) {

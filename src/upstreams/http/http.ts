@@ -21,7 +21,7 @@ import { backoffMs, MAX_PAUSE_MS, RETRIED } from './retry-pause.ts';
 import type { Stop } from './watchdog.ts';
 
 /** The address of a model server and its connection settings. */
-interface HttpOptions extends AdviceSettings {
+export interface HttpOptions extends AdviceSettings {
   /** Such as `http://localhost:8000/v1`; its query, if any, is sent with every request. */
   readonly baseURL: URL;
   /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before the response. */

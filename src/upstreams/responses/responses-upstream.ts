@@ -5,16 +5,14 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { scrubber } from '../../protocol/secrets/scrub.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
 import { secondTry } from '../../streams/second-try.ts';
 import { withAnswerLimit } from '../http/answer-limit.ts';
 import { stateOwnerFor } from '../http/base-path.ts';
 import { fetchJson } from '../http/exchange.ts';
-import { httpClient } from '../http/http.ts';
+import { ModelServer } from '../http/model-server.ts';
 import { ModelTable } from '../http/model-table.ts';
-import { noteOncePerCall } from '../http/note-once.ts';
-import { bearerHeaders, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { bearerHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { mayReachWeb, toResponsesBody } from './body.ts';
 import { type ResponsesOptions, responsesSettings } from './options.ts';
@@ -38,15 +36,11 @@ export type { HostedTool, ResponsesOptions } from './options.ts';
  */
 export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const settings = responsesSettings(options);
-  const client = httpClient(settings);
-  const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) =>
-    requestHeaders('responsesUpstream', settings, bearerHeaders(settings), headers);
-
+  const server = new ModelServer('responsesUpstream', settings, bearerHeaders(settings));
+  const { client, noteOnce } = server;
   const answer = (fields: JsonObject, offered: ModelRequest, call: UpstreamCall) =>
-    streamAnswer({ client, scrub, headers: headersFor(call) }, fields, offered, call);
+    streamAnswer(server, fields, offered, call);
 
-  const noteOnce = noteOncePerCall();
   /** The models whose server takes functions only. */
   const functionModels = new Set<string>();
 
@@ -91,13 +85,11 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const takes = (type: string) => (typeof nativeTools === 'boolean' ? nativeTools : nativeTools.includes(type));
 
   async function listed(call: UpstreamCall): Promise<readonly JsonObject[]> {
-    const headers = headersFor(call);
-    try {
+    const headers = server.headers(call);
+    return await server.withoutSecrets(headers, async () => {
       const body = await fetchJson(client, { path: '/models', headers }, call);
       return isRecord(body) ? recordsIn(body.data) : [];
-    } catch (error) {
-      throw scrub.of(headers)(error);
-    }
+    });
   }
 
   const table = new ModelTable(settings.models, { list: listed });
@@ -108,7 +100,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     origin: settings.baseURL.origin,
     stream,
     nativeTypes: () => takes,
-    redact: scrub.of(fixedHeaders(settings, bearerHeaders(settings))),
+    redact: (error) => server.redact(error),
     facts: (model, call) => table.facts(model, call),
     models: (call) => table.list(call),
     async close() {

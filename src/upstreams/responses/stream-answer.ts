@@ -4,34 +4,26 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { cleanNote, type Scrub, type Scrubber } from '../../protocol/secrets/scrub.ts';
+import { cleanNote, type Scrub } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, parseJson } from '../http/exchange.ts';
-import type { HttpClient } from '../http/http.ts';
+import type { ModelServer } from '../http/model-server.ts';
 import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
-
-/** How the server is reached, for one call. */
-interface ServerLink {
-  readonly client: HttpClient;
-  readonly scrub: Scrubber;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 /** The events of the answer to these fields; `offered` has the tools that the server knows them by. */
 export function streamAnswer(
-  { client, scrub, headers }: ServerLink,
+  server: ModelServer,
   fields: JsonObject,
   offered: ModelRequest,
   call: UpstreamCall,
 ): PullStream<readonly ModelEvent[]> {
-  const scrubError = scrub.of(headers);
-  const note = cleanNote(call.note, scrub.textOf(headers));
+  const headers = server.headers(call);
+  const scrubError = server.scrubFor(headers);
+  const note = cleanNote(call.note, server.cleanerFor(headers));
   const httpRequest = { path: '/responses', headers, body: JSON.stringify(fields), isLast: isDone, scrubError };
-  return mapStream(
-    exchange(client, httpRequest, call),
-    new AnswerDecoding(responsesDecoder(note, offered), scrubError),
-  );
+  const batches = exchange(server.client, httpRequest, call);
+  return mapStream(batches, new AnswerDecoding(responsesDecoder(note, offered), scrubError));
 }
 
 /** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */
