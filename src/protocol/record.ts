@@ -23,6 +23,16 @@ export function recordsIn(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
+/** Whether the value is a text that is not empty. */
+export function isFilledText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Whether a field has no value: it is absent, null or an empty text. */
+export function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
 /** The fields that have a value. */
 export function definedFields<Fields extends object>(fields: Fields): Partial<Fields> & JsonObject {
   // The cast: some of its own fields.

@@ -20,6 +20,9 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+/** Headers of every JSON answer. */
+export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
+
 /** A JSON answer that is not yet serialized, so that a dialect can rewrite it. */
 export interface JsonReply {
   readonly status: number;
@@ -29,7 +32,7 @@ export interface JsonReply {
 
 /** A JSON answer. */
 export function jsonReply(json: unknown, status = 200): JsonReply {
-  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, json };
+  return { status, headers: JSON_HEADERS, json };
 }
 
 /** The answer with its JSON serialized. */

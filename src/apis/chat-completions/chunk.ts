@@ -1,7 +1,7 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
 import { customCallIn } from '../../protocol/chat-completions/tool-calls.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** An entry of a call in a chunk, in the API's own format. */
 interface CallEntry {
@@ -38,7 +38,7 @@ export interface ChunkPart {
  * part.
  */
 export function chunkParts(chunk: JsonObject, entries: readonly NumberedEntry[]): readonly ChunkPart[] {
-  const choices = chunkChoices(chunk);
+  const choices = recordsIn(chunk.choices);
   const [choice] = choices;
   const [first] = entries;
   const hasText = hasChunkOutput(chunk);
@@ -107,11 +107,7 @@ export function hasRole(chunk: JsonObject): boolean {
 }
 
 function chunkDeltas(chunk: JsonObject): readonly JsonObject[] {
-  return chunkChoices(chunk)
+  return recordsIn(chunk.choices)
     .map(({ delta }) => delta)
     .filter(isRecord);
-}
-
-function chunkChoices({ choices }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(choices) ? choices.filter(isRecord) : [];
 }

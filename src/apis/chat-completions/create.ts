@@ -7,7 +7,7 @@ import { beginTurn, type Lifetime } from '../../engine/turn/lifetime.ts';
 import { notify } from '../../ports/hooks.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { isPromise } from '../../protocol/record.ts';
-import { type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
+import { JSON_HEADERS, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
@@ -49,8 +49,6 @@ export async function createChatCompletion(
     throw redacted(error, settings, chat);
   }
 }
-
-const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
 /** Errors in the model server's own answer may contain its secrets. */
 function redacted(error: unknown, { upstream }: ChatSettings, chat: PreparedChat | undefined): unknown {

@@ -7,7 +7,7 @@ import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -127,7 +127,7 @@ async function restoreMessage(
 
 function messageCalls(message: Message): readonly JsonObject[] {
   const calls = message.role === 'assistant' ? message.tool_calls : undefined;
-  return Array.isArray(calls) ? calls.filter(isRecord) : [];
+  return recordsIn(calls);
 }
 
 /** Without the blanks in the arguments, which clients may reformat. */

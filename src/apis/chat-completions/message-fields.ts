@@ -1,12 +1,11 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
 import { jsonWeight, mergeInto, type OwnFields } from '../../protocol/chat-completions/own-fields.ts';
 import { ReasoningDetails } from '../../protocol/chat-completions/reasoning-details.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { REASONING_TEXT_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
+import { isNothing, isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
-/** Reasoning; the limit on output counts the first text of a delta already, as it does a refusal. */
-const THOUGHTS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /** The fields of one message, whose deltas come one after another. */
 export class MessageFields {
@@ -16,7 +15,8 @@ export class MessageFields {
   /** Takes a delta, or the whole message; returns the approximate number of characters that are not text. */
   take(message: JsonObject, isWhole: boolean): number {
     let weight = 0;
-    const thought = THOUGHTS.find((name) => message[name]);
+    // The limit on output counts the first text of a delta already, as it does a refusal.
+    const thought = REASONING_TEXT_FIELDS.find((name) => message[name]);
     for (const [name, value] of Object.entries(message)) {
       const isContent = name === 'content' && !Array.isArray(value);
       if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isNothing(value))) continue;
@@ -45,14 +45,10 @@ export class MessageFields {
   }
 }
 
-function isNothing(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
-}
-
 /** Mistral streams its content as parts, each of which continues while the next has the same type. */
 function withParts(known: unknown, more: unknown): readonly unknown[] {
   const parts: unknown[] = Array.isArray(known) ? known : [];
-  for (const part of Array.isArray(more) ? more.filter(isRecord) : []) {
+  for (const part of recordsIn(more)) {
     const last = parts.at(-1);
     if (isRecord(last) && last.type === part.type) continuePart(last, part);
     // A copy: the chunk may be sent on.

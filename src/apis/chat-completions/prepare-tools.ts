@@ -16,7 +16,7 @@ import {
 import type { CallRules } from '../../engine/turn/call-permission.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
 import { noteReporter, type PrepareSettings } from '../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
@@ -52,21 +52,14 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
 
 /** The names of the client's own tools, including custom ones and legacy functions. */
 export function toolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
-  const named = [
-    ...toolEntries(tools).map(({ function: called, custom }) => called ?? custom),
-    ...toolEntries(functions),
-  ];
+  const named = [...recordsIn(tools).map(({ function: called, custom }) => called ?? custom), ...recordsIn(functions)];
   return new Set(named.filter(isRecord).map(({ name }) => plainText(name)));
-}
-
-function toolEntries(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 /** The body with the tools after the client's own, or replacing them, in the legacy field if the client uses that. */
 export function withTools(body: JsonObject, toolset: Toolset, known?: ReadonlySet<string>): JsonObject {
   if (toolset.size === 0) return body;
-  const own = isLegacy(body) ? {} : { tools: clientToolsOnly(toolEntries(body.tools), toolset) };
+  const own = isLegacy(body) ? {} : { tools: clientToolsOnly(recordsIn(body.tools), toolset) };
   return withDefinitions({ ...body, ...own }, toolDefinitions(toolset, known));
 }
 
@@ -79,10 +72,10 @@ export function bodyWithDefinitions<Body extends JsonObject>(body: Body, found: 
 
 function withDefinitions<Body extends JsonObject>(body: Body, tools: readonly ToolDefinition[]): Body {
   const functions = tools.map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
-  if (isLegacy(body)) return { ...body, functions: [...toolEntries(body.functions), ...functions] };
+  if (isLegacy(body)) return { ...body, functions: [...recordsIn(body.functions), ...functions] };
   return {
     ...body,
-    tools: [...toolEntries(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))],
+    tools: [...recordsIn(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))],
   };
 }
 
@@ -103,8 +96,8 @@ export function chatCallRules(body: JsonObject, toolset: Toolset): CallRules {
 
 /** The entries of `allowed_tools`, also where a client writes them as the Responses API does. */
 function allowedEntries({ type, allowed_tools: allowed, tools }: JsonObject): readonly JsonObject[] | undefined {
-  if (isRecord(allowed)) return toolEntries(allowed.tools);
-  return type === 'allowed_tools' ? toolEntries(tools) : undefined;
+  if (isRecord(allowed)) return recordsIn(allowed.tools);
+  return type === 'allowed_tools' ? recordsIn(tools) : undefined;
 }
 
 /** The model's names for what an entry means: a tool by its name, those of a server by its label, or a hosted one by its type. */

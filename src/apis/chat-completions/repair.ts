@@ -2,7 +2,7 @@
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** A message and its place in the client's list. */
 interface Entry {
@@ -43,12 +43,8 @@ export function repairMessages(messages: readonly unknown[], continues = false):
 }
 
 function isEmptyAnswer({ role, content, tool_calls: calls, ...rest }: JsonObject): boolean {
-  if (role !== 'assistant' || content || callObjects(calls).length > 0) return false;
+  if (role !== 'assistant' || content || recordsIn(calls).length > 0) return false;
   return !(rest.function_call || rest.refusal || rest.audio);
-}
-
-function callObjects(calls: unknown): readonly JsonObject[] {
-  return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
 
 /** Without empty names, with arguments that are JSON, and with an id for each call. */
@@ -98,7 +94,7 @@ function mergeAnswers(entries: readonly Entry[], found: Found): readonly Entry[]
 function mergeRun(run: readonly Entry[]): Entry {
   // A field that a later message omits keeps its value.
   const fields = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
-  const calls = run.flatMap(({ message }) => callObjects(message.tool_calls));
+  const calls = run.flatMap(({ message }) => recordsIn(message.tool_calls));
   const contents = run.map(({ message }) => message.content).filter(Boolean);
   let content = contents[0] ?? null;
   if (contents.length > 1 && contents.every((each) => typeof each === 'string')) content = contents.join('\n');
@@ -126,7 +122,7 @@ function placeResults(entries: readonly Entry[], continues: boolean, found: Foun
 
 function callSlots({ message: { role, tool_calls: calls }, index }: Entry): readonly Slot[] {
   if (role !== 'assistant') return [];
-  return callObjects(calls).map(({ id, function: called, custom }) => {
+  return recordsIn(calls).map(({ id, function: called, custom }) => {
     const named = isRecord(called) ? called : custom;
     return { id, index, name: isRecord(named) ? named.name : undefined, result: undefined };
   });

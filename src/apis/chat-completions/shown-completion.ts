@@ -1,6 +1,6 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 interface Fields {
   [name: string]: unknown;
@@ -73,7 +73,7 @@ export class ShownCompletion {
       // Azure's very first chunk has an empty id, and most chunks have a usage of null.
       if (value !== null && value !== '') this.fields[name] = value;
     }
-    for (const choice of Array.isArray(choices) ? choices.filter(isRecord) : []) this.takeChoice(choice);
+    for (const choice of recordsIn(choices)) this.takeChoice(choice);
   }
 
   private takeChoice({ index = 0, delta, logprobs, ...rest }: JsonObject): void {
@@ -90,7 +90,7 @@ export class ShownCompletion {
     this.add(choice.message, fields, GROWING);
     if (isRecord(called)) this.addCalled(choice.message, 'function_call', called);
     if (isRecord(audio)) this.add(recordIn(choice.message, 'audio'), audio, GROWING_AUDIO);
-    for (const call of Array.isArray(calls) ? calls.filter(isRecord) : []) {
+    for (const call of recordsIn(calls)) {
       const { index: at = 0, function: functionCall, ...others } = call;
       const place = placeIn(choice.calls, at, () => ({}));
       if (!place) continue;

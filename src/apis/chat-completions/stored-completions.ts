@@ -3,7 +3,7 @@ import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVe
 import { ApiError } from '../../protocol/errors.ts';
 import { CHAT_LIST_ID, isId, quotedId, storedChatId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The client's own names and values. */
 type Metadata = Readonly<Record<string, string>>;
@@ -150,7 +150,7 @@ function listedIn({ type, id, model, metadata, storedAt }: Item): readonly Liste
 function completionIn({ resource: { completion, messages } }: StoredResponse): StoredCompletion {
   return {
     completion: isRecord(completion) ? completion : {},
-    messages: Array.isArray(messages) ? messages.filter(isRecord) : [],
+    messages: recordsIn(messages),
   };
 }
 

@@ -2,11 +2,12 @@
 
 import { readStateOwner } from '../../ports/upstream.ts';
 import { idSeed } from '../../protocol/ids.ts';
+import { thoughtText } from '../../protocol/item-text.ts';
 import type { OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { toolCallKind, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { sealHidden, sealThought } from './hidden-items.ts';
-import { type MessageFacts, thoughtText } from './message.ts';
+import type { MessageFacts } from './message.ts';
 import { type RequestWithTools, thinkingDisplay } from './prepare.ts';
 import { isServerCall } from './server-calls.ts';
 import type { MessagesSettings } from './settings.ts';

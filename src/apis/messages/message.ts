@@ -1,7 +1,8 @@
 /** A whole message: the content, the reason of its end and the tokens that a turn's end makes. */
 
 import type { TurnEnd, Usage } from '../../protocol/events.ts';
-import type { OutputItem, Part, ReasoningItem } from '../../protocol/items.ts';
+import { partText, thoughtText } from '../../protocol/item-text.ts';
+import type { OutputItem, ReasoningItem } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { argumentsObject, isUnreadable } from '../../protocol/tool-calls/call-arguments.ts';
@@ -154,15 +155,6 @@ function messageBlocks(item: OutputItem, facts: MessageFacts): readonly Block[] 
     default:
       return serverBlocks(item, facts.stateOf);
   }
-}
-
-function partText(part: Part): string {
-  return part.type === 'refusal' ? part.refusal : part.text;
-}
-
-/** The readable text of a thought. */
-export function thoughtText({ summary, content = [] }: ReasoningItem): string {
-  return [...summary, ...content].map(partText).join('');
 }
 
 /** A page that was cited; files of other servers mean nothing to Anthropic's clients. */

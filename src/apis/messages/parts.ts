@@ -1,7 +1,7 @@
 /** Reads content blocks of users and of tools' results as parts of messages. */
 
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import type { Block } from './request/schema.ts';
 
 /** The parts of one block; none, with a note, for content that this server cannot read, such as files stored at Anthropic. */
@@ -29,7 +29,7 @@ function textParts(text: string): readonly JsonObject[] {
 }
 
 function searchResultText({ title, source, content }: Block): string {
-  const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
+  const blocks = recordsIn(content);
   const texts = typeof content === 'string' ? [content] : blocks.map(({ text }) => plainText(text));
   return [plainText(title), plainText(source), ...texts].filter(Boolean).join('\n');
 }
@@ -40,7 +40,7 @@ function documentParts({ source, title, context }: Block, note: (note: Note) => 
   if (type === 'text') return [...about, ...textParts(plainText(data))];
   if (type === 'content') {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-    const inner = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
+    const inner = recordsIn(blocks);
     // The cast: each block's type is read, whatever it is.
     return [...about, ...inner.flatMap((each) => (each.type === 'document' ? [] : userParts(each as Block, note)))];
   }

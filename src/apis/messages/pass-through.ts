@@ -10,7 +10,7 @@ import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { type ModelEvent, NO_USAGE, type Usage } from '../../protocol/events.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type Reply, streamReply } from '../../protocol/reply.ts';
+import { JSON_HEADERS, type Reply, streamReply } from '../../protocol/reply.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
@@ -83,7 +83,7 @@ class Passage {
     this.count(message);
     this.end('completed');
     life.leave();
-    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+    return { status: 200, headers: JSON_HEADERS, body };
   }
 
   /** The frames; a failure after the first is reported in the stream, as Anthropic does. A ping opens it. */

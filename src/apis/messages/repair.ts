@@ -2,7 +2,7 @@
 
 import { type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** A message with its content as a list, and its place in the client's own. */
 interface Entry {
@@ -43,7 +43,7 @@ function readTurn(message: unknown, index: number, found: Found): readonly Entry
   }
   const { role, content } = message;
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  const list = Array.isArray(blocks) ? blocks.filter(isRecord) : [];
+  const list = recordsIn(blocks);
   return [
     { role, message, index, content: list.flatMap((block, at) => repairBlock(block, `${index}_${at}`, index, found)) },
   ];

@@ -2,7 +2,7 @@
 
 import type { CodeInterpreterCallItem, McpCallItem, OutputItem, WebSearchCallItem } from '../../protocol/items.ts';
 import { exactText } from '../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { argumentsObject } from '../../protocol/tool-calls/call-arguments.ts';
 import { codeInterpreterCall, codeOutputText } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { mcpCall } from '../../protocol/tool-calls/mcp-call.ts';
@@ -160,7 +160,7 @@ function searchItem(
     name === 'web_search'
       ? { type: 'search', query: plainText(query), queries: [plainText(query)] }
       : { type: 'open_page', url: plainText(url) };
-  const pages = Array.isArray(content) ? content.filter(isRecord) : [];
+  const pages = recordsIn(content);
   const state = plainText(pages[0]?.encrypted_content);
   // This server has made the ids of its own calls.
   const isLocal = plainText(useId).startsWith(`${SERVER_ID}ws_`);

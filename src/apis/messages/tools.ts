@@ -3,7 +3,7 @@
 import { toolDefinitions } from '../../engine/tools/toolset.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
 import { WEB_SEARCH } from '../../protocol/tool-calls/web-search-call.ts';
 import { fault } from './request/faults.ts';
@@ -176,5 +176,5 @@ function offeredTools({ tools, messages }: MessagesBody): readonly JsonObject[] 
 const CHANGES: ReadonlySet<unknown> = new Set(['tool_reference', 'tool_addition', 'tool_removal']);
 
 function contentBlocks(holder: unknown): readonly JsonObject[] {
-  return isRecord(holder) && Array.isArray(holder.content) ? holder.content.filter(isRecord) : [];
+  return isRecord(holder) ? recordsIn(holder.content) : [];
 }

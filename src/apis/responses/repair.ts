@@ -2,7 +2,7 @@
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isFilledText, isRecord } from '../../protocol/record.ts';
 import { answeredId, isCallOutput, isClientAnsweredCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { endsRound, isCutOff, WaitingCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
@@ -53,11 +53,11 @@ export function repairInput(items: readonly unknown[], continues = false): Repai
 function repairCall(item: TypedObject, index: number, found: Found): readonly Entry[] {
   const { arguments: text } = item;
   const tool = calledTool(item);
-  if (!isNonEmpty(tool)) {
+  if (!isFilledText(tool)) {
     found('empty_name', index, 'a call must name its function.');
     return [];
   }
-  const hasId = isNonEmpty(item.call_id);
+  const hasId = isFilledText(item.call_id);
   if (!hasId) found('missing_id', index, `the call of ${quotedId(tool)} has no call_id.`);
   const identified = hasId ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
@@ -69,10 +69,6 @@ function repairCall(item: TypedObject, index: number, found: Found): readonly En
 /** The tool that is called: calls of functions and of custom tools name it, and those of other types have one tool. */
 function calledTool(item: TypedObject): unknown {
   return writtenKind(item)?.tool ?? item.name;
-}
-
-function isNonEmpty(id: unknown): boolean {
-  return typeof id === 'string' && id !== '';
 }
 
 /** Where items stand of which the list holds only an id, or nothing. */
@@ -87,7 +83,7 @@ interface UnseenItems {
 
 /** The type of a reference is optional. */
 function isReference(item: unknown): boolean {
-  if (!isRecord(item) || !isNonEmpty(item.id)) return false;
+  if (!isRecord(item) || !isFilledText(item.id)) return false;
   return item.type === 'item_reference' || ((item.type ?? undefined) === undefined && item.role === undefined);
 }
 
@@ -148,7 +144,7 @@ function staysInPlace(output: Entry, calls: OpenCalls, unseen: UnseenItems, foun
   const id = answeredId(item);
   const before = calls.takeBefore(id);
   const callMayBeUnseen = index > (calls.isReached(id) ? unseen.firstReference : unseen.first);
-  if (!before && isNonEmpty(id) && callMayBeUnseen) {
+  if (!before && isFilledText(id) && callMayBeUnseen) {
     unseen.outputs.add(id);
     return true;
   }

@@ -2,7 +2,7 @@
 
 import { lazily } from '../../protocol/json/lazy-schema.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, recordsIn } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
@@ -78,7 +78,7 @@ export function noteUnknownFields(body: unknown, note: (note: Note) => void): vo
     const value = path.reduce<unknown>((parent, field) => (isRecord(parent) ? parent[field] : undefined), body);
     if (requestsEffect(value, harmless)) noteWithoutEffect(`'${path.join('.')}' has`);
   }
-  const tools = Array.isArray(body.tools) ? body.tools.filter(isRecord) : [];
+  const tools = recordsIn(body.tools);
   for (const [field, harmless] of TOOL_FIELDS)
     if (tools.some((tool) => requestsEffect(tool[field], harmless))) noteWithoutEffect(`'${field}' of tools has`);
   const more = unknown - MAX_NOTED;

@@ -4,7 +4,7 @@ import type { TokenCounter } from '../../ports/token-counter.ts';
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import { readReasoning } from '../../protocol/chat-completions/reasoning-fields.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The tokens of each message besides its text: its role, and its beginning and end. */
 const PER_MESSAGE = 4;
@@ -23,7 +23,7 @@ export function tokenCounter(
       { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true, state: false },
       () => {},
     );
-    const media = messages.flatMap(contentParts).filter((part) => part.type !== 'text').length;
+    const media = messages.flatMap(({ content }) => recordsIn(content)).filter((part) => part.type !== 'text').length;
     const tokens = await count(inputText(request, messages), request.model, signal);
     return tokens + media * PER_MEDIUM + messages.length * PER_MESSAGE + PER_REQUEST;
   };
@@ -34,15 +34,11 @@ function inputText({ tools, textFormat }: ModelRequest, messages: readonly JsonO
   const messageTexts = messages.map((message) => {
     const { content, tool_calls: calls } = message;
     const thought = readReasoning(message);
-    const texts = typeof content === 'string' ? [content] : contentParts(message).map(({ text }) => text);
+    const texts = typeof content === 'string' ? [content] : recordsIn(content).map(({ text }) => text);
     return [thought === '' ? undefined : thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
       .filter((text) => typeof text === 'string')
       .join('\n');
   });
   const schema = textFormat?.type === 'json_schema' ? [JSON.stringify(textFormat.schema ?? {})] : [];
   return [...messageTexts, ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');
-}
-
-function contentParts({ content }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(content) ? content.filter(isRecord) : [];
 }

@@ -4,7 +4,7 @@ import type { ToolFile } from '../../ports/tool-provider.ts';
 import { decodeFileData } from '../../protocol/file-data.ts';
 import type { Item } from '../../protocol/items.ts';
 import { plainFileName } from '../../protocol/printable.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { type JsonObject, recordsIn } from '../../protocol/record.ts';
 
 /** The files, oldest first. */
 export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
@@ -70,7 +70,7 @@ function withNumber(name: string, copy: number): string {
 }
 
 function messageParts({ type, content }: Item): readonly JsonObject[] {
-  return type === 'message' && Array.isArray(content) ? content.filter(isRecord) : [];
+  return type === 'message' ? recordsIn(content) : [];
 }
 
 type FilePart = JsonObject & { readonly file_data: string };

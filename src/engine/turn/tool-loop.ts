@@ -3,6 +3,7 @@
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../../protocol/events.ts';
 import { originOfItem, outputItemId } from '../../protocol/ids.ts';
+import { partText } from '../../protocol/item-text.ts';
 import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toolCallKind } from '../../protocol/tool-calls/kinds.ts';
@@ -149,7 +150,7 @@ function continuesAfterRefusals({ refused, output }: TurnState, before: number, 
 
 function hasMessageText(item: OutputItem): boolean {
   if (item.type !== 'message') return false;
-  return item.content.some((part) => ('text' in part ? part.text : part.refusal).trim() !== '');
+  return item.content.some((part) => partText(part).trim() !== '');
 }
 
 /** The refused calls with what the model receives in place of their results. The same of every one, as they belong to one answer of the model. */

@@ -3,6 +3,7 @@
 import { bytesOfItem } from '../../ports/limits.ts';
 import { grow, wholeText } from '../../protocol/grown-text.ts';
 import { outputItemId } from '../../protocol/ids.ts';
+import { thoughtText } from '../../protocol/item-text.ts';
 import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType } from '../../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../../protocol/json/log-probs.ts';
 import { type CitedFile, readMarks } from './cited-files.ts';
@@ -118,13 +119,9 @@ export function closeWriting(draft: Draft, status: ItemStatus, state?: unknown):
 function sealedThought({ plan }: Draft, item: OutputItem, state: unknown): string | undefined {
   if (item.type !== 'reasoning') return undefined;
   const { seal, sealThought } = plan;
-  const text = sealThought ? [...item.summary, ...(item.content ?? [])].map(partText).join('') : '';
+  const text = sealThought ? thoughtText(item) : '';
   if (sealThought && text !== '') return sealThought(text, seal ? state : undefined);
   return state === undefined ? undefined : seal?.(state);
-}
-
-function partText(part: Part): string {
-  return part.type === 'refusal' ? part.refusal : part.text;
 }
 
 /**

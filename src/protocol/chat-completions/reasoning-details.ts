@@ -1,5 +1,5 @@
 /** Merges the `reasoning_details` of one answer, whose entries may arrive in pieces. */
-import { isRecord, type JsonObject } from '../record.ts';
+import { isFilledText, isRecord, type JsonObject } from '../record.ts';
 import { jsonWeight } from './own-fields.ts';
 
 /** The fields that a piece continues; of all others the last non-empty value counts. */
@@ -70,8 +70,4 @@ function extendEntry(entry: Record<string, unknown>, piece: JsonObject): void {
       entry[name] = typeof before === 'string' ? before + value : value;
     else if (value !== '' && value !== null && value !== undefined) entry[name] = value;
   }
-}
-
-function isFilledText(value: unknown): boolean {
-  return typeof value === 'string' && value !== '';
 }

@@ -9,7 +9,7 @@ import {
   sumFileUsage,
 } from '../../ports/files/file-store.ts';
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
-import type { ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 
 /** The limits of the store; `undefined` means the default. */
 export interface MemoryFilesOptions {
@@ -65,7 +65,7 @@ class MemoryFiles implements FileStore {
         pieces.push(new Uint8Array(piece));
       }
       const file = finishedFile(upload, length, sumFileUsage(this.tenantFiles(upload.scope)));
-      this.entries.set(fileEntryKey(upload), { file, content: Buffer.concat(pieces) });
+      this.entries.set(storeKey(upload), { file, content: Buffer.concat(pieces) });
       return { ...file };
     } catch (error) {
       this.bytes -= length;
@@ -98,7 +98,7 @@ class MemoryFiles implements FileStore {
 
   private find(key: ResponseKey): FileEntry | undefined {
     this.sweep();
-    return this.entries.get(fileEntryKey(key));
+    return this.entries.get(storeKey(key));
   }
 
   private tenantFiles(scope: string): readonly StoredFile[] {
@@ -119,13 +119,8 @@ class MemoryFiles implements FileStore {
 
   private forget(file: StoredFile): boolean {
     this.bytes -= file.bytes;
-    return this.entries.delete(fileEntryKey(file));
+    return this.entries.delete(storeKey(file));
   }
-}
-
-/** JSON, so that different pairs of scope and id never give the same name. */
-function fileEntryKey({ scope, id }: ResponseKey): string {
-  return JSON.stringify([scope, id]);
 }
 
 /** Yields a copy, since the reader may change it. */

@@ -1,6 +1,6 @@
 /** Keeps vector stores in the process's memory: for tests and demonstrations. */
 import { checkOptions, isFunction, positiveInteger } from '../../ports/host/options-check.ts';
-import type { ResponseKey } from '../../ports/store.ts';
+import { type ResponseKey, storeKey } from '../../ports/store.ts';
 import type { Attributes } from '../../ports/vectors/attributes.ts';
 import {
   type Chunk,
@@ -97,7 +97,7 @@ class MemoryVectors implements VectorIndex {
     if (entry) throw new Error('memoryVectors: the vector store exists already');
     if (this.stores.size >= this.limits.maxStores) throw limitReached('maxStores', this.limits.maxStores);
     const created: VectorStoreEntry = { store: { ...store }, files: new Map(), batches: new Map() };
-    this.stores.set(vectorStoreKey(store), created);
+    this.stores.set(storeKey(store), created);
     this.noteExpiry(created);
     return true;
   }
@@ -114,7 +114,7 @@ class MemoryVectors implements VectorIndex {
   deleteStore(key: ResponseKey): boolean {
     const entry = this.find(key);
     for (const file of entry?.files.values() ?? []) this.forget(file);
-    return this.stores.delete(vectorStoreKey(key));
+    return this.stores.delete(storeKey(key));
   }
 
   countFiles(store: ResponseKey, batch?: string): FileCounts {
@@ -247,7 +247,7 @@ class MemoryVectors implements VectorIndex {
   }
 
   private find(key: ResponseKey): VectorStoreEntry | undefined {
-    return this.stores.get(vectorStoreKey(key));
+    return this.stores.get(storeKey(key));
   }
 
   private findStoreOfFile({ scope, store }: VectorFileKey): VectorStoreEntry | undefined {
@@ -352,9 +352,4 @@ const UNCLAIMED = { epoch: 0, attempts: 0, claimableAt: 0 } as const;
 
 function limitReached(name: string, limit: number): Error {
   return new Error(`memoryVectors: there is no room; ${name} is ${limit}`);
-}
-
-/** JSON, so that different pairs of scope and id never give the same name. */
-function vectorStoreKey({ scope, id }: ResponseKey): string {
-  return JSON.stringify([scope, id]);
 }

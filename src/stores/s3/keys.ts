@@ -1,7 +1,8 @@
 /** The keys of a bucket's objects, which contain what a listing needs, so that it reads no object. */
-import { hash } from 'node:crypto';
+
 import type { StoredFile } from '../../ports/files/file-store.ts';
 import type { ResponseKey } from '../../ports/store.ts';
+import { digestText } from '../store-parts.ts';
 
 /** The longest segment of a key: some servers store each segment as the name of a file. */
 const MAX_SEGMENT = 250;
@@ -39,7 +40,7 @@ export class Keys {
 
   /** The prefix of the keys of a tenant's descriptions. */
   tenant(scope: string): string {
-    return `${this.prefix}files/${tenantSegment(scope)}/`;
+    return `${this.prefix}files/${digestText(scope)}/`;
   }
 
   /** The prefix of the key of the file's description; undefined for an id that is too long for a key. */
@@ -102,7 +103,7 @@ export class Keys {
 export function newPlace({ scope, id }: ResponseKey, upload: string): Place {
   const encoded = encodeSegment(id);
   if (encoded.length > MAX_SEGMENT) throw new RangeError('s3Files: the id of the file is too long for a key of S3.');
-  return { tenant: tenantSegment(scope), id: encoded, upload };
+  return { tenant: digestText(scope), id: encoded, upload };
 }
 
 /** Encodes the JSON, which can escape every string, even lone surrogates that UTF-8 cannot encode. */
@@ -112,8 +113,4 @@ function encodeSegment(value: unknown): string {
 
 function decodeSegment(text: string): unknown {
   return JSON.parse(Buffer.from(text, 'base64url').toString());
-}
-
-function tenantSegment(scope: string): string {
-  return hash('sha256', JSON.stringify(scope), 'base64url');
 }

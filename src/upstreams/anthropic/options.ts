@@ -1,6 +1,6 @@
 /** The options of `anthropicUpstream`, checked once. */
 import { boolean, checkOptions, isOneOf, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isFilledText, isRecord } from '../../protocol/record.ts';
 import { basePath } from '../http/base-path.ts';
 import {
   envKey,
@@ -83,10 +83,6 @@ const serverToolsOption: OptionCheck = (value) =>
       (tool) => isRecord(tool) && isFilledText(tool.type) && tool.type !== 'custom' && isFilledText(tool.name),
     )) ||
   'a list of tools, each with a type of its own and a name';
-
-function isFilledText(value: unknown): boolean {
-  return typeof value === 'string' && value !== '';
-}
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function anthropicSettings(options: AnthropicOptions): AnthropicSettings {

@@ -1,7 +1,7 @@
 /** The tools of a client for a server of the Responses API, which takes them as they are where nobody serves them here. */
 
 import type { NativeTool } from '../../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 import { FOUND } from '../../../protocol/responses/input-items.ts';
 import { requestedType } from '../../../protocol/tool-calls/kinds.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
@@ -47,7 +47,7 @@ export function nativeTools(
   );
   // The tools that a choice allows; undefined if it allows all.
   const hasList = isRecord(choice) && choice.type === 'allowed_tools';
-  const chosen = hasList ? (Array.isArray(choice.tools) ? choice.tools.filter(isRecord) : []) : undefined;
+  const chosen = hasList ? recordsIn(choice.tools) : undefined;
   const isAllowed = (tool: JsonObject) => chosen === undefined || chosen.some((entry) => isSameHostedTool(entry, tool));
   const hosted = choice === 'none' ? [] : runnable.filter(isAllowed);
   const searches = tools.some((tool) => tool.type === TOOL_SEARCH && isTaken(tool) && !served.has(TOOL_SEARCH));

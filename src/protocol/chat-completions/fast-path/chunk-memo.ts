@@ -2,7 +2,7 @@
 
 import { jsonIn } from '../../json/json-text.ts';
 import { logProbsText } from '../../json/log-probs.ts';
-import { isRecord } from '../../record.ts';
+import { isNothing, isRecord } from '../../record.ts';
 import { isForeignRole, type PlainDelta } from '../delta.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
 
@@ -198,8 +198,4 @@ function plainDeltaIn(chunk: unknown): PlainDelta | undefined {
   if (!isNothing(entry.extra_content)) return undefined;
   if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
   return { text, call: entry.index, logprobs: '' };
-}
-
-function isNothing(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
 }

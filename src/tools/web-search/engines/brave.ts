@@ -2,8 +2,8 @@
 import { checkOptions, milliseconds } from '../../../ports/host/options-check.ts';
 import { urlBelow } from '../../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../../ports/hosted-tools/search-engine.ts';
-import { type JsonObject, plainText } from '../../../protocol/record.ts';
-import { fetchJson, recordsIn } from './fetch-json.ts';
+import { type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
+import { fetchJson } from './fetch-json.ts';
 import { DEFAULT_TIMEOUT_MS, isApiKey, isBaseURL, requireOption } from './options.ts';
 
 /** The account at Brave; `undefined` means omitted. */

@@ -5,7 +5,7 @@ import { readCauseCode } from '../../../ports/host/cause-code.ts';
 import { limitedText } from '../../../ports/host/limited-text.ts';
 import { objectIn } from '../../../protocol/json/json-text.ts';
 import { undici } from '../../../protocol/json/packages.cjs';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 
 /** One request to an engine. */
 interface EngineRequest {
@@ -50,9 +50,4 @@ export async function fetchJson({ engine, url, init, signal, timeoutMs }: Engine
 /** What is wrong with an answer, as the end of a sentence. */
 class EngineFault extends Error {
   override readonly name = 'EngineFault';
-}
-
-/** The objects of a list; empty for any other value. */
-export function recordsIn(list: unknown): readonly JsonObject[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }

@@ -2,7 +2,7 @@
 
 import type { ToolResult } from '../../../../ports/tool-provider.ts';
 import { roundedValue } from '../../../../protocol/json/whole-numbers.ts';
-import { isRecord, type JsonObject, plainText } from '../../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../../../protocol/record.ts';
 import { assertOutputSize } from '../../../../protocol/tool-calls/results/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
@@ -32,7 +32,7 @@ export function toToolResult(
   result: JsonObject,
   { redact, maxBytes = Number.POSITIVE_INFINITY, output }: ResultRules,
 ): ToolResult {
-  const blocks = Array.isArray(result.content) ? result.content.filter(isRecord) : [];
+  const blocks = recordsIn(result.content);
   const parts = blocks.map(blockPart);
   // A resource's text and bytes stand in the block's resource.
   const holders = blocks.map((block) => {
