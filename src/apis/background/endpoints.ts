@@ -14,7 +14,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from '../../protocol/reply.ts';
 import { responseError } from '../../protocol/responses/response-error.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { heartbeatSettings } from '../endpoint/prepare.ts';
+import { requestHeartbeat } from '../endpoint/prepare.ts';
 import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
 import { type BackgroundTurn, cancelled, type Run, type RunSettings } from './run.ts';
@@ -174,7 +174,7 @@ function replayReply(
 ): Reply {
   try {
     const reader = readerFor(request);
-    const heartbeatMs = heartbeatSettings(request, settings).intervalMs;
+    const heartbeatMs = requestHeartbeat(request, settings).intervalMs;
     const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });
     if (logged) return streamReply(logged);
     if (!recording) throw notStreamed(NOT_KEPT);

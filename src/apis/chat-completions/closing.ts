@@ -6,7 +6,7 @@ import type { ChatCall, ModelAnswer } from './model-answer.ts';
 import { calledFunction, callMessage } from './next-body.ts';
 
 /** What the client receives of the newest answer. */
-interface ClientShare {
+export interface ClientShare {
   /** The calls that are the client's. */
   readonly calls: readonly ChatCall[];
   /** Whether calls beside those ran here. */

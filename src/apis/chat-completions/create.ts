@@ -12,7 +12,7 @@ import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { silenceSettings } from '../endpoint/prepare.ts';
+import { requestSilence } from '../endpoint/prepare.ts';
 import type { ChatAnswer, ChatSettings, PreparedChat } from './chat-request.ts';
 import { chunkFrame } from './completion.ts';
 import { PassThrough } from './pass-through.ts';
@@ -73,7 +73,7 @@ function streamedFrames(
   { chat, answer, notifyEnd, life, settings }: Streaming,
 ): PullStream<string> {
   const { hooks } = settings;
-  const silence = silenceSettings(request, settings);
+  const silence = requestSilence(request, settings);
   let hasBegun = false;
   return mapStream(withHeartbeats(answer.frames(), silence), {
     map(frame) {

@@ -138,9 +138,8 @@ export class ChatEncoder {
 
   /** From here on the answer's chunks are our own; returns those of what has not been sent. */
   private rewrite(): string {
-    const { completion, unsent } = this;
+    const { completion, parts, unsent } = this;
     if (completion.isRewritten) return '';
-    const { parts } = this;
     // A part without events holds more of a call that waited, whose events came with its first part.
     const isMade = parts.every(({ events }) => events.length > 0);
     const before = isMade ? '' : this.partFrames();

@@ -51,6 +51,8 @@ interface HeldChunk {
 
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
+const NO_CALLS: ReadonlySet<number | undefined> = new Set();
+
 /** The events of a call in what was held, each with the position of its chunk. */
 interface CallDeltas {
   readonly events: { readonly at: number; readonly event: CallDelta }[];
@@ -214,7 +216,7 @@ export class ModelAnswer {
         else deltas.set(event.call, { events: [{ at, event }], next: 0 });
       }
     for (const [at, { data, parts, events }] of held.entries()) {
-      const calls = new Set(deltas.size === 0 ? [] : parts.map(({ call }) => call));
+      const calls = deltas.size === 0 ? NO_CALLS : new Set(parts.map(({ call }) => call));
       for (const event of events) {
         if (event.type !== 'tool-call-delta') inputs.push(event);
         // What the decoder kept back of a call that this chunk does not go on with.

@@ -14,7 +14,7 @@ import { type Mapping, mapStream, type PullStream } from '../../streams/pull-str
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { ChatModel } from './chat-model.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
-import { closingReason, wholeCompletion } from './closing.ts';
+import { type ClientShare, closingReason, wholeCompletion } from './closing.ts';
 import { addImage, type Completion, closingFrames } from './completion.ts';
 import { ChatEncoder, isClientItem } from './encoder.ts';
 import type { ServerCalls } from './server-calls.ts';
@@ -128,29 +128,29 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
   private async closeStream(end: TurnEnd): Promise<void> {
     const { completion, chat, model } = this;
     model.endAnswer();
-    const isOwn = completion.isRewritten || STOPPED.has(end.reason);
-    if (isOwn) this.closing = closingFrames(completion, closingReason(model.answer, this.shareOf(end)));
+    const share = this.clientShare(end);
+    if (completion.isRewritten || share.isStopped)
+      this.closing = closingFrames(completion, closingReason(model.answer, share));
     chat.record?.takeFrames(this.closing);
-    await this.keep(end);
+    await this.keep(share);
   }
 
   private async closeWhole(end: TurnEnd): Promise<void> {
     const { completion, chat, model } = this;
     const { answer } = model;
     model.endAnswer();
+    const share = this.clientShare(end);
     for (const item of end.output) addImage(completion, item);
     const isUntouched = model.isFirst && !this.hasRefusals && end.output.every(isClientItem);
     this.closing =
-      (isUntouched ? answer.wholeText : undefined) ??
-      JSON.stringify(wholeCompletion(completion, answer, this.shareOf(end)));
+      (isUntouched ? answer.wholeText : undefined) ?? JSON.stringify(wholeCompletion(completion, answer, share));
     chat.record?.takeWhole(this.closing);
-    await this.keep(end);
+    await this.keep(share);
   }
 
   /** Stores what the client cannot send back: it has not seen the server-run calls, nor the answers before the last. */
-  private async keep(end: TurnEnd): Promise<void> {
+  private async keep({ calls, isStopped }: ClientShare): Promise<void> {
     const { completion, model, server, chat } = this;
-    const { calls, isStopped } = this.shareOf(end);
     const before = model.earlierMessages;
     const hasMore = before.length > 0 || model.results.length > 0;
     // A legacy call has no id under which anything could be stored.
@@ -161,7 +161,7 @@ export class ToolTurn implements ChatAnswer, Mapping<readonly TurnEvent[], strin
     await chat.record?.keep();
   }
 
-  private shareOf({ output, reason }: TurnEnd) {
+  private clientShare({ output, reason }: TurnEnd): ClientShare {
     const { answer, results } = this.model;
     const ids = new Set(output.flatMap((item) => (item.type === 'function_call' ? [item.call_id] : [])));
     // Only the last answer may hold calls of the client's.

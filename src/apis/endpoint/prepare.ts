@@ -73,7 +73,7 @@ export function nativeTypeTest(
 }
 
 /** The heartbeat settings: a middleware in front knows the request better than the router's options do. */
-export function heartbeatSettings(
+export function requestHeartbeat(
   { context }: EndpointRequest,
   { heartbeat }: { readonly heartbeat: WantedHeartbeat },
 ): WantedHeartbeat {
@@ -81,11 +81,11 @@ export function heartbeatSettings(
 }
 
 /** How the silence of the request's stream is filled. */
-export function silenceSettings(
+export function requestSilence(
   request: EndpointRequest,
   settings: { readonly heartbeat: WantedHeartbeat; readonly limits: Pick<Limits, 'openAfterMs'> },
 ): { readonly intervalMs: number | undefined; readonly openAfterMs: number } {
-  const { intervalMs } = heartbeatSettings(request, settings);
+  const { intervalMs } = requestHeartbeat(request, settings);
   return { intervalMs, openAfterMs: openAfter(settings.limits.openAfterMs, { intervalMs }) };
 }
 

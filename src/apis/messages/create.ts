@@ -13,7 +13,7 @@ import { type JsonReply, jsonReply, type Reply, streamReply, withHeaders } from 
 import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { heartbeatSettings, noteReporter } from '../endpoint/prepare.ts';
+import { noteReporter, requestHeartbeat } from '../endpoint/prepare.ts';
 import { MessagesEncoder, messageFrame, PING } from './encoder.ts';
 import { noteWrappedArguments, wholeMessage } from './message.ts';
 import { messageFacts } from './message-facts.ts';
@@ -37,7 +37,7 @@ export async function createMessage(
   try {
     if (life.place) await life.place;
     const { settings: charged, headers } = await withBudget(request, settings, life);
-    const own = { ...charged, heartbeat: heartbeatSettings(request, settings) };
+    const own = { ...charged, heartbeat: requestHeartbeat(request, settings) };
     const prepared = await prepareMessages({ ...request, signal: life.signal }, own);
     const reply = mayPassThrough(prepared, own)
       ? await passThrough(prepared.body, { ...request, signal: life.signal }, own, life)

@@ -16,7 +16,7 @@ import { withHeartbeats } from '../../streams/heartbeats.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { noteReporter, silenceSettings } from '../endpoint/prepare.ts';
+import { noteReporter, requestSilence } from '../endpoint/prepare.ts';
 import { messageFrame, PING } from './encoder.ts';
 import type { MessagesBody } from './request/schema.ts';
 import type { MessagesSettings } from './settings.ts';
@@ -88,7 +88,7 @@ class Passage {
 
   /** The frames; a failure after the first is reported in the stream, as Anthropic does. A ping opens it. */
   frames(life: Lifetime): PullStream<string> {
-    const silence = silenceSettings(this.request, this.settings);
+    const silence = requestSilence(this.request, this.settings);
     let started = false;
     return mapStream(withHeartbeats(this.read(), silence), {
       map: (frames) => {

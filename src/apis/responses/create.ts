@@ -15,7 +15,7 @@ import { endedResource } from '../../protocol/responses/resource.ts';
 import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { heartbeatSettings } from '../endpoint/prepare.ts';
+import { requestHeartbeat } from '../endpoint/prepare.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import type { TurnDurability } from './response-start.ts';
@@ -130,7 +130,7 @@ function encoderFactory(
   settings: ResponsesApiSettings,
 ): (reader: EndpointRequest) => Encoder {
   return (reader) => {
-    const keepalive = heartbeatSettings(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
+    const keepalive = requestHeartbeat(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
     const dialect = settings.dialectOf(reader.request);
     return new Encoder({ reasoning: settings.reasoning, keepalive, dialect, ...response });
   };

@@ -11,7 +11,7 @@ import { attemptReporter, observed } from '../../ports/hooks.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { UNFILLED } from '../../streams/heartbeats.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
-import { heartbeatSettings, noteReporter, silenceSettings } from '../endpoint/prepare.ts';
+import { noteReporter, requestHeartbeat, requestSilence } from '../endpoint/prepare.ts';
 import { turnPersister } from './persist-turn.ts';
 import { prepareAnswerable } from './pipeline.ts';
 import { type ResponseStart, responseStart, type TurnDurability } from './response-start.ts';
@@ -58,7 +58,7 @@ export async function prepareTurn(
   const model = await turnModel(prepared, plan, call, settings);
 
   // A client that waits for nothing needs no heartbeats, and the start of a resumed turn has been sent.
-  const silence = body.stream ? silenceSettings(apiRequest, settings) : UNFILLED;
+  const silence = body.stream ? requestSilence(apiRequest, settings) : UNFILLED;
   const hasBegun = background || resumed !== undefined;
   const sent: ClientRequest = apiRequest.asSent ?? { api: 'responses', body: apiRequest.body };
   const turn: Turn = {
@@ -75,7 +75,7 @@ export async function prepareTurn(
     compaction: model.compaction,
     beginRounds: tools.beginRounds,
     silence: hasBegun ? { ...silence, openAfterMs: undefined } : silence,
-    heartbeatComments: heartbeatSettings(apiRequest, settings).style === 'comment',
+    heartbeatComments: requestHeartbeat(apiRequest, settings).style === 'comment',
     now: unixSeconds,
     onEvents: observer(
       start.info,
