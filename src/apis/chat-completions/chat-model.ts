@@ -5,8 +5,8 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest, ToolChoice } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type Mapping, mapStream } from '../../streams/pull-stream.ts';
-import { addAnswer, type Completion } from './completion.ts';
-import { type AnswerRules, ModelAnswer } from './model-answer.ts';
+import { addAnswer, type Completion } from './answer/completion.ts';
+import { type AnswerRules, ModelAnswer } from './answer/model-answer.ts';
 import {
   type AnsweredChatCall,
   answerMessages,
@@ -14,9 +14,9 @@ import {
   bodyWithTools,
   toollessBody,
   unforcedBody,
-} from './next-body.ts';
-import { bodyWithDefinitions, toolName, toolNames } from './prepare-tools.ts';
-import type { ChatBody } from './schema.ts';
+} from './answer/next-body.ts';
+import { bodyWithDefinitions, toolName, toolNames } from './request/prepare-tools.ts';
+import type { ChatBody } from './request/schema.ts';
 
 /** Sends a body to the model server. */
 export type SendChat = (body: ChatBody, call: UpstreamCall) => AsyncIterable<ChatBatch>;

@@ -12,11 +12,11 @@ import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import type { PullStream } from '../../streams/pull-stream.ts';
 import type { EndpointSettings } from '../endpoint/endpoint.ts';
 import type { PrepareSettings } from '../endpoint/prepare.ts';
+import type { Completion } from './answer/completion.ts';
 import type { SendChat } from './chat-model.ts';
-import type { Completion } from './completion.ts';
-import type { CompletionRecord } from './completion-record.ts';
-import type { ChatBody } from './schema.ts';
+import type { ChatBody } from './request/schema.ts';
 import type { ServerCalls } from './server-calls.ts';
+import type { CompletionRecord } from './stored/completion-record.ts';
 
 /** The settings of a router whose upstream itself implements Chat Completions. */
 export interface ChatSettings

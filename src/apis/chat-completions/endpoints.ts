@@ -5,7 +5,7 @@ import { modelRoutes } from '../endpoint/models.ts';
 import type { ApiRoutes } from '../endpoint/routes.ts';
 import type { ChatSettings } from './chat-request.ts';
 import { createChatCompletion } from './create.ts';
-import { storedRoutes } from './stored-endpoints.ts';
+import { storedRoutes } from './stored/stored-endpoints.ts';
 
 /** The routes over these settings. */
 export function chatRoutes(settings: ChatSettings): ApiRoutes {

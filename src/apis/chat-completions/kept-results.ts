@@ -8,8 +8,8 @@ import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { markedIn } from '../../protocol/json/whole-numbers.ts';
 import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
-import { type AnsweredChatCall, callMessage } from './next-body.ts';
-import type { ChatBody } from './schema.ts';
+import { type AnsweredChatCall, callMessage } from './answer/next-body.ts';
+import type { ChatBody } from './request/schema.ts';
 
 type Message = ChatBody['messages'][number];
 

@@ -7,12 +7,12 @@ import type { ChatBatch } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { type Mapping, mapStream, type PullStream, pullInTurn, singleChunkStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
+import { closingReason, wholeCompletion } from './answer/closing.ts';
+import { addAnswer, type Completion, closingFrames, dataFrame, passedFrame } from './answer/completion.ts';
+import { ChatEncoder } from './answer/encoder.ts';
+import { ModelAnswer } from './answer/model-answer.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
-import { closingReason, wholeCompletion } from './closing.ts';
-import { addAnswer, type Completion, closingFrames, dataFrame, passedFrame } from './completion.ts';
-import { ChatEncoder } from './encoder.ts';
-import { ModelAnswer } from './model-answer.ts';
-import { demandsCall } from './prepare-tools.ts';
+import { demandsCall } from './request/prepare-tools.ts';
 
 /** One request that is passed on. */
 export class PassThrough implements ChatAnswer, Mapping<ChatBatch, string> {

@@ -10,16 +10,16 @@ import { NO_TOOLS } from '../../ports/toolset.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { requestLimits } from '../endpoint/request-limits.ts';
+import { newCompletion } from './answer/completion.ts';
+import { bodyWithTools } from './answer/next-body.ts';
 import type { ChatSettings, PreparedChat } from './chat-request.ts';
-import { newCompletion } from './completion.ts';
-import { completionRecord, wantsStored, withoutStoring } from './completion-record.ts';
-import { bodyWithTools } from './next-body.ts';
 import { prepareChatHistory } from './prepare-history.ts';
-import { chatCallRules, countingUsage, isLegacy, prepareChatTools, wantsUsage } from './prepare-tools.ts';
-import { readUploads } from './read-uploads.ts';
-import { type ChatBody, validateChat } from './schema.ts';
+import { chatCallRules, countingUsage, isLegacy, prepareChatTools, wantsUsage } from './request/prepare-tools.ts';
+import { readUploads } from './request/read-uploads.ts';
+import { type ChatBody, validateChat } from './request/schema.ts';
 import { chatSender } from './send-chat.ts';
 import { serverCalls } from './server-calls.ts';
+import { completionRecord, wantsStored, withoutStoring } from './stored/completion-record.ts';
 
 /** Throws `ApiError` for an invalid request; `signal` ends the turn. */
 export async function prepareChat(

@@ -4,8 +4,8 @@ import { loadHistory } from '../../engine/history/history.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { noteReporter, type PrepareSettings, reportingHistory } from '../endpoint/prepare.ts';
-import { isMessageList, itemMessages, messageItems } from './items.ts';
 import { restoreResults } from './kept-results.ts';
+import { isMessageList, itemMessages, messageItems } from './request/items.ts';
 
 /**
  * Prepends the messages of the turns up to `previous_response_id`, a field that no model server supports, and restores

@@ -15,11 +15,11 @@ import type { Reports } from '../../ports/hooks.ts';
 import { NO_TOOLS, type Toolset } from '../../ports/toolset.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { PrepareSettings } from '../endpoint/prepare.ts';
-import { messageItems } from './items.ts';
 import { type ChatRound, keepResults } from './kept-results.ts';
-import { toolNames } from './prepare-tools.ts';
-import { uploadsForCode } from './read-uploads.ts';
-import type { ChatBody } from './schema.ts';
+import { messageItems } from './request/items.ts';
+import { toolNames } from './request/prepare-tools.ts';
+import { uploadsForCode } from './request/read-uploads.ts';
+import type { ChatBody } from './request/schema.ts';
 
 /** The server's part in one completion. */
 export interface ServerCalls {

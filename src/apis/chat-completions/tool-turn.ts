@@ -12,11 +12,11 @@ import { randomSeed } from '../../protocol/ids.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
 import { type Mapping, mapStream, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
+import { type ClientShare, closingReason, wholeCompletion } from './answer/closing.ts';
+import { addImage, type Completion, closingFrames } from './answer/completion.ts';
+import { ChatEncoder, isClientItem } from './answer/encoder.ts';
 import { ChatModel } from './chat-model.ts';
 import type { ChatAnswer, PreparedChat } from './chat-request.ts';
-import { type ClientShare, closingReason, wholeCompletion } from './closing.ts';
-import { addImage, type Completion, closingFrames } from './completion.ts';
-import { ChatEncoder, isClientItem } from './encoder.ts';
 import type { ServerCalls } from './server-calls.ts';
 
 /** The reasons for which the server does not call the model again. */

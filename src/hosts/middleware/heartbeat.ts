@@ -1,7 +1,7 @@
 /** Writes heartbeats into another handler's event stream, so that proxies and clients do not time out. */
 
 import type { ServerResponse } from 'node:http';
-import { chunkFrame } from '../../apis/chat-completions/completion.ts';
+import { chunkFrame } from '../../apis/chat-completions/answer/completion.ts';
 import { openAfter } from '../../apis/endpoint/prepare.ts';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';

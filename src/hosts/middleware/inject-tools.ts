@@ -1,5 +1,5 @@
 /** Adds the server's own tools to requests for another handler. */
-import { prepareChatTools } from '../../apis/chat-completions/prepare-tools.ts';
+import { prepareChatTools } from '../../apis/chat-completions/request/prepare-tools.ts';
 import { injectMessagesTools } from '../../apis/messages/inject.ts';
 import { injectServerTools } from '../../apis/responses/steps/inject-tools.ts';
 import type { NodeRequest } from '../node/node-request.ts';

@@ -1,6 +1,6 @@
 /** Stores the answers of another handler, so that `loadHistory` can load them. */
 import type { ServerResponse } from 'node:http';
-import { completionReader } from '../../apis/chat-completions/record.ts';
+import { completionReader } from '../../apis/chat-completions/request/record.ts';
 import type { AnswerReader } from '../../apis/endpoint/answer-reader.ts';
 import { responseReader } from '../../apis/responses/record.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';

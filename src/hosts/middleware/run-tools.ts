@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ChatSettings } from '../../apis/chat-completions/chat-request.ts';
 import { createChatCompletion } from '../../apis/chat-completions/create.ts';
-import { prepareChatTools } from '../../apis/chat-completions/prepare-tools.ts';
+import { prepareChatTools } from '../../apis/chat-completions/request/prepare-tools.ts';
 import { errorReplyTo, withRequestId } from '../../apis/endpoint/endpoint.ts';
 import { type Activity, activity } from '../../engine/request/activity.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';

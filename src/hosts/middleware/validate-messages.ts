@@ -1,6 +1,6 @@
 /** Checks conversations before a model server refuses them, and repairs them if possible. */
 
-import { repairMessages } from '../../apis/chat-completions/repair.ts';
+import { repairMessages } from '../../apis/chat-completions/request/repair.ts';
 import type { Prepare } from '../../apis/endpoint/prepare.ts';
 import { repairTurns } from '../../apis/messages/repair.ts';
 import { repairInput } from '../../apis/responses/repair.ts';

@@ -1,9 +1,9 @@
 /** One chat completion over answers that are written chunk by chunk: what the client has received after each of them. */
 
+import { newCompletion } from '../../../src/apis/chat-completions/answer/completion.ts';
 import type { PreparedChat } from '../../../src/apis/chat-completions/chat-request.ts';
-import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
 import { PassThrough } from '../../../src/apis/chat-completions/pass-through.ts';
-import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';
+import type { ChatBody } from '../../../src/apis/chat-completions/request/schema.ts';
 import { ToolTurn } from '../../../src/apis/chat-completions/tool-turn.ts';
 import type { RoundCall } from '../../../src/engine/turn/tool-rounds.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../../src/ports/limits.ts';

@@ -8,8 +8,8 @@ import {
   numberCall,
   passedFrame,
   takeHead,
-} from '../../../src/apis/chat-completions/completion.ts';
-import { ChatEncoder } from '../../../src/apis/chat-completions/encoder.ts';
+} from '../../../src/apis/chat-completions/answer/completion.ts';
+import { ChatEncoder } from '../../../src/apis/chat-completions/answer/encoder.ts';
 import type { TurnEvent } from '../../../src/protocol/events.ts';
 
 const HEAD = { id: 'one', created: 1, model: 'm' };

@@ -5,8 +5,8 @@ import {
   toolNames,
   wantsUsage,
   withTools,
-} from '../../../src/apis/chat-completions/prepare-tools.ts';
-import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';
+} from '../../../src/apis/chat-completions/request/prepare-tools.ts';
+import type { ChatBody } from '../../../src/apis/chat-completions/request/schema.ts';
 import { buildToolset } from '../../../src/engine/tools/toolset.ts';
 import { functionTools } from '../../../src/index.ts';
 

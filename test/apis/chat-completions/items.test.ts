@@ -1,7 +1,7 @@
 /** That chat messages and items say the same, each in its own words. */
 
 import fc from 'fast-check';
-import { isMessageList, itemMessages, messageItems } from '../../../src/apis/chat-completions/items.ts';
+import { isMessageList, itemMessages, messageItems } from '../../../src/apis/chat-completions/request/items.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 

@@ -1,7 +1,7 @@
 /** What the model receives after an answer with calls that the server runs. */
 
-import { MessageFields } from '../../../src/apis/chat-completions/message-fields.ts';
-import { answerMessages } from '../../../src/apis/chat-completions/next-body.ts';
+import { MessageFields } from '../../../src/apis/chat-completions/answer/message-fields.ts';
+import { answerMessages } from '../../../src/apis/chat-completions/answer/next-body.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { calls, chunk, run } from './answer-frames.ts';
 

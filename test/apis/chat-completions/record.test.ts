@@ -1,7 +1,7 @@
 /** Which turn is read out of somebody else's chat completion. */
 
 import fc from 'fast-check';
-import { completionReader } from '../../../src/apis/chat-completions/record.ts';
+import { completionReader } from '../../../src/apis/chat-completions/request/record.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import type { StoredResponse } from '../../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';

@@ -1,7 +1,7 @@
 /** Which conversations are repaired and how, and the laws that hold for any mess. */
 
 import fc from 'fast-check';
-import { repairMessages } from '../../../src/apis/chat-completions/repair.ts';
+import { repairMessages } from '../../../src/apis/chat-completions/request/repair.ts';
 import { rejectFirst } from '../../../src/engine/history/repair.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 

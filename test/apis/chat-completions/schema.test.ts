@@ -1,5 +1,5 @@
 /** What of a request's body is checked; how each fault is reported is tested over HTTP. */
-import { validateChat } from '../../../src/apis/chat-completions/schema.ts';
+import { validateChat } from '../../../src/apis/chat-completions/request/schema.ts';
 
 const BODY = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] };
 

@@ -1,5 +1,5 @@
 /** Sums of usage objects. */
-import { addUsage } from '../../../src/apis/chat-completions/usage.ts';
+import { addUsage } from '../../../src/apis/chat-completions/answer/usage.ts';
 
 it('[S-10] takes the first usage as it is', () => {
   const usage = { prompt_tokens: 1, cost: null };

@@ -1,9 +1,9 @@
 /** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
 
 import fc from 'fast-check';
-import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
-import { ChatEncoder } from '../../../src/apis/chat-completions/encoder.ts';
-import { ModelAnswer } from '../../../src/apis/chat-completions/model-answer.ts';
+import { newCompletion } from '../../../src/apis/chat-completions/answer/completion.ts';
+import { ChatEncoder } from '../../../src/apis/chat-completions/answer/encoder.ts';
+import { ModelAnswer } from '../../../src/apis/chat-completions/answer/model-answer.ts';
 import { step } from '../../../src/engine/turn/machine.ts';
 import { startState } from '../../../src/engine/turn/state.ts';
 import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';

@@ -1,9 +1,9 @@
 /** Adds the server-run tools to a Chat Completions body. */
 
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { readApprovalRules } from '../../engine/tools/approval-rules.ts';
-import { checkRequested } from '../../engine/tools/check-requested.ts';
-import { modelToolset } from '../../engine/tools/deferred-tools.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { readApprovalRules } from '../../../engine/tools/approval-rules.ts';
+import { checkRequested } from '../../../engine/tools/check-requested.ts';
+import { modelToolset } from '../../../engine/tools/deferred-tools.ts';
 import {
   buildToolset,
   clientToolsOnly,
@@ -12,13 +12,13 @@ import {
   requestedTypes,
   toolDefinitions,
   toolList,
-} from '../../engine/tools/toolset.ts';
-import type { CallRules } from '../../engine/turn/call-permission.ts';
-import type { Toolset } from '../../ports/toolset.ts';
-import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainText, recordsIn } from '../../protocol/record.ts';
-import { TOOL_SEARCH } from '../../protocol/tool-calls/tool-search-call.ts';
-import { noteReporter, type PrepareSettings } from '../endpoint/prepare.ts';
+} from '../../../engine/tools/toolset.ts';
+import type { CallRules } from '../../../engine/turn/call-permission.ts';
+import type { Toolset } from '../../../ports/toolset.ts';
+import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';
+import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
+import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 
 /**

@@ -1,15 +1,15 @@
 /** Reads the uploaded files that the messages of a chat completion name. */
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { namesServing } from '../../engine/tools/toolset.ts';
-import { filesOfContainer } from '../../engine/uploads/container-files.ts';
-import { InlineTexts } from '../../engine/uploads/inline-text.ts';
-import { filePart } from '../../engine/uploads/upload-parts.ts';
-import { UploadReader } from '../../engine/uploads/upload-reader.ts';
-import type { Toolset } from '../../ports/toolset.ts';
-import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../protocol/tool-calls/code-interpreter-call.ts';
-import type { PrepareSettings } from '../endpoint/prepare.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { namesServing } from '../../../engine/tools/toolset.ts';
+import { filesOfContainer } from '../../../engine/uploads/container-files.ts';
+import { InlineTexts } from '../../../engine/uploads/inline-text.ts';
+import { filePart } from '../../../engine/uploads/upload-parts.ts';
+import { UploadReader } from '../../../engine/uploads/upload-reader.ts';
+import type { Toolset } from '../../../ports/toolset.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-calls/code-interpreter-call.ts';
+import type { PrepareSettings } from '../../endpoint/prepare.ts';
 import type { ChatBody } from './schema.ts';
 
 /**

@@ -1,8 +1,8 @@
 /** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
-import { jsonWeight, mergeInto, type OwnFields } from '../../protocol/chat-completions/own-fields.ts';
-import { ReasoningDetails } from '../../protocol/chat-completions/reasoning-details.ts';
-import { REASONING_TEXT_FIELDS } from '../../protocol/chat-completions/reasoning-fields.ts';
-import { isNothing, isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { jsonWeight, mergeInto, type OwnFields } from '../../../protocol/chat-completions/own-fields.ts';
+import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
+import { REASONING_TEXT_FIELDS } from '../../../protocol/chat-completions/reasoning-fields.ts';
+import { isNothing, isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);

@@ -1,6 +1,6 @@
 /** What a client has received of a completion, put together to the resource that it would have been without a stream. */
-import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 interface Fields {
   [name: string]: unknown;

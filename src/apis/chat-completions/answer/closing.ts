@@ -1,6 +1,6 @@
 /** How a chat completion ends: its finish reason, and the whole of it for a client that wants one object. */
 
-import type { JsonObject } from '../../protocol/record.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import type { Completion } from './completion.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
 import { calledFunction, callMessage } from './next-body.ts';

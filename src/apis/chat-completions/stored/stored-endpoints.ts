@@ -1,20 +1,20 @@
 /** The endpoints of stored chat completions: listed, retrieved, given other metadata, deleted, and their messages. */
 
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { listResource, pageQuery, selectPage } from '../../engine/request/item-pages.ts';
-import type { Limits } from '../../ports/limits.ts';
-import type { ItemPage, ResponseStore } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { quotedId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
-import { bodyFields } from '../../protocol/json/json-shape.ts';
-import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
-import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { invalid } from '../../protocol/responses/invalid.ts';
-import { metadataSchema } from '../../protocol/responses/schema.ts';
-import { type EndpointSettings, endpointFor, type Handler } from '../endpoint/endpoint.ts';
-import type { Route } from '../endpoint/routes.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { listResource, pageQuery, selectPage } from '../../../engine/request/item-pages.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import type { ItemPage, ResponseStore } from '../../../ports/store.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { quotedId } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { bodyFields } from '../../../protocol/json/json-shape.ts';
+import { lazily } from '../../../protocol/json/lazy-schema.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
+import { type JsonReply, jsonReply } from '../../../protocol/reply.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+import { metadataSchema } from '../../../protocol/responses/schema.ts';
+import { type EndpointSettings, endpointFor, type Handler } from '../../endpoint/endpoint.ts';
+import type { Route } from '../../endpoint/routes.ts';
 import { StoredCompletions } from './stored-completions.ts';
 
 /** The host's options that stored chat completions need. */

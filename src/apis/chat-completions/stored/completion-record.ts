@@ -1,16 +1,16 @@
 /** Stores the answer of a request with `store: true`, as its client receives it. */
 
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { runStoreWrite, type StoreWriteSettings } from '../../engine/request/keep.ts';
-import type { Limits } from '../../ports/limits.ts';
-import { isUntracked } from '../../ports/scope.ts';
-import { isId } from '../../protocol/ids.ts';
-import type { Note } from '../../protocol/note.ts';
-import type { JsonObject } from '../../protocol/record.ts';
-import { invalid } from '../../protocol/responses/invalid.ts';
-import { metadataSchema } from '../../protocol/responses/schema.ts';
-import { noteReporter } from '../endpoint/prepare.ts';
-import type { ChatBody } from './schema.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { runStoreWrite, type StoreWriteSettings } from '../../../engine/request/keep.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import { isUntracked } from '../../../ports/scope.ts';
+import { isId } from '../../../protocol/ids.ts';
+import type { Note } from '../../../protocol/note.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+import { metadataSchema } from '../../../protocol/responses/schema.ts';
+import { noteReporter } from '../../endpoint/prepare.ts';
+import type { ChatBody } from '../request/schema.ts';
 import { ShownCompletion } from './shown-completion.ts';
 import { StoredCompletions } from './stored-completions.ts';
 

@@ -1,9 +1,9 @@
 /** Writes the events of a turn as the frames of a chat completion: the model server's own chunks wherever that is possible. */
 
-import { turnApiError } from '../../engine/turn/observe.ts';
-import type { RawChunk, TurnEvent } from '../../protocol/events.ts';
-import type { OutputItem } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
+import { turnApiError } from '../../../engine/turn/observe.ts';
+import type { RawChunk, TurnEvent } from '../../../protocol/events.ts';
+import type { OutputItem } from '../../../protocol/items.ts';
+import { objectIn } from '../../../protocol/json/json-text.ts';
 import { callEntries } from './chunk.ts';
 import {
   addImage,

@@ -1,7 +1,7 @@
 /** Inspects a single chunk, without merging it with the chunks before it. */
 
-import { customCallIn } from '../../protocol/chat-completions/tool-calls.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** An entry of a call in a chunk, in the API's own format. */
 interface CallEntry {

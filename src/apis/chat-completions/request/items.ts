@@ -1,9 +1,9 @@
 /** Reads chat messages as items, and writes items as chat messages: both APIs share the stored form. */
 
-import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
-import { customCallIn } from '../../protocol/chat-completions/tool-calls.ts';
-import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
+import { toChatMessages } from '../../../protocol/chat-completions/messages.ts';
+import { customCallIn } from '../../../protocol/chat-completions/tool-calls.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
 
 type Messages = ChatBody['messages'];

@@ -1,9 +1,9 @@
 /** Chat completions that clients want stored: each is a record of the store, and each tenant's are listed in a conversation of its own. */
-import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { CHAT_LIST_ID, isId, quotedId, storedChatId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { fromStore, type ResponseStore, replaceIn, type StoredResponse, storedVersion } from '../../../ports/store.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { CHAT_LIST_ID, isId, quotedId, storedChatId } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** The client's own names and values. */
 type Metadata = Readonly<Record<string, string>>;

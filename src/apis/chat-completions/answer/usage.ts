@@ -1,5 +1,5 @@
 /** Usage objects of Chat Completions, summed with all their fields. */
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** Adds numbers field by field, including nested details; of other fields the later one counts. */
 export function addUsage(before: JsonObject | undefined, usage: JsonObject): JsonObject {

@@ -1,13 +1,13 @@
 /** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
 import type { z } from 'zod';
-import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import { bodyFields } from '../../protocol/json/json-shape.ts';
-import { lazily } from '../../protocol/json/lazy-schema.ts';
-import { listSchema } from '../../protocol/json/schema-kinds.ts';
-import { isRecord } from '../../protocol/record.ts';
-import type { RequestLimits } from '../../protocol/responses/bring-limits.ts';
-import { invalid } from '../../protocol/responses/invalid.ts';
-import { refuseMany } from '../endpoint/request-limits.ts';
+import { DEFAULT_LIMITS } from '../../../ports/limits.ts';
+import { bodyFields } from '../../../protocol/json/json-shape.ts';
+import { lazily } from '../../../protocol/json/lazy-schema.ts';
+import { listSchema } from '../../../protocol/json/schema-kinds.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import type { RequestLimits } from '../../../protocol/responses/bring-limits.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+import { refuseMany } from '../../endpoint/request-limits.ts';
 
 const chatSchema = lazily((z) => {
   const messages = listSchema(z.object({ role: z.string() }));

@@ -1,20 +1,20 @@
 /** One answer of a model server, read as model events and the chunks that they came in, within the limits of a turn. */
 
-import { bytesOfItem, type Limits } from '../../ports/limits.ts';
-import type { ChatBatch } from '../../ports/upstream.ts';
-import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import type { PlainDelta } from '../../protocol/chat-completions/delta.ts';
-import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
-import { jsonWeight } from '../../protocol/chat-completions/own-fields.ts';
-import { customCallIn, rememberArguments } from '../../protocol/chat-completions/tool-calls.ts';
-import { usageIn } from '../../protocol/chat-completions/usage.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { ModelEvent, RawChunk } from '../../protocol/events.ts';
-import { type GrownText, grow } from '../../protocol/grown-text.ts';
-import { randomSeed } from '../../protocol/ids.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { isDone } from '../../streams/sse-frames.ts';
+import { bytesOfItem, type Limits } from '../../../ports/limits.ts';
+import type { ChatBatch } from '../../../ports/upstream.ts';
+import { type ChatDecoder, chatDecoder } from '../../../protocol/chat-completions/decoder.ts';
+import type { PlainDelta } from '../../../protocol/chat-completions/delta.ts';
+import { type ChunkMemo, chunkMemo } from '../../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { jsonWeight } from '../../../protocol/chat-completions/own-fields.ts';
+import { customCallIn, rememberArguments } from '../../../protocol/chat-completions/tool-calls.ts';
+import { usageIn } from '../../../protocol/chat-completions/usage.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { ModelEvent, RawChunk } from '../../../protocol/events.ts';
+import { type GrownText, grow } from '../../../protocol/grown-text.ts';
+import { randomSeed } from '../../../protocol/ids.ts';
+import { objectIn } from '../../../protocol/json/json-text.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isDone } from '../../../streams/sse-frames.ts';
 import { type ChunkPart, callEntries, chunkParts, mayBeginCall, type NumberedEntry } from './chunk.ts';
 import { type Completion, takeHead } from './completion.ts';
 import { callFields, MessageFields } from './message-fields.ts';

@@ -1,20 +1,20 @@
 /** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
-import { toStoredTurn } from '../../engine/history/keep-turn.ts';
-import { ownInput } from '../../engine/history/own-input.ts';
-import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { step } from '../../engine/turn/machine.ts';
-import { plainPlan, startState } from '../../engine/turn/state.ts';
-import type { Presentation } from '../../ports/dialect.ts';
-import type { Limits } from '../../ports/limits.ts';
-import type { StoredResponse } from '../../ports/store.ts';
-import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
-import { randomSeed } from '../../protocol/ids.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { inputItems } from '../../protocol/responses/input-items.ts';
-import { endedFields, startedFields, startedResource } from '../../protocol/responses/resource.ts';
-import type { AnswerReader } from '../endpoint/answer-reader.ts';
+import { toStoredTurn } from '../../../engine/history/keep-turn.ts';
+import { ownInput } from '../../../engine/history/own-input.ts';
+import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
+import { step } from '../../../engine/turn/machine.ts';
+import { plainPlan, startState } from '../../../engine/turn/state.ts';
+import type { Presentation } from '../../../ports/dialect.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import type { StoredResponse } from '../../../ports/store.ts';
+import { chatDecoder } from '../../../protocol/chat-completions/decoder.ts';
+import type { ModelEvent, TurnEnd } from '../../../protocol/events.ts';
+import { randomSeed } from '../../../protocol/ids.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { inputItems } from '../../../protocol/responses/input-items.ts';
+import { endedFields, startedFields, startedResource } from '../../../protocol/responses/resource.ts';
+import type { AnswerReader } from '../../endpoint/answer-reader.ts';
 import { isMessageList, messageItems } from './items.ts';
 
 /** The limits of the answer, and where reasoning is kept. */

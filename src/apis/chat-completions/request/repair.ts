@@ -1,8 +1,8 @@
 /** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result directly after it. */
 
-import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../engine/history/repair.ts';
-import { quotedId } from '../../protocol/ids.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../protocol/record.ts';
+import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../../engine/history/repair.ts';
+import { quotedId } from '../../../protocol/ids.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
 
 /** A message and its place in the client's list. */
 interface Entry {

@@ -1,13 +1,13 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
-import { toolList } from '../../engine/tools/toolset.ts';
-import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
-import { wholeText } from '../../protocol/grown-text.ts';
-import type { ToolOutput } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { toolList } from '../../../engine/tools/toolset.ts';
+import { functionMessages, toolMessages } from '../../../protocol/chat-completions/messages.ts';
+import { wholeText } from '../../../protocol/grown-text.ts';
+import type { ToolOutput } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { isLegacy, toolName } from '../request/prepare-tools.ts';
+import type { ChatBody } from '../request/schema.ts';
 import type { ChatCall, ModelAnswer } from './model-answer.ts';
-import { isLegacy, toolName } from './prepare-tools.ts';
-import type { ChatBody } from './schema.ts';
 
 /** A call with its result. */
 export interface AnsweredChatCall {

@@ -1,10 +1,10 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
-import { type GrownText, wholeText } from '../../protocol/grown-text.ts';
-import { dataURL } from '../../protocol/images.ts';
-import type { OutputItem } from '../../protocol/items.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { itemImage } from '../../protocol/tool-calls/image-generation-call.ts';
+import { type GrownText, wholeText } from '../../../protocol/grown-text.ts';
+import { dataURL } from '../../../protocol/images.ts';
+import type { OutputItem } from '../../../protocol/items.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { itemImage } from '../../../protocol/tool-calls/image-generation-call.ts';
 import { hasRole, isUsageOnly } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
