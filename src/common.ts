@@ -128,9 +128,9 @@ export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
 export type { CallIdForm } from './protocol/tool-calls/names/call-ids.ts';
 export type { SchemaDialect } from './protocol/tool-schemas/dialects.ts';
-export type { HeartbeatOptions } from './server/heartbeat-options.ts';
-export type { CoreOptions, DialectOf, SomeLimits } from './server/options.ts';
-export type { Prompts } from './server/prompt-source.ts';
+export type { HeartbeatOptions } from './server/options/heartbeat-options.ts';
+export type { CoreOptions, DialectOf, SomeLimits } from './server/options/options.ts';
+export type { Prompts } from './server/options/prompt-source.ts';
 export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export {

@@ -2,7 +2,7 @@
 
 import { CREDENTIAL_HEADERS } from '../ports/scope.ts';
 import { VERSION } from '../protocol/version.ts';
-import type { CoreSettings } from './core-settings.ts';
+import type { CoreSettings } from './options/core-settings.ts';
 import { toolServers } from './tool-servers.ts';
 
 /** Returns a function that announces the router at its first call; `scope` is the host's, if it has set one. */

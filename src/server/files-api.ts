@@ -6,7 +6,7 @@ import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import type { ResponseKey } from '../ports/store.ts';
-import { isFileStore, isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
+import { isFileStore, isVectorStores, type PlainOptions, plainChecks, plainSettings } from './options/plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
 

@@ -9,7 +9,7 @@ import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import type { Upstream } from '../ports/upstream.ts';
-import type { CoreSettings } from './core-settings.ts';
+import type { CoreSettings } from './options/core-settings.ts';
 
 /** The routes over these settings. */
 export function anthropicRoutes(settings: CoreSettings): ApiRoutes {

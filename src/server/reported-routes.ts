@@ -6,8 +6,8 @@ import { stopwatch } from '../ports/step.ts';
 import { reportedModel } from '../protocol/printable.ts';
 import { isRecord } from '../protocol/record.ts';
 import { announcer } from './announce.ts';
-import type { CoreSettings } from './core-settings.ts';
-import type { PlainSettings } from './plain-api.ts';
+import type { CoreSettings } from './options/core-settings.ts';
+import type { PlainSettings } from './options/plain-api.ts';
 
 /** The same routes; the first request to any of them announces the router, and the host's `scope`, in the host's log. */
 export function reportedRoutes(api: ApiRoutes, settings: CoreSettings, scope: unknown): ApiRoutes {

@@ -26,8 +26,8 @@ import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { inProcessEngine } from '../stores/queues/in-process/in-process-engine.ts';
-import type { CoreSettings } from './core-settings.ts';
-import { settingsFor } from './presentation.ts';
+import type { CoreSettings } from './options/core-settings.ts';
+import { settingsFor } from './options/presentation.ts';
 
 /** The endpoints over one router's settings. */
 export class ResponsesEndpoints {

@@ -6,7 +6,7 @@ import { modelRoutes } from '../apis/endpoint/models.ts';
 import type { ApiRoutes, Route } from '../apis/endpoint/routes.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
-import type { CoreSettings } from './core-settings.ts';
+import type { CoreSettings } from './options/core-settings.ts';
 import { ResponsesEndpoints } from './responses-endpoints.ts';
 
 /** The routes over these settings. */

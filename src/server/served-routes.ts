@@ -7,7 +7,7 @@ import { checkScope, defaultScope, limitScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead, readJson } from './json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead, readJson } from './requests/json-body.ts';
 
 /** A request, as any framework can describe it. `Req` is the framework's own. */
 export interface ApiRequest<Req = unknown> {

@@ -3,8 +3,8 @@ import type { RunningTurns } from '../apis/endpoint/routes.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import type { ModelServerStatus } from '../ports/upstream.ts';
 import { VERSION } from '../protocol/version.ts';
-import type { CoreSettings } from './core-settings.ts';
-import type { Failure } from './health.ts';
+import type { CoreSettings } from './options/core-settings.ts';
+import type { Failure } from './requests/health.ts';
 import { toolServers } from './tool-servers.ts';
 
 /** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */

@@ -3,7 +3,7 @@ import { vectorStoreRoutes } from '../apis/vector-stores/endpoints.ts';
 import { type SomeVectorStoreLimits, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
 import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
-import { isVectorStores, type PlainOptions, plainChecks, plainSettings } from './plain-api.ts';
+import { isVectorStores, type PlainOptions, plainChecks, plainSettings } from './options/plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
 

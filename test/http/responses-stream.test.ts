@@ -2,7 +2,7 @@
 
 import { memoryStore } from '../../src/index.ts';
 import type { JsonObject } from '../../src/protocol/record.ts';
-import { coreSettings } from '../../src/server/core-settings.ts';
+import { coreSettings } from '../../src/server/options/core-settings.ts';
 import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
 import { gate } from '../support/gate.ts';
 import {

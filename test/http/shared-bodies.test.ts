@@ -22,7 +22,7 @@ import {
   type Upstream,
   validateMessages,
 } from '../../src/index.ts';
-import { ArrivingBody } from '../../src/server/json-body.ts';
+import { ArrivingBody } from '../../src/server/requests/json-body.ts';
 import { type Listening, listening } from '../support/listening.ts';
 import { endlessModel, takenInAll } from '../support/unread-client.ts';
 

@@ -4,7 +4,7 @@ import { tenantStore } from '../../src/apis/endpoint/tenant-store.ts';
 import type { EventLog } from '../../src/ports/background/event-log.ts';
 import { defaultScope } from '../../src/ports/scope.ts';
 import { boundedStore, type ResponseStore } from '../../src/ports/store.ts';
-import { PartHealth, watchedStore } from '../../src/server/health.ts';
+import { PartHealth, watchedStore } from '../../src/server/requests/health.ts';
 import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { contractWithClock } from './stored.ts';

@@ -107,7 +107,7 @@ describe('src', () => {
       ['engine/turn/machine.ts', 'apis/responses/create.ts'],
       ['apis/messages/create.ts', 'apis/responses/create.ts'],
       ['apis/responses/create.ts', 'stores/memory/memory-store.ts'],
-      ['stores/memory/memory-store.ts', 'server/options.ts'],
+      ['stores/memory/memory-store.ts', 'server/options/options.ts'],
     ].map(([from = '', to = '']) => ({ from, to, names: '{ name }', isOurs: true }));
     expect(wrong.filter(isAllowed)).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { type AddressInfo, isIPv6 } from 'node:net';
 import { createInspector } from '../../observe/inspector/create-inspector.ts';
 import { isLoopback } from '../../observe/inspector/server/access.ts';
 import { allApis } from '../../server/api.ts';
-import { coreSettings } from '../../server/core-settings.ts';
+import { coreSettings } from '../../server/options/core-settings.ts';
 import type { Arguments } from './arguments.ts';
 import { Failure, printableMessage } from './failure.ts';
 import { listener } from './listener.ts';

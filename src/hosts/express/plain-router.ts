@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Router } from 'express';
 import { type EndpointSettings, refusalEndpoint } from '../../apis/endpoint/endpoint.ts';
 import type { Route } from '../../apis/endpoint/routes.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { PlainSettings } from '../../server/plain-api.ts';
+import type { PlainSettings } from '../../server/options/plain-api.ts';
 import type { ReportedRoutes } from '../../server/reported-routes.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { express } from './express.cjs';

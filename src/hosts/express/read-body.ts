@@ -1,6 +1,6 @@
 /** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { Request, RequestHandler } from 'express';
-import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUnparsed, parseRead } from '../../server/requests/json-body.ts';
 import { readJson } from '../node/node-body.ts';
 import type { Scope } from './handle.ts';
 

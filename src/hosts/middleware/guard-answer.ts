@@ -10,7 +10,7 @@ import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import { anthropicError } from '../../protocol/anthropic/envelope.ts';
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isUtf8Type } from '../../server/json-body.ts';
+import { isUtf8Type } from '../../server/requests/json-body.ts';
 import { eventLines } from '../../streams/event-lines.ts';
 import { HEARTBEAT_FRAME, isDone } from '../../streams/sse-frames.ts';
 import { isEventStream } from '../node/event-stream.ts';

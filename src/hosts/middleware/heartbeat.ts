@@ -13,7 +13,11 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { STREAM_HEADERS } from '../../protocol/reply.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
-import { type HeartbeatOptions, heartbeatSettings, millisecondsOrNever } from '../../server/heartbeat-options.ts';
+import {
+  type HeartbeatOptions,
+  heartbeatSettings,
+  millisecondsOrNever,
+} from '../../server/options/heartbeat-options.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../streams/sse-frames.ts';
 import { EarlyAnswer, type OtherAnswer } from '../node/early-answer.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';

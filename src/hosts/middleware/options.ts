@@ -1,9 +1,9 @@
 /** The options of the middlewares; routers' options are accepted too, so that one object can be shared by all. */
 
 import { checkOptions, isFunction, type OptionCheck } from '../../ports/host/options-check.ts';
-import { type CoreSettings, preparationSettings } from '../../server/core-settings.ts';
-import { coreChecks } from '../../server/option-checks.ts';
-import type { CoreOptions } from '../../server/options.ts';
+import { type CoreSettings, preparationSettings } from '../../server/options/core-settings.ts';
+import { coreChecks } from '../../server/options/option-checks.ts';
+import type { CoreOptions } from '../../server/options/options.ts';
 import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
 import type { Dialect } from './dialect.ts';
 

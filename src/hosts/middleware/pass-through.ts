@@ -8,7 +8,7 @@ import { checkOptions, type OptionCheck } from '../../ports/host/options-check.t
 import type { PassedRequest, Upstream } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server/json-body.ts';
+import { bodyErrors, isJsonType, isUnparsed, type WholeJson } from '../../server/requests/json-body.ts';
 import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { discardRest } from '../node/discard-rest.ts';
 import { readJson, replaceBody } from '../node/node-body.ts';

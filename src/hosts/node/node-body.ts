@@ -8,7 +8,7 @@ import {
   isUtf8Type,
   parseBody,
   type WholeJson,
-} from '../../server/json-body.ts';
+} from '../../server/requests/json-body.ts';
 import { headerReader, type NodeRequest, type ScopeOf, shareOfNode } from './node-request.ts';
 import { recordBodySize } from './unread-answer.ts';
 

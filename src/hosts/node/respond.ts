@@ -2,7 +2,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../../protocol/reply.ts';
-import type { UnreadAnswer } from '../../server/body-room.ts';
+import type { UnreadAnswer } from '../../server/requests/body-room.ts';
 import { type Consumer, closeThen, type PullStream, toPullStream } from '../../streams/pull-stream.ts';
 import { takeOverAnswer } from './node-request.ts';
 import { unreadAnswer } from './unread-answer.ts';

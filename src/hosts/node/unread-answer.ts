@@ -1,7 +1,7 @@
 /** What is held for a client on Node's HTTP server that does not read its answer. */
 import type { ServerResponse } from 'node:http';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import { type BodySize, UnreadAnswer } from '../../server/body-room.ts';
+import { type BodySize, UnreadAnswer } from '../../server/requests/body-room.ts';
 import { type NodeRequest, shareOfNode } from './node-request.ts';
 
 const sizes = new WeakMap<object, BodySize>();

@@ -1,6 +1,6 @@
 /** Makes a Web `Response` of a reply. */
 import type { Reply } from '../../protocol/reply.ts';
-import type { UnreadAnswer } from '../../server/body-room.ts';
+import type { UnreadAnswer } from '../../server/requests/body-room.ts';
 
 /** The client that receives a response. */
 interface Client {

@@ -5,10 +5,10 @@ import { checkScope, defaultScope, limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { allApis } from '../../server/api.ts';
-import { type BodySize, UnreadAnswer } from '../../server/body-room.ts';
-import { coreSettings } from '../../server/core-settings.ts';
-import { coreChecks } from '../../server/option-checks.ts';
-import type { CoreOptions } from '../../server/options.ts';
+import { coreSettings } from '../../server/options/core-settings.ts';
+import { coreChecks } from '../../server/options/option-checks.ts';
+import type { CoreOptions } from '../../server/options/options.ts';
+import { type BodySize, UnreadAnswer } from '../../server/requests/body-room.ts';
 import type { ServedApi } from '../../server/served-routes.ts';
 import { toResponse } from './to-response.ts';
 

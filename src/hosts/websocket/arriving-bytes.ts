@@ -1,7 +1,7 @@
 /** Counts what a client has sent of a message that is not whole yet in the byte budget for bodies. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { bodyByteShare } from '../../server/body-room.ts';
+import { bodyByteShare } from '../../server/requests/body-room.ts';
 
 /** Whose room it is, and what all bodies may take together. */
 interface ArrivalLimits {

@@ -7,7 +7,7 @@ import type { MemoryBudget } from '../../ports/queues/room.ts';
 import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
 import { limitScope } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { bodyByteShare, tooManyBodies, UnreadAnswer } from '../../server/body-room.ts';
+import { bodyByteShare, tooManyBodies, UnreadAnswer } from '../../server/requests/body-room.ts';
 import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
 import { countArrivingBytes } from './arriving-bytes.ts';
 import { connectionMemory } from './memory.ts';

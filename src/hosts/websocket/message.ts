@@ -1,7 +1,7 @@
 /** Reads a client's message: a request like the body of `POST /responses`, and the fields that only a WebSocket has. */
 import { ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { type BodyLimits, bodyErrors, parseBody } from '../../server/json-body.ts';
+import { type BodyLimits, bodyErrors, parseBody } from '../../server/requests/json-body.ts';
 import type { SteerMessage } from './steering.ts';
 
 /** A request for a response. */

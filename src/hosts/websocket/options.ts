@@ -10,9 +10,9 @@ import {
   positiveInteger,
 } from '../../ports/host/options-check.ts';
 import type { MaybePromise } from '../../ports/store.ts';
-import { type CoreSettings, coreSettings } from '../../server/core-settings.ts';
-import { coreChecks } from '../../server/option-checks.ts';
-import type { CoreOptions } from '../../server/options.ts';
+import { type CoreSettings, coreSettings } from '../../server/options/core-settings.ts';
+import { coreChecks } from '../../server/options/option-checks.ts';
+import type { CoreOptions } from '../../server/options/options.ts';
 
 /** Why a client is refused; `status` is an HTTP status from 400. */
 export interface Refusal {

@@ -1,6 +1,6 @@
 /** Writes to one client, no faster than it reads, and detects whether it is alive. */
 import type { WebSocket } from 'ws';
-import type { UnreadAnswer } from '../../server/body-room.ts';
+import type { UnreadAnswer } from '../../server/requests/body-room.ts';
 
 /** How many unsent bytes may be buffered before the writer waits. */
 const READ_AHEAD = 64 * 1024;

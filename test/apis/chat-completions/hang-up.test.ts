@@ -7,7 +7,7 @@ import { activity } from '../../../src/engine/request/activity.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../../src/index.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
-import { coreSettings } from '../../../src/server/core-settings.ts';
+import { coreSettings } from '../../../src/server/options/core-settings.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 import { type Gate, gate } from '../../support/gate.ts';
 import { listening } from '../../support/listening.ts';

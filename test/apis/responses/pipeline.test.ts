@@ -8,7 +8,7 @@ import { toModelRequest } from '../../../src/apis/responses/steps/to-model-reque
 import { validate } from '../../../src/apis/responses/steps/validate.ts';
 import { functionTools, memoryStore } from '../../../src/index.ts';
 import type { Item } from '../../../src/protocol/items.ts';
-import { coreSettings } from '../../../src/server/core-settings.ts';
+import { coreSettings } from '../../../src/server/options/core-settings.ts';
 import { endpointRequest } from '../../support/endpoint-request.ts';
 
 const BODY = {

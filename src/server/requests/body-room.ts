@@ -1,6 +1,6 @@
 /** The memory in which this process reads request bodies and holds those of clients that do not read, whatever serves them. */
-import { type ByteShare, SharedBytes } from '../ports/queues/shared-bytes.ts';
-import { ApiError } from '../protocol/errors.ts';
+import { type ByteShare, SharedBytes } from '../../ports/queues/shared-bytes.ts';
+import { ApiError } from '../../protocol/errors.ts';
 
 /** One for the process, as its memory is. */
 const bodies = new SharedBytes();

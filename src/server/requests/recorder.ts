@@ -1,12 +1,12 @@
 /** Records what happens to requests: failures and steps in the host's log, and what the status is made of. */
 import { debuglog, inspect } from 'node:util';
-import type { ErrorInfo, Hooks, Recorder, Reports, ResponseInfo, ToolCallInfo } from '../ports/hooks.ts';
-import { errorCodeName, logError, stackPlaces, warnOfError } from '../ports/host/error-warning.ts';
-import { type HostLog, hostLog, type LogFields, type Logger } from '../ports/host/logger.ts';
-import { processWarning } from '../ports/host/warner.ts';
-import type { OnStep, Step } from '../ports/step.ts';
-import type { ApiError } from '../protocol/errors.ts';
-import { isError } from '../protocol/record.ts';
+import type { ErrorInfo, Hooks, Recorder, Reports, ResponseInfo, ToolCallInfo } from '../../ports/hooks.ts';
+import { errorCodeName, logError, stackPlaces, warnOfError } from '../../ports/host/error-warning.ts';
+import { type HostLog, hostLog, type LogFields, type Logger } from '../../ports/host/logger.ts';
+import { processWarning } from '../../ports/host/warner.ts';
+import type { OnStep, Step } from '../../ports/step.ts';
+import type { ApiError } from '../../protocol/errors.ts';
+import { isError } from '../../protocol/record.ts';
 import { RouterHealth } from './health.ts';
 
 /** Shown by `NODE_DEBUG=express-open-responses`. */

@@ -1,7 +1,7 @@
 /** The options of heartbeats, which routers and a middleware have. */
 
-import { anyMilliseconds, checkOptions, isOneOf, type OptionCheck } from '../ports/host/options-check.ts';
-import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import { anyMilliseconds, checkOptions, isOneOf, type OptionCheck } from '../../ports/host/options-check.ts';
+import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 
 /** How idle time on an event stream is filled. */
 export interface HeartbeatOptions {

@@ -1,10 +1,10 @@
 /** The last failures and successes that a router has seen, for its status. */
 
-import { readCauseCode } from '../ports/host/cause-code.ts';
-import { errorCodeName, isHostProblem } from '../ports/host/error-warning.ts';
-import type { ResponseStore } from '../ports/store.ts';
-import type { ApiError } from '../protocol/errors.ts';
-import { mapMaybePromise } from '../protocol/record.ts';
+import { readCauseCode } from '../../ports/host/cause-code.ts';
+import { errorCodeName, isHostProblem } from '../../ports/host/error-warning.ts';
+import type { ResponseStore } from '../../ports/store.ts';
+import type { ApiError } from '../../protocol/errors.ts';
+import { mapMaybePromise } from '../../protocol/record.ts';
 
 /** A failure, without any text of others. */
 export interface Failure {

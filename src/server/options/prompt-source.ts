@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { inspect } from 'node:util';
-import { fromHost } from '../ports/host/host-error.ts';
-import type { Prompt, PromptsOf } from '../ports/prompts.ts';
-import { isRecord } from '../protocol/record.ts';
+import { fromHost } from '../../ports/host/host-error.ts';
+import type { Prompt, PromptsOf } from '../../ports/prompts.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 /**
  * Prompts by their id, or by id and version as `id@version`; the path of a folder with a file for each, `id.json` or `id@version.json` of a

@@ -1,21 +1,21 @@
 /** The options that all routers and adapters share. */
 
-import type { CompactionOptions } from '../engine/compaction/settings.ts';
-import type { TokenOptions } from '../engine/tokens/settings.ts';
-import type { BackgroundEngine } from '../ports/background/background-engine.ts';
-import type { Budget } from '../ports/budget.ts';
-import type { DialectName } from '../ports/dialect.ts';
-import type { FileFetcher } from '../ports/files/file-fetcher.ts';
-import type { FileStore } from '../ports/files/file-store.ts';
-import type { TextReader } from '../ports/files/text-reader.ts';
-import type { GuardOptions } from '../ports/guard.ts';
-import type { Hooks } from '../ports/hooks.ts';
-import type { Logger } from '../ports/host/logger.ts';
-import type { Limits } from '../ports/limits.ts';
-import type { RemoteServers } from '../ports/remote-servers.ts';
-import type { ResponseStore } from '../ports/store.ts';
-import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
-import type { Upstream } from '../ports/upstream.ts';
+import type { CompactionOptions } from '../../engine/compaction/settings.ts';
+import type { TokenOptions } from '../../engine/tokens/settings.ts';
+import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
+import type { Budget } from '../../ports/budget.ts';
+import type { DialectName } from '../../ports/dialect.ts';
+import type { FileFetcher } from '../../ports/files/file-fetcher.ts';
+import type { FileStore } from '../../ports/files/file-store.ts';
+import type { TextReader } from '../../ports/files/text-reader.ts';
+import type { GuardOptions } from '../../ports/guard.ts';
+import type { Hooks } from '../../ports/hooks.ts';
+import type { Logger } from '../../ports/host/logger.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { RemoteServers } from '../../ports/remote-servers.ts';
+import type { ResponseStore } from '../../ports/store.ts';
+import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
+import type { Upstream } from '../../ports/upstream.ts';
 import type { HeartbeatOptions } from './heartbeat-options.ts';
 import type { Prompts } from './prompt-source.ts';
 

@@ -1,10 +1,10 @@
 /** How responses are shown: the dialect of each request, and what the options and the dialect say of it. */
 
 import { inspect } from 'node:util';
-import { DIALECTS, openai } from '../apis/dialects/dialects.ts';
-import type { Dialect, Presentation } from '../ports/dialect.ts';
-import { fromHost } from '../ports/host/host-error.ts';
-import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import { DIALECTS, openai } from '../../apis/dialects/dialects.ts';
+import type { Dialect, Presentation } from '../../ports/dialect.ts';
+import { fromHost } from '../../ports/host/host-error.ts';
+import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import { heartbeatSettings } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
 

@@ -1,8 +1,8 @@
 /** The options in which the APIs that call no model are alike. */
-import { openai } from '../apis/dialects/dialects.ts';
-import type { EndpointSettings } from '../apis/endpoint/endpoint.ts';
-import type { Hooks } from '../ports/hooks.ts';
-import { isLogger, type Logger } from '../ports/host/logger.ts';
+import { openai } from '../../apis/dialects/dialects.ts';
+import type { EndpointSettings } from '../../apis/endpoint/endpoint.ts';
+import type { Hooks } from '../../ports/hooks.ts';
+import { isLogger, type Logger } from '../../ports/host/logger.ts';
 import {
   areHooks,
   checkOptions,
@@ -10,10 +10,10 @@ import {
   isObject,
   type OptionCheck,
   withMethods,
-} from '../ports/host/options-check.ts';
-import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
-import { continueLate } from './late-continue.ts';
-import { type HostRecorder, hostReports, recorderFor } from './recorder.ts';
+} from '../../ports/host/options-check.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
+import { continueLate } from '../requests/late-continue.ts';
+import { type HostRecorder, hostReports, recorderFor } from '../requests/recorder.ts';
 
 /** Whether the value has the methods of a store of files. */
 export const isFileStore = withMethods('put', 'get', 'read', 'list', 'delete', 'usage');

@@ -1,8 +1,8 @@
 /** The store of a router: the host's, or that of the process, as requests see it. */
-import { tenantStore } from '../apis/endpoint/tenant-store.ts';
-import { boundedStore, type ResponseStore } from '../ports/store.ts';
-import { memoryStore } from '../stores/memory/memory-store.ts';
-import { type PartHealth, watchedStore } from './health.ts';
+import { tenantStore } from '../../apis/endpoint/tenant-store.ts';
+import { boundedStore, type ResponseStore } from '../../ports/store.ts';
+import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { type PartHealth, watchedStore } from '../requests/health.ts';
 
 let processStore: ResponseStore | undefined;
 

@@ -1,19 +1,19 @@
 /** The options that all routers and adapters share, checked once, with every default filled in. */
 
-import { stateSealer } from '../apis/endpoint/provider-state.ts';
-import { type CompactionSettings, compactionSettings } from '../engine/compaction/settings.ts';
-import { type GuardSettings, guardSettings } from '../engine/guarding/guard/settings.ts';
-import { tokenSettings } from '../engine/tokens/settings.ts';
-import { fromHost } from '../ports/host/host-error.ts';
-import { checkOptions } from '../ports/host/options-check.ts';
-import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
-import { checkSecret, processSecret, type Sealer } from '../ports/sealer.ts';
-import type { ResponseStore } from '../ports/store.ts';
-import type { TokenCounter, TokenCounting } from '../ports/token-counter.ts';
-import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
-import type { Upstream } from '../ports/upstream.ts';
-import { createSchema } from '../protocol/responses/schema.ts';
-import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { stateSealer } from '../../apis/endpoint/provider-state.ts';
+import { type CompactionSettings, compactionSettings } from '../../engine/compaction/settings.ts';
+import { type GuardSettings, guardSettings } from '../../engine/guarding/guard/settings.ts';
+import { tokenSettings } from '../../engine/tokens/settings.ts';
+import { fromHost } from '../../ports/host/host-error.ts';
+import { checkOptions } from '../../ports/host/options-check.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../ports/limits.ts';
+import { checkSecret, processSecret, type Sealer } from '../../ports/sealer.ts';
+import type { ResponseStore } from '../../ports/store.ts';
+import type { TokenCounter, TokenCounting } from '../../ports/token-counter.ts';
+import type { ApprovalPolicy, ToolProvider, ToolsOf } from '../../ports/tool-provider.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { createSchema } from '../../protocol/responses/schema.ts';
+import { chatCompletionsUpstream } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
 import { checkDurability, limitChecks } from './option-checks.ts';
 import type { AnyCoreOptions, CoreOptions } from './options.ts';
 import { type PlainSettings, plainSettings } from './plain-api.ts';

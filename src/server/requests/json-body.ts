@@ -1,11 +1,11 @@
 /** Reads a JSON body within a limit, by one set of rules for every host. */
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { Limits } from '../ports/limits.ts';
-import type { ByteShare } from '../ports/queues/shared-bytes.ts';
-import { rememberInputs } from '../protocol/anthropic/tool-inputs.ts';
-import { ApiError } from '../protocol/errors.ts';
-import { refuseManyValues } from '../protocol/json/json-shape.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { ByteShare } from '../../ports/queues/shared-bytes.ts';
+import { rememberInputs } from '../../protocol/anthropic/tool-inputs.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { refuseManyValues } from '../../protocol/json/json-shape.ts';
 import { bodyByteShare, tooManyBodies } from './body-room.ts';
 
 /** The errors of a body, with the same messages for every host. */

@@ -1,7 +1,7 @@
 /** The checks of the options that all routers and adapters share. */
 
-import { DIALECTS } from '../apis/dialects/dialects.ts';
-import { isLogger } from '../ports/host/logger.ts';
+import { DIALECTS } from '../../apis/dialects/dialects.ts';
+import { isLogger } from '../../ports/host/logger.ts';
 import {
   anyMilliseconds,
   areHooks,
@@ -11,9 +11,9 @@ import {
   isOneOf,
   type OptionCheck,
   withMethods,
-} from '../ports/host/options-check.ts';
-import { DEFAULT_LIMITS } from '../ports/limits.ts';
-import { isRecord } from '../protocol/record.ts';
+} from '../../ports/host/options-check.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { millisecondsOrNever } from './heartbeat-options.ts';
 import type { AnyCoreOptions } from './options.ts';
 import { isFileStore } from './plain-api.ts';
