@@ -5,7 +5,7 @@ import type { ApiRoutes } from '../apis/endpoint/routes.ts';
 import { messagesRoutes } from '../apis/messages/endpoints.ts';
 import { prepareRequest } from '../apis/responses/pipeline.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
-import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
+import { injectServerTools } from '../apis/responses/steps/tools/inject-tools.ts';
 import type { EndpointRequest } from '../engine/request/endpoint-request.ts';
 import type { Lifetime } from '../engine/turn/lifetime.ts';
 import type { Upstream } from '../ports/upstream.ts';

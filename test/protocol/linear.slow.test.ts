@@ -1,8 +1,8 @@
 /** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
 
 import { openResponsesServer } from '../../src/apis/dialects/open-responses-server.ts';
-import { step } from '../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/state.ts';
+import { step } from '../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../src/engine/turn/machine/state.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';

@@ -103,8 +103,8 @@ describe('src', () => {
 
   it('[Q-08] would see an import that goes up, sideways, or from an adapter into the server', () => {
     const wrong = [
-      ['ports/store.ts', 'engine/turn/machine.ts'],
-      ['engine/turn/machine.ts', 'apis/responses/create.ts'],
+      ['ports/store.ts', 'engine/turn/machine/machine.ts'],
+      ['engine/turn/machine/machine.ts', 'apis/responses/create.ts'],
       ['apis/messages/create.ts', 'apis/responses/create.ts'],
       ['apis/responses/create.ts', 'stores/memory/memory-store.ts'],
       ['stores/memory/memory-store.ts', 'server/options/options.ts'],

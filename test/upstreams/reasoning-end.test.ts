@@ -1,7 +1,7 @@
 /** What the machine makes of the end of a thought: one item for each, with what leads back to it. */
 import fc from 'fast-check';
-import { step } from '../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/engine/turn/state.ts';
+import { step } from '../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../src/engine/turn/machine/state.ts';
 import type { ModelEvent, TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import { expectLaws } from '../support/laws.ts';
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Checkpoint, turnCheckpoint } from '../../engine/turn/checkpoint.ts';
-import type { TurnState } from '../../engine/turn/state.ts';
+import type { TurnState } from '../../engine/turn/machine/state.ts';
 import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { TurnEvent } from '../../protocol/events.ts';

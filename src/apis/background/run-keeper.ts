@@ -1,6 +1,6 @@
 /** Where the events of a response in the background go, and whether this process may go on with it. */
 
-import type { TurnState } from '../../engine/turn/state.ts';
+import type { TurnState } from '../../engine/turn/machine/state.ts';
 import { fromStore, isRunning, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
 import type { NumberedEvent } from './event-text.ts';

@@ -3,8 +3,8 @@
 import { storeTurnEnd, TurnOverruled, withExpiry } from '../../engine/history/keep-turn.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
+import type { TurnState } from '../../engine/turn/machine/state.ts';
 import { runTurn, type Turn } from '../../engine/turn/run-turn.ts';
-import type { TurnState } from '../../engine/turn/state.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';

@@ -4,7 +4,7 @@ import type { GuardingSettings } from '../../engine/guarding/request/guards-of.t
 import type { BudgetSettings } from '../../engine/metering/budgeted.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
 import type { StoreWriteSettings } from '../../engine/request/keep.ts';
-import type { CallRules } from '../../engine/turn/call-permission.ts';
+import type { CallRules } from '../../engine/turn/machine/call-permission.ts';
 import type { Reports } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';

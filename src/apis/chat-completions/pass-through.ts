@@ -1,8 +1,8 @@
 /** Passes a request on to the model server, and its answer back, where no call of the model is the server's to run or to refuse. */
 
-import { lacksCallNote } from '../../engine/turn/call-permission.ts';
-import { step } from '../../engine/turn/machine.ts';
-import { plainPlan, startState, type TurnState } from '../../engine/turn/state.ts';
+import { lacksCallNote } from '../../engine/turn/machine/call-permission.ts';
+import { step } from '../../engine/turn/machine/machine.ts';
+import { plainPlan, startState, type TurnState } from '../../engine/turn/machine/state.ts';
 import type { ChatBatch } from '../../ports/upstream.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { type Mapping, mapStream, type PullStream, pullInTurn, singleChunkStream } from '../../streams/pull-stream.ts';

@@ -4,7 +4,7 @@ import { withGuardedErrors } from '../../engine/guarding/answers/guarded-error.t
 import { guardedMessages } from '../../engine/guarding/guarded-chat.ts';
 import { collectGuards } from '../../engine/guarding/request/guards-of.ts';
 import type { EndpointRequest } from '../../engine/request/endpoint-request.ts';
-import { canRefuse, OFFERS_ALLOWED_ONLY, offeredAfter } from '../../engine/turn/call-permission.ts';
+import { canRefuse, OFFERS_ALLOWED_ONLY, offeredAfter } from '../../engine/turn/machine/call-permission.ts';
 import { attemptReporter } from '../../ports/hooks.ts';
 import { NO_TOOLS } from '../../ports/toolset.ts';
 import { passedHeaders } from '../endpoint/endpoint.ts';

@@ -2,10 +2,10 @@
 
 import { toolRounds } from '../../engine/tools/rounds.ts';
 import { toolOwners } from '../../engine/tools/toolset.ts';
-import { refusalNote } from '../../engine/turn/call-permission.ts';
+import { refusalNote } from '../../engine/turn/machine/call-permission.ts';
+import type { PendingToolCall } from '../../engine/turn/machine/state.ts';
 import { turnApiError } from '../../engine/turn/observe.ts';
 import { readTurnEnd, runTurn, type Turn } from '../../engine/turn/run-turn.ts';
-import type { PendingToolCall } from '../../engine/turn/state.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { randomSeed } from '../../protocol/ids.ts';

@@ -18,8 +18,8 @@ import { passedHeaders } from '../endpoint/endpoint.ts';
 import { noteReporter } from '../endpoint/prepare.ts';
 import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import { planTools } from './steps/plan-tools.ts';
 import { modelRequest } from './steps/to-model-request.ts';
+import { planTools } from './steps/tools/plan-tools.ts';
 
 /** The fields of a body that are read; the settings of an answer have no effect here. */
 const FIELDS = [

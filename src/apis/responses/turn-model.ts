@@ -5,10 +5,10 @@ import { truncatingUpstream, weightThatFits } from '../../engine/compaction/trun
 import { type CompactionRequest, turnCompaction } from '../../engine/compaction/turn-compaction.ts';
 import { guardedUpstream } from '../../engine/guarding/guarded-upstream.ts';
 import { reportedTokens } from '../../engine/tokens/reported-tokens.ts';
-import { callRefusal } from '../../engine/turn/call-permission.ts';
 import { holdsOutput, withFirstOutput } from '../../engine/turn/first-output.ts';
+import { callRefusal } from '../../engine/turn/machine/call-permission.ts';
+import type { TurnPlan } from '../../engine/turn/machine/state.ts';
 import type { Turn } from '../../engine/turn/run-turn.ts';
-import type { TurnPlan } from '../../engine/turn/state.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';

@@ -1,8 +1,8 @@
 /** The plan of a turn: what the state machine must know of the request. */
 
 import { toolOwners } from '../../engine/tools/toolset.ts';
-import { filesShown } from '../../engine/turn/cited-files.ts';
-import type { TurnPlan } from '../../engine/turn/state.ts';
+import { filesShown } from '../../engine/turn/machine/cited-files.ts';
+import type { TurnPlan } from '../../engine/turn/machine/state.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
 

@@ -2,7 +2,7 @@
 
 import type { PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
-import type { RoundCall } from '../turn/tool-rounds.ts';
+import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import { GuardBlocked } from './guard/guard-context.ts';
 import type { RequestGuards } from './request/request-guards.ts';
 import { PIECE } from './texts/positions.ts';

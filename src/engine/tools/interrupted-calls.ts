@@ -3,7 +3,7 @@
 import type { Toolset } from '../../ports/toolset.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
-import type { RoundCall } from '../turn/tool-rounds.ts';
+import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import type { RunCall } from './rounds.ts';
 
 const LOST =

@@ -2,7 +2,7 @@
 
 import type { PartialImage, ToolCallResult } from '../../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
-import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../turn/tool-rounds.ts';
+import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../turn/machine/tool-rounds.ts';
 
 /** Runs one call; rejects only when the turn is aborted. `onPartialImage` receives the unfinished images of the call. */
 export type RunCall<Call extends RoundCall> = (

@@ -8,7 +8,7 @@ import { dataURL } from '../../protocol/images.ts';
 import type { JsonObject } from '../../protocol/record.ts';
 import { requestedType } from '../../protocol/tool-calls/kinds.ts';
 import type { EndpointRequest } from '../request/endpoint-request.ts';
-import type { RoundCall } from '../turn/tool-rounds.ts';
+import type { RoundCall } from '../turn/machine/tool-rounds.ts';
 import type { RunCall } from './rounds.ts';
 import { runCall } from './run-call.ts';
 

@@ -7,11 +7,11 @@ import { originOfItem } from '../../protocol/ids.ts';
 import type { FilePassage, Item, OutputItem, Part, WebResult } from '../../protocol/items.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { isOpenUpstreamSearch } from '../../protocol/tool-calls/web-search-call.ts';
-import type { RefusedCall } from './call-permission.ts';
-import { withFiles } from './cited-files.ts';
-import { withPages } from './cited-pages.ts';
 import { SharedList, SharedMap } from './data/shared-list.ts';
 import { FIELD_START } from './data/text-field.ts';
+import type { RefusedCall } from './machine/call-permission.ts';
+import { withFiles } from './machine/cited-files.ts';
+import { withPages } from './machine/cited-pages.ts';
 import {
   type OpenNativeItem,
   type OpenPart,
@@ -20,7 +20,7 @@ import {
   type TurnPlan,
   type TurnState,
   type Writing,
-} from './state.ts';
+} from './machine/state.ts';
 
 /** A call without a result; its arguments are whole. */
 type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {

@@ -2,8 +2,8 @@
 
 import type { TurnEnd, TurnError, TurnEvent } from '../../protocol/events.ts';
 import { type ResumedResponse, restoredState } from './checkpoint.ts';
-import { step } from './machine.ts';
-import type { TurnPlan } from './state.ts';
+import { step } from './machine/machine.ts';
+import type { TurnPlan } from './machine/state.ts';
 
 /** The kept events of the turn. */
 type Kept = Omit<ResumedResponse, 'stored'>;

@@ -4,7 +4,7 @@ import { type Hooks, notify, type ReceiveEvents, type RequestInfo, type Upstream
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnError, TurnEvent, UpstreamFacts } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
-import { refusalNote } from './call-permission.ts';
+import { refusalNote } from './machine/call-permission.ts';
 
 /** Receives batches before they are passed on; `receive` is the host's own receiver of them. */
 export function observer(

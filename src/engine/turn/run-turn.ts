@@ -12,9 +12,9 @@ import {
   toPullStream,
 } from '../../streams/pull-stream.ts';
 import { hasLeft } from '../request/endpoint-request.ts';
-import { hasRules } from './call-permission.ts';
-import { step } from './machine.ts';
-import { isCutOff, startState, type TurnPlan, type TurnState } from './state.ts';
+import { hasRules } from './machine/call-permission.ts';
+import { step } from './machine/machine.ts';
+import { isCutOff, startState, type TurnPlan, type TurnState } from './machine/state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
 import type { TurnCompaction } from './turn-compaction.ts';
 

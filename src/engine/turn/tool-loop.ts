@@ -11,7 +11,8 @@ import { pendingClientCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { limitImageSize } from '../../protocol/tool-calls/results/output-size.ts';
 import { interleaved } from '../../streams/interleaved.ts';
 import { mapStream, singleChunkStream } from '../../streams/pull-stream.ts';
-import { isServerExecuted } from './call-items.ts';
+import { WholeCharacters } from './data/whole-characters.ts';
+import { isServerExecuted } from './machine/call-items.ts';
 import {
   type CallRules,
   callRefusal,
@@ -19,10 +20,9 @@ import {
   offeredAfter,
   refusalText,
   wantsTextOnly,
-} from './call-permission.ts';
-import { WholeCharacters } from './data/whole-characters.ts';
-import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
-import type { ToolRounds } from './tool-rounds.ts';
+} from './machine/call-permission.ts';
+import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './machine/state.ts';
+import type { ToolRounds } from './machine/tool-rounds.ts';
 
 /** What the loop needs from a turn. */
 export interface Loop {

@@ -1,7 +1,7 @@
 /** Adds the server's own tools to requests for another handler. */
 import { prepareChatTools } from '../../apis/chat-completions/request/prepare-tools.ts';
 import { injectMessagesTools } from '../../apis/messages/inject.ts';
-import { injectServerTools } from '../../apis/responses/steps/inject-tools.ts';
+import { injectServerTools } from '../../apis/responses/steps/tools/inject-tools.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';

@@ -2,7 +2,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { Stop } from '../../upstreams/http/watchdog.ts';
+import type { Stop } from '../../upstreams/http/connection/watchdog.ts';
 import { headerPairs } from './node-body.ts';
 
 /** A handler of Express, Connect or bare Node, with its framework's own request and response. */

@@ -5,7 +5,7 @@ import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isError, isRecord, type JsonObject, plainText } from '../../protocol/record.ts';
 import { scrubber } from '../../protocol/secrets/scrub.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
-import { backoffMs, MAX_PAUSE_MS, RETRIED } from '../http/retry-pause.ts';
+import { backoffMs, MAX_PAUSE_MS, RETRIED } from '../http/connection/retry-pause.ts';
 
 /** Where an error names no address. */
 const NOWHERE = 'http://unknown.invalid';

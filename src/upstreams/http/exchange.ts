@@ -5,9 +5,9 @@ import { ApiError } from '../../protocol/errors.ts';
 import { readWhole } from '../../streams/bytes.ts';
 import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
-import type { Answered } from './dispatch.ts';
+import type { Answered } from './connection/dispatch.ts';
+import { type Watchdog, watchdog } from './connection/watchdog.ts';
 import type { HttpClient, Refusal } from './http.ts';
-import { type Watchdog, watchdog } from './watchdog.ts';
 
 /** The request, and how the answer's last event is recognised. */
 interface ExchangeRequest {

@@ -14,11 +14,11 @@ import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts'
 import { readWhole } from '../../streams/bytes.ts';
 import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
-import { decompressed } from './decompressed.ts';
-import { type Answered, dispatch } from './dispatch.ts';
-import { fetchAnswer } from './fetch-answer.ts';
-import { backoffMs, MAX_PAUSE_MS, RETRIED } from './retry-pause.ts';
-import type { Stop } from './watchdog.ts';
+import { decompressed } from './connection/decompressed.ts';
+import { type Answered, dispatch } from './connection/dispatch.ts';
+import { fetchAnswer } from './connection/fetch-answer.ts';
+import { backoffMs, MAX_PAUSE_MS, RETRIED } from './connection/retry-pause.ts';
+import type { Stop } from './connection/watchdog.ts';
 
 /** The address of a model server and its connection settings. */
 export interface HttpOptions extends AdviceSettings {

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 import type { PassedAnswer, PassedRequest, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { readPieces } from '../../streams/bytes.ts';
+import { watchdog } from './connection/watchdog.ts';
 import type { HttpClient } from './http.ts';
-import { watchdog } from './watchdog.ts';
 
 /** What is passed on, and with which of the host's headers. */
 interface PassedOn {

@@ -1,7 +1,7 @@
 /** What the writer of a log holds back while a call is being written. */
 import { LogWriter } from '../../../src/apis/background/log-writer.ts';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { EventLog } from '../../../src/ports/background/event-log.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
 

@@ -5,7 +5,7 @@ import type { PreparedChat } from '../../../src/apis/chat-completions/chat-reque
 import { PassThrough } from '../../../src/apis/chat-completions/pass-through.ts';
 import type { ChatBody } from '../../../src/apis/chat-completions/request/schema.ts';
 import { ToolTurn } from '../../../src/apis/chat-completions/tool-turn.ts';
-import type { RoundCall } from '../../../src/engine/turn/tool-rounds.ts';
+import type { RoundCall } from '../../../src/engine/turn/machine/tool-rounds.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../../src/ports/limits.ts';
 import type { ChatBatch, UpstreamCall } from '../../../src/ports/upstream.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';

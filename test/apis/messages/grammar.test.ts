@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { MessagesEncoder, PING } from '../../../src/apis/messages/encoder.ts';
 import { type MessageFacts, wholeMessage } from '../../../src/apis/messages/message.ts';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import { anyPlan, inputs } from '../../engine/turn/arbitrary-turns.ts';
 import { END } from '../../engine/turn/whole-turn.ts';

@@ -1,7 +1,7 @@
 /** A checked body as items, as a plan for its tools, and as a request to a model. */
 
-import { planTools, type ToolPlan } from '../../../src/apis/responses/steps/plan-tools.ts';
 import { modelRequest } from '../../../src/apis/responses/steps/to-model-request.ts';
+import { planTools, type ToolPlan } from '../../../src/apis/responses/steps/tools/plan-tools.ts';
 import type { Note } from '../../../src/protocol/note.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { inputItems } from '../../../src/protocol/responses/input-items.ts';

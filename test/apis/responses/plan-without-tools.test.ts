@@ -1,5 +1,5 @@
 /** The plan of a request without tools, which is made once, against the one that is made for each request. */
-import { buildToolPlan, planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
+import { buildToolPlan, planTools } from '../../../src/apis/responses/steps/tools/plan-tools.ts';
 import { NO_TOOLS } from '../../../src/ports/toolset.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 

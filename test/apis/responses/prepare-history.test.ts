@@ -1,8 +1,8 @@
 /** What a request that continues another takes over from it. */
 
 import type { Prepare } from '../../../src/apis/endpoint/prepare.ts';
-import { injectServerTools } from '../../../src/apis/responses/steps/inject-tools.ts';
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
+import { injectServerTools } from '../../../src/apis/responses/steps/tools/inject-tools.ts';
 import { ownInput } from '../../../src/engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../src/engine/request/endpoint-request.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /** The response resource, before and after its turn. */
 
-import { planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
+import { planTools } from '../../../src/apis/responses/steps/tools/plan-tools.ts';
 import type { TurnEnd } from '../../../src/protocol/events.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { endedResource, startedResource } from '../../../src/protocol/responses/resource.ts';

@@ -1,7 +1,7 @@
 /** How marks become citations, in whatever pieces a model writes them. */
 import fc from 'fast-check';
-import { type CitedFile, readMarks, withFiles } from '../../../src/engine/turn/cited-files.ts';
 import { SharedMap } from '../../../src/engine/turn/data/shared-list.ts';
+import { type CitedFile, readMarks, withFiles } from '../../../src/engine/turn/machine/cited-files.ts';
 
 const REPORT = { id: `file-a1b2c3${'0'.repeat(26)}`, filename: 'report.pdf' };
 const FILES = withFiles(new SharedMap<string, CitedFile>(), [

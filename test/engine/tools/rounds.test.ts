@@ -1,7 +1,7 @@
 /** The rounds of one turn: what runs side by side, in which order results come, and where it ends. */
 
 import { toolRounds } from '../../../src/engine/tools/rounds.ts';
-import type { RoundCall, RoundLimits } from '../../../src/engine/turn/tool-rounds.ts';
+import type { RoundCall, RoundLimits } from '../../../src/engine/turn/machine/tool-rounds.ts';
 import type { ToolCallResult } from '../../../src/protocol/items.ts';
 
 const LIMITS: RoundLimits = { toolIterations: 25, toolCalls: 128, parallelTools: 8, repeatedCalls: 3 };

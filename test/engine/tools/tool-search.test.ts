@@ -3,8 +3,8 @@
 import { knownTools } from '../../../src/engine/tools/deferred-tools.ts';
 import { namedTools } from '../../../src/engine/tools/toolset.ts';
 import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { RouterOptions, ToolProvider } from '../../../src/index.ts';
 import type { JsonObject } from '../../../src/protocol/record.ts';
 import { post } from '../../support/responses-client.ts';

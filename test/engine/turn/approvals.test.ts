@@ -1,7 +1,7 @@
 /** What the machine makes of calls that need approval, and of those that have it. */
 
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
 import { DEFAULT_PLAN, SEED, START, turnEndIn, wholeTurn } from './whole-turn.ts';
 

@@ -1,6 +1,6 @@
 /** Arbitrary turns: everything that can go into the machine, and every plan that it can run by. */
 import fc from 'fast-check';
-import type { TurnPlan } from '../../../src/engine/turn/state.ts';
+import type { TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { ToolOwner } from '../../../src/ports/toolset.ts';
 import type { ModelEvent, TurnInput, Usage } from '../../../src/protocol/events.ts';
 import type { TopLogProb } from '../../../src/protocol/items.ts';

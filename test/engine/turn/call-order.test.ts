@@ -1,6 +1,6 @@
 /** How much work it is to put interleaved calls in order, in the machine and in chunks that are passed on. */
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
 import { call, finish, text } from './turn-script.ts';

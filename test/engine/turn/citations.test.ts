@@ -1,7 +1,7 @@
 /** Which links of an answer become citations: those to pages that this server has found. */
 
-import { citationsIn, withPages } from '../../../src/engine/turn/cited-pages.ts';
 import { SharedMap } from '../../../src/engine/turn/data/shared-list.ts';
+import { citationsIn, withPages } from '../../../src/engine/turn/machine/cited-pages.ts';
 import type { UrlCitation } from '../../../src/protocol/items.ts';
 import { expectLinearWork } from '../../support/linear-work.ts';
 

@@ -1,7 +1,7 @@
 /** What the turn machine says of code that the model writes and the server runs. */
 import fc from 'fast-check';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import type { OutputItem } from '../../../src/protocol/items.ts';
 import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';

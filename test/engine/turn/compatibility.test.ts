@@ -1,6 +1,6 @@
 /** The events that docs/compatibility.md calls produced are those that turns make, and no others. */
 import { type EncodeOptions, wireEvent } from '../../../src/apis/responses/encoding/wire-events.ts';
-import type { TurnPlan } from '../../../src/engine/turn/state.ts';
+import type { TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { ToolOwner } from '../../../src/ports/toolset.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';
 import { NO_USAGE, type TurnInput } from '../../../src/protocol/events.ts';

@@ -1,6 +1,6 @@
 /** What the turn machine says of calls by other names than the model's: free text, namespaces, and all kinds beside each other. */
 import fc from 'fast-check';
-import type { TurnPlan } from '../../../src/engine/turn/state.ts';
+import type { TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import type { OutputItem } from '../../../src/protocol/items.ts';
 import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';

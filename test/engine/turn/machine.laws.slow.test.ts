@@ -1,8 +1,8 @@
 /** The laws of a turn over arbitrary inputs: what no order, batching or splitting of them may change. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan, type TurnState } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
 import { logProbsIn } from '../../../src/protocol/json/log-probs.ts';

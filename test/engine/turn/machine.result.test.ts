@@ -1,6 +1,6 @@
 /** What a turn holds when it has ended: items, status, usage, and which limit it met. */
 
-import type { TurnPlan } from '../../../src/engine/turn/state.ts';
+import type { TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import { type ModelEvent, NO_USAGE, type TurnInput, type Usage } from '../../../src/protocol/events.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
 import { logProbsText } from '../../../src/protocol/json/log-probs.ts';

@@ -2,8 +2,8 @@
 
 import { toolRounds } from '../../../src/engine/tools/rounds.ts';
 import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import { turnSources } from '../../../src/engine/turn/tool-loop.ts';
 import type { TurnInput } from '../../../src/protocol/events.ts';
 import type { ModelRequest } from '../../../src/protocol/model-request.ts';

@@ -1,8 +1,8 @@
 /** What the turn machine says of web searches that the server runs. */
 
 import { restoredState, turnCheckpoint } from '../../../src/engine/turn/checkpoint.ts';
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan, type TurnState } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import type { OutputItem } from '../../../src/protocol/items.ts';
 import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';

@@ -1,6 +1,6 @@
 /** The inputs of a turn in short form, and its events as lines. */
 
-import type { TurnPlan } from '../../../src/engine/turn/state.ts';
+import type { TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { ErrorBody } from '../../../src/protocol/errors.ts';
 import type {
   FinishReason,

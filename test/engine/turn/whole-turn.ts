@@ -1,7 +1,7 @@
 /** Whole turns through the machine, one step for each input, held to the laws. */
 
-import { step } from '../../../src/engine/turn/machine.ts';
-import { startState, type TurnPlan } from '../../../src/engine/turn/state.ts';
+import { step } from '../../../src/engine/turn/machine/machine.ts';
+import { startState, type TurnPlan } from '../../../src/engine/turn/machine/state.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../../../src/protocol/events.ts';
 import type { OutputItem } from '../../../src/protocol/items.ts';
 import { expectLaws } from '../../support/laws.ts';

@@ -13,7 +13,7 @@ import {
   toolDefinitions,
   toolList,
 } from '../../../engine/tools/toolset.ts';
-import type { CallRules } from '../../../engine/turn/call-permission.ts';
+import type { CallRules } from '../../../engine/turn/machine/call-permission.ts';
 import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainText, recordsIn } from '../../../protocol/record.ts';

@@ -3,8 +3,8 @@
 import { toStoredTurn } from '../../../engine/history/keep-turn.ts';
 import { ownInput } from '../../../engine/history/own-input.ts';
 import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { step } from '../../../engine/turn/machine.ts';
-import { plainPlan, startState } from '../../../engine/turn/state.ts';
+import { step } from '../../../engine/turn/machine/machine.ts';
+import { plainPlan, startState } from '../../../engine/turn/machine/state.ts';
 import type { Presentation } from '../../../ports/dialect.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import type { StoredResponse } from '../../../ports/store.ts';

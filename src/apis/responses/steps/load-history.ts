@@ -11,9 +11,9 @@ import { conversationId, quotedId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { noteReporter, type PrepareSettings, reportingHistory } from '../../endpoint/prepare.ts';
-import { readClientTools } from './client-tools.ts';
-import { withTools } from './inject-tools.ts';
-import { toolsetOnTerms } from './server-tools.ts';
+import { readClientTools } from './tools/client-tools.ts';
+import { withTools } from './tools/inject-tools.ts';
+import { toolsetOnTerms } from './tools/server-tools.ts';
 
 /**
  * Prepends the earlier items to the input, and inherits the tools of the continued response if the request has no tools

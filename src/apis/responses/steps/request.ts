@@ -11,7 +11,7 @@ import type { ModelRequest } from '../../../protocol/model-request.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import type { ProviderStates } from '../../endpoint/provider-state.ts';
-import type { ToolPlan } from './plan-tools.ts';
+import type { ToolPlan } from './tools/plan-tools.ts';
 
 /** After `validate`. */
 export interface CheckedRequest {

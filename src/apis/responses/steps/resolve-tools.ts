@@ -1,9 +1,9 @@
 /** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
-import { injectServerTools } from './inject-tools.ts';
-import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
+import { injectServerTools } from './tools/inject-tools.ts';
+import { planTools } from './tools/plan-tools.ts';
 
 const NO_TYPES: ReadonlySet<unknown> = new Set();
 

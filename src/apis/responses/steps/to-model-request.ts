@@ -2,7 +2,7 @@
 import type { Answers } from '../../../engine/approvals/read-answers.ts';
 import { withNamedFiles } from '../../../engine/tools/code-files.ts';
 import { conversationForModel, namesServing } from '../../../engine/tools/toolset.ts';
-import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../engine/turn/call-permission.ts';
+import { OFFERS_ALLOWED_ONLY, offeredAfter } from '../../../engine/turn/machine/call-permission.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import { SILENT_TYPES } from '../../../protocol/chat-completions/messages.ts';
@@ -17,8 +17,8 @@ import { isNativeItem } from '../../../protocol/tool-calls/native-items.ts';
 import type { EndpointSettings } from '../../endpoint/endpoint.ts';
 import { nativeTypeTest, noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
 import { providerStates } from '../../endpoint/provider-state.ts';
-import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
+import type { ToolPlan } from './tools/plan-tools.ts';
 
 /** The sealer of opaque provider state, and the dialect of the client. */
 export interface ModelRequestSettings extends Pick<EndpointSettings, 'dialectOf'> {

@@ -1,8 +1,8 @@
 /** Finds the marks by which a model cites files, while it writes: they become citations, and are no part of the text. */
-import type { FilePassage, Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
-import { citationKey, fileSearchCall, filesIn } from '../../protocol/tool-calls/file-search-call.ts';
-import { SharedMap } from './data/shared-list.ts';
+import type { FilePassage, Item } from '../../../protocol/items.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import { citationKey, fileSearchCall, filesIn } from '../../../protocol/tool-calls/file-search-call.ts';
+import { SharedMap } from '../data/shared-list.ts';
 
 /** A file that an answer may cite. */
 export interface CitedFile {

@@ -1,9 +1,9 @@
 /** Writes items of types that the model's own server runs or knows, as that server shows them. */
 
-import type { ModelEvent } from '../../protocol/events.ts';
-import { nativeItemId } from '../../protocol/ids.ts';
-import type { Item, ItemStatus, OutputItem } from '../../protocol/items.ts';
-import { calledToolName, isClientCall, writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import type { ModelEvent } from '../../../protocol/events.ts';
+import { nativeItemId } from '../../../protocol/ids.ts';
+import type { Item, ItemStatus, OutputItem } from '../../../protocol/items.ts';
+import { calledToolName, isClientCall, writtenKind } from '../../../protocol/tool-calls/kinds.ts';
 import { callRefusal } from './call-permission.ts';
 import type { Draft, OpenNativeItem } from './state.ts';
 import { refuseCall } from './write-calls.ts';

@@ -1,7 +1,7 @@
 /** Reads an answer that a server, or a proxy in front of it, has compressed although nobody asked for it. */
 import * as zlib from 'node:zlib';
-import { ApiError } from '../../protocol/errors.ts';
-import { type Bytes, streamBytes } from '../../streams/bytes.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { type Bytes, streamBytes } from '../../../streams/bytes.ts';
 import type { Answered } from './dispatch.ts';
 
 /** Node 20 has none, nor its types. */

@@ -1,8 +1,8 @@
 /** The tool rounds of one turn, as the turn's loop needs them. */
 
-import type { Limits } from '../../ports/limits.ts';
-import type { IncompleteReason } from '../../protocol/events.ts';
-import type { PartialImage, ToolCallResult } from '../../protocol/items.ts';
+import type { Limits } from '../../../ports/limits.ts';
+import type { IncompleteReason } from '../../../protocol/events.ts';
+import type { PartialImage, ToolCallResult } from '../../../protocol/items.ts';
 
 /** A call of a server-run tool, under the model's name for it. */
 export interface RoundCall {

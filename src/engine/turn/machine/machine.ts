@@ -1,5 +1,5 @@
 /** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
-import { ApiError, type ErrorBody } from '../../protocol/errors.ts';
+import { ApiError, type ErrorBody } from '../../../protocol/errors.ts';
 import type {
   FinishReason,
   ModelEvent,
@@ -8,11 +8,11 @@ import type {
   TurnEvent,
   TurnInput,
   Usage,
-} from '../../protocol/events.ts';
-import type { ItemStatus } from '../../protocol/items.ts';
-import { unreachable } from '../../protocol/record.ts';
+} from '../../../protocol/events.ts';
+import type { ItemStatus } from '../../../protocol/items.ts';
+import { unreachable } from '../../../protocol/record.ts';
+import { SharedMap } from '../data/shared-list.ts';
 import { settleAll, settleCalls } from './call-order.ts';
-import { SharedMap } from './data/shared-list.ts';
 import { copyState, type Draft, finishDraft, isCutOff, type TurnState } from './state.ts';
 import { followsCall, waitsForCall } from './waiting-output.ts';
 import {

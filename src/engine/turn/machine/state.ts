@@ -1,6 +1,6 @@
 /** The state of a turn between two steps, and the copy of it that one step may change. */
 
-import type { ToolOwner } from '../../ports/toolset.ts';
+import type { ToolOwner } from '../../../ports/toolset.ts';
 import {
   type FinishReason,
   type IncompleteReason,
@@ -11,16 +11,16 @@ import {
   type TurnInput,
   type UpstreamFacts,
   type Usage,
-} from '../../protocol/events.ts';
-import type { GrownText } from '../../protocol/grown-text.ts';
-import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../../protocol/items.ts';
-import type { ObjectReading } from '../../protocol/json/object-end.ts';
-import type { ToolForm } from '../../protocol/tool-calls/kind.ts';
+} from '../../../protocol/events.ts';
+import type { GrownText } from '../../../protocol/grown-text.ts';
+import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../../../protocol/items.ts';
+import type { ObjectReading } from '../../../protocol/json/object-end.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
+import { SharedList, SharedMap } from '../data/shared-list.ts';
+import type { TextField } from '../data/text-field.ts';
 import type { CallRules, RefusedCall } from './call-permission.ts';
 import type { CitedFiles } from './cited-files.ts';
 import type { CitedPage } from './cited-pages.ts';
-import { SharedList, SharedMap } from './data/shared-list.ts';
-import type { TextField } from './data/text-field.ts';
 
 type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 

@@ -1,13 +1,13 @@
 /** What a request's `tool_choice` means: how the model may use the tools, and which of them it must be offered. */
 
-import { namesServing } from '../../../engine/tools/toolset.ts';
-import type { Toolset } from '../../../ports/toolset.ts';
-import { ApiError } from '../../../protocol/errors.ts';
-import type { ToolChoice } from '../../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { refuseLong } from '../../../protocol/responses/invalid.ts';
-import { clientCallKind, isClientTool } from '../../../protocol/tool-calls/kinds.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
+import { namesServing } from '../../../../engine/tools/toolset.ts';
+import type { Toolset } from '../../../../ports/toolset.ts';
+import { ApiError } from '../../../../protocol/errors.ts';
+import type { ToolChoice } from '../../../../protocol/model-request.ts';
+import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
+import { refuseLong } from '../../../../protocol/responses/invalid.ts';
+import { clientCallKind, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { modelToolName } from './client-tools.ts';
 import { isChosen } from './native-tools.ts';
 

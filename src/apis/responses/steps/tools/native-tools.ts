@@ -1,10 +1,10 @@
 /** The tools of a client for a server of the Responses API, which takes them as they are where nobody serves them here. */
 
-import type { NativeTool } from '../../../protocol/model-request.ts';
-import { isRecord, type JsonObject, recordsIn } from '../../../protocol/record.ts';
-import { FOUND } from '../../../protocol/responses/input-items.ts';
-import { requestedType } from '../../../protocol/tool-calls/kinds.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
+import type { NativeTool } from '../../../../protocol/model-request.ts';
+import { isRecord, type JsonObject, recordsIn } from '../../../../protocol/record.ts';
+import { FOUND } from '../../../../protocol/responses/input-items.ts';
+import { requestedType } from '../../../../protocol/tool-calls/kinds.ts';
+import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { readClientTools } from './client-tools.ts';
 
 /** Which types the model's server takes as they are, and which of the request's types the host serves itself. */

@@ -1,8 +1,8 @@
 /** Writes items that no delta makes: images and web searches of the model's own server, and the item that replaces a conversation. */
-import type { ModelEvent } from '../../protocol/events.ts';
-import type { CompactionItem, ImageGenerationCallItem, WebSearchCallItem } from '../../protocol/items.ts';
-import { imageGenerationCall } from '../../protocol/tool-calls/image-generation-call.ts';
-import { upstreamSearchCall } from '../../protocol/tool-calls/web-search-call.ts';
+import type { ModelEvent } from '../../../protocol/events.ts';
+import type { CompactionItem, ImageGenerationCallItem, WebSearchCallItem } from '../../../protocol/items.ts';
+import { imageGenerationCall } from '../../../protocol/tool-calls/image-generation-call.ts';
+import { upstreamSearchCall } from '../../../protocol/tool-calls/web-search-call.ts';
 import type { Draft } from './state.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 

@@ -1,5 +1,5 @@
 /** Aborts a call of a model server on abort or timeout. */
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError } from '../../../protocol/errors.ts';
 
 /** Lets the caller end a call. Not an `AbortSignal`, which costs 5 µs more to create and to listen to. */
 export interface Stop {

@@ -1,6 +1,6 @@
 /** One request to a server, through undici's `dispatch`. */
 import type { Dispatcher, Pool } from 'undici';
-import { type ByteReader, type Bytes, DISCARD, linger } from '../../streams/bytes.ts';
+import { type ByteReader, type Bytes, DISCARD, linger } from '../../../streams/bytes.ts';
 import type { Stop, Stoppable } from './watchdog.ts';
 
 /** The response of a server, whatever its status. */

@@ -1,6 +1,6 @@
 /** Shows one call after another, although model servers interleave them: what the model writes behind an open call waits. */
-import type { TurnInput } from '../../protocol/events.ts';
-import { OBJECT_START, readObject } from '../../protocol/json/object-end.ts';
+import type { TurnInput } from '../../../protocol/events.ts';
+import { OBJECT_START, readObject } from '../../../protocol/json/object-end.ts';
 import type { Draft, OpenToolCall, WaitingCall } from './state.ts';
 import { nextWaiting } from './waiting-output.ts';
 import { closeCall, showCall, writeArguments } from './write-calls.ts';

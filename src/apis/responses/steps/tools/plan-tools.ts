@@ -1,14 +1,19 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
-import { deferredOfClient, knownTools, type ModelToolset, modelToolset } from '../../../engine/tools/deferred-tools.ts';
-import { clientToolsOnly, toolDefinitions } from '../../../engine/tools/toolset.ts';
-import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
-import type { Item } from '../../../protocol/items.ts';
-import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import type { Note } from '../../../protocol/note.ts';
-import type { JsonObject } from '../../../protocol/record.ts';
-import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
+import {
+  deferredOfClient,
+  knownTools,
+  type ModelToolset,
+  modelToolset,
+} from '../../../../engine/tools/deferred-tools.ts';
+import { clientToolsOnly, toolDefinitions } from '../../../../engine/tools/toolset.ts';
+import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
+import type { Item } from '../../../../protocol/items.ts';
+import type { ToolDefinition } from '../../../../protocol/model-request.ts';
+import type { Note } from '../../../../protocol/note.ts';
+import type { JsonObject } from '../../../../protocol/record.ts';
+import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
+import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
 import { type ClientTool, readClientTools } from './client-tools.ts';
 import { type NativeTools, type NativeTypes, nativeTools } from './native-tools.ts';
 import { printedType, type ResolvedChoice, resolveToolChoice } from './tool-choice.ts';

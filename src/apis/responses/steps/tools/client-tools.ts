@@ -1,12 +1,12 @@
 /** The tools that the client runs, of any form, as functions that any model can call. */
 
-import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import { isRecord, type JsonObject, plainText } from '../../../protocol/record.ts';
-import { isCalledByModels } from '../../../protocol/responses/hosted-terms.ts';
-import { FOUND } from '../../../protocol/responses/input-items.ts';
-import type { ToolForm } from '../../../protocol/tool-calls/kind.ts';
-import { clientCallKind, isClientTool } from '../../../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName } from '../../../protocol/tool-calls/names/tool-names.ts';
+import type { ToolDefinition } from '../../../../protocol/model-request.ts';
+import { isRecord, type JsonObject, plainText } from '../../../../protocol/record.ts';
+import { isCalledByModels } from '../../../../protocol/responses/hosted-terms.ts';
+import { FOUND } from '../../../../protocol/responses/input-items.ts';
+import type { ToolForm } from '../../../../protocol/tool-calls/kind.ts';
+import { clientCallKind, isClientTool } from '../../../../protocol/tool-calls/kinds.ts';
+import { modelSafe, namespacedName } from '../../../../protocol/tool-calls/names/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
 export interface ClientTool {

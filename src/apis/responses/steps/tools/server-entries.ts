@@ -1,15 +1,15 @@
 /** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host provides. */
 
 import type { z } from 'zod';
-import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
-import type { ProvidedTool } from '../../../ports/tool-provider.ts';
-import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
-import { lazily } from '../../../protocol/json/lazy-schema.ts';
-import { zod } from '../../../protocol/json/packages.cjs';
-import { listSchema, textPairs } from '../../../protocol/json/schema-kinds.ts';
-import type { JsonObject } from '../../../protocol/record.ts';
-import { unsupportedTerms } from '../../../protocol/responses/hosted-terms.ts';
-import { invalid } from '../../../protocol/responses/invalid.ts';
+import type { RemoteServer, RemoteServers } from '../../../../ports/remote-servers.ts';
+import type { ProvidedTool } from '../../../../ports/tool-provider.ts';
+import { ApiError, type ErrorCode } from '../../../../protocol/errors.ts';
+import { lazily } from '../../../../protocol/json/lazy-schema.ts';
+import { zod } from '../../../../protocol/json/packages.cjs';
+import { listSchema, textPairs } from '../../../../protocol/json/schema-kinds.ts';
+import type { JsonObject } from '../../../../protocol/record.ts';
+import { unsupportedTerms } from '../../../../protocol/responses/hosted-terms.ts';
+import { invalid } from '../../../../protocol/responses/invalid.ts';
 
 /** One server that a request names, and its terms for the tools. */
 export interface ServerEntry {

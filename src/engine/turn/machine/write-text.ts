@@ -1,14 +1,14 @@
 /** Writes text: messages and reasoning, their parts and deltas. */
 
-import { bytesOfItem } from '../../ports/limits.ts';
-import { grow, wholeText } from '../../protocol/grown-text.ts';
-import { outputItemId } from '../../protocol/ids.ts';
-import { thoughtText } from '../../protocol/item-text.ts';
-import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType } from '../../protocol/items.ts';
-import { logProbsIn, logProbsText } from '../../protocol/json/log-probs.ts';
+import { bytesOfItem } from '../../../ports/limits.ts';
+import { grow, wholeText } from '../../../protocol/grown-text.ts';
+import { outputItemId } from '../../../protocol/ids.ts';
+import { thoughtText } from '../../../protocol/item-text.ts';
+import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType } from '../../../protocol/items.ts';
+import { logProbsIn, logProbsText } from '../../../protocol/json/log-probs.ts';
+import { SharedList } from '../data/shared-list.ts';
 import { type CitedFile, readMarks } from './cited-files.ts';
 import { citationsIn } from './cited-pages.ts';
-import { SharedList } from './data/shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
 /**

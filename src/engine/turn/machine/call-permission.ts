@@ -1,6 +1,6 @@
 /** Decides which calls a request allows a model, and what a model is told that makes another: the loops of all APIs ask here. */
-import type { CallRefusal } from '../../protocol/events.ts';
-import type { Note } from '../../protocol/note.ts';
+import type { CallRefusal } from '../../../protocol/events.ts';
+import type { Note } from '../../../protocol/note.ts';
 import type { RoundCall } from './tool-rounds.ts';
 
 /** What a request says of the calls that the model may make. */

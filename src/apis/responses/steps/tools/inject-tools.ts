@@ -1,8 +1,8 @@
 /** Adds the server-run tools to a Responses body. */
 
-import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { checkRequested } from '../../../engine/tools/check-requested.ts';
-import { modelToolset } from '../../../engine/tools/deferred-tools.ts';
+import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
+import { checkRequested } from '../../../../engine/tools/check-requested.ts';
+import { modelToolset } from '../../../../engine/tools/deferred-tools.ts';
 import {
   clientToolsOnly,
   deniedNames,
@@ -11,13 +11,13 @@ import {
   requestedTypes,
   toolDefinitions,
   toolList,
-} from '../../../engine/tools/toolset.ts';
-import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
-import type { InjectedTools } from '../../../ports/turn-context.ts';
-import { isRecord, type JsonObject } from '../../../protocol/record.ts';
-import { additionalTools } from '../../../protocol/responses/input-items.ts';
-import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-search-call.ts';
-import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../endpoint/prepare.ts';
+} from '../../../../engine/tools/toolset.ts';
+import { NO_TOOLS, type Toolset } from '../../../../ports/toolset.ts';
+import type { InjectedTools } from '../../../../ports/turn-context.ts';
+import { isRecord, type JsonObject } from '../../../../protocol/record.ts';
+import { additionalTools } from '../../../../protocol/responses/input-items.ts';
+import { TOOL_SEARCH } from '../../../../protocol/tool-calls/tool-search-call.ts';
+import { nativeTypeTest, noteReporter, type PrepareSettings, type ServerOfModels } from '../../../endpoint/prepare.ts';
 import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 

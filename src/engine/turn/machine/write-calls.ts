@@ -1,18 +1,18 @@
 /** Writes tool calls: their arguments, and the results of server-run tools. */
 
-import type { ToolOwner } from '../../ports/toolset.ts';
-import type { ApprovedCall, CallRefusal, TurnInput } from '../../protocol/events.ts';
-import { newCallId } from '../../protocol/ids.ts';
-import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../protocol/items.ts';
-import { objectIn } from '../../protocol/json/json-text.ts';
-import type { WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
-import { INTERNAL_ERROR, protocolError } from '../../protocol/tool-calls/results/call-error.ts';
+import type { ToolOwner } from '../../../ports/toolset.ts';
+import type { ApprovedCall, CallRefusal, TurnInput } from '../../../protocol/events.ts';
+import { newCallId } from '../../../protocol/ids.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../../../protocol/items.ts';
+import { objectIn } from '../../../protocol/json/json-text.ts';
+import type { WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
+import { INTERNAL_ERROR, protocolError } from '../../../protocol/tool-calls/results/call-error.ts';
+import { SharedMap } from '../data/shared-list.ts';
+import { FIELD_START, readField } from '../data/text-field.ts';
 import { callItem, clientTool, finishedItem, presentedAs } from './call-items.ts';
 import { callRefusal, type RefusedCall } from './call-permission.ts';
 import { withFiles } from './cited-files.ts';
 import { withPages } from './cited-pages.ts';
-import { SharedMap } from './data/shared-list.ts';
-import { FIELD_START, readField } from './data/text-field.ts';
 import {
   type Draft,
   isCutOff,

@@ -1,7 +1,7 @@
 /** What the model writes behind an open call, since another call began there. */
-import type { RawChunk, TurnInput } from '../../protocol/events.ts';
-import { leastBytes } from '../../protocol/json/json-size.ts';
-import { SharedList, SharedMap } from './data/shared-list.ts';
+import type { RawChunk, TurnInput } from '../../../protocol/events.ts';
+import { leastBytes } from '../../../protocol/json/json-size.ts';
+import { SharedList, SharedMap } from '../data/shared-list.ts';
 import type { Draft, OpenToolCall, WaitingCall, WaitingOutput } from './state.ts';
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;

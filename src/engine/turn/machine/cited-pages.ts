@@ -1,6 +1,6 @@
 /** Finds the links of a text that lead to pages which this server has found. */
-import type { UrlCitation, WebResult } from '../../protocol/items.ts';
-import type { SharedMap } from './data/shared-list.ts';
+import type { UrlCitation, WebResult } from '../../../protocol/items.ts';
+import type { SharedMap } from '../data/shared-list.ts';
 
 /** A page that an answer may cite. */
 export interface CitedPage {

@@ -1,11 +1,11 @@
 /** The tools of the servers that a request names, and its terms for the host's servers. */
 
-import type { EndpointRequest } from '../../../engine/request/endpoint-request.ts';
-import { listTools } from '../../../engine/tools/toolset.ts';
-import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
-import { ApiError } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/record.ts';
-import { noteReporter, type PrepareSettings } from '../../endpoint/prepare.ts';
+import type { EndpointRequest } from '../../../../engine/request/endpoint-request.ts';
+import { listTools } from '../../../../engine/tools/toolset.ts';
+import type { Toolset, ToolsetEntry } from '../../../../ports/toolset.ts';
+import { ApiError } from '../../../../protocol/errors.ts';
+import type { JsonObject } from '../../../../protocol/record.ts';
+import { noteReporter, type PrepareSettings } from '../../../endpoint/prepare.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
 /** The tools of one request: those that the client named, its own by name, and those of the host's providers. */

@@ -1,9 +1,9 @@
 /** The output items that show tool calls, from their start to their result. */
 
-import { originOfItem } from '../../protocol/ids.ts';
-import type { ItemStatus, OutputItem, ToolCallResult } from '../../protocol/items.ts';
-import type { ShownCall, WrittenToolCallKind } from '../../protocol/tool-calls/kind.ts';
-import { callKind, clientCallKind, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { originOfItem } from '../../../protocol/ids.ts';
+import type { ItemStatus, OutputItem, ToolCallResult } from '../../../protocol/items.ts';
+import type { ShownCall, WrittenToolCallKind } from '../../../protocol/tool-calls/kind.ts';
+import { callKind, clientCallKind, toolCallKind } from '../../../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { Dispatcher } from 'undici';
-import { streamBytes } from '../../streams/bytes.ts';
+import { streamBytes } from '../../../streams/bytes.ts';
 import type { Answered } from './dispatch.ts';
 import type { Stop } from './watchdog.ts';
 
