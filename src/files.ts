@@ -1,5 +1,5 @@
 /** OpenAI's Files API: the router, and where files are kept. */
-export type { FileLimits, SomeFileLimits } from './apis/files/limits.ts';
+export type { FileQuota } from './apis/files/limits.ts';
 export { type FilesRouterOptions, filesRouter } from './hosts/express/files-router.ts';
 export type { Scope } from './hosts/express/handle.ts';
 export {

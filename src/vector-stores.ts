@@ -7,7 +7,7 @@ export {
 } from './apis/vector-stores/create-vector-stores.ts';
 export type { EmbeddingsOptions } from './apis/vector-stores/embeddings/embeddings-server.ts';
 export { type FileSearchOptions, fileSearch } from './apis/vector-stores/file-search.ts';
-export type { SomeVectorStoreLimits, VectorStoreLimits } from './apis/vector-stores/limits.ts';
+export type { VectorStoreQuota } from './apis/vector-stores/limits.ts';
 export type { SearchWeights } from './engine/indexing/fuse.ts';
 export type { Search } from './engine/indexing/search.ts';
 export type { SearchTerms } from './engine/indexing/search-terms.ts';

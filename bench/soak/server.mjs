@@ -67,7 +67,7 @@ for (const [name, own] of Object.entries(mounts)) {
   app.use(`/${name}/v1`, ours.responsesRouter(all), ours.chatCompletionsRouter(all), ours.messagesRouter(all));
 }
 // As many uploads as there are clients, all of which are one tenant.
-const files = { files: diskFiles({ folder: join(folder, 'files') }), limits: { uploads: 64 } };
+const files = { files: diskFiles({ folder: join(folder, 'files') }), quota: { uploads: 64 } };
 app.use('/memory/v1', filesRouter({ ...files, logger: false }));
 app.use('/inspect', inspector.router);
 const server = createServer(app);

@@ -1,6 +1,6 @@
 /** The Files API as a function from a request to a reply, for frameworks without a router in this package. */
 import { fileRoutes } from '../apis/files/endpoints.ts';
-import { fileLimits, type SomeFileLimits } from '../apis/files/limits.ts';
+import { type FileQuota, fileLimits } from '../apis/files/limits.ts';
 import { formParser } from '../apis/files/multipart.ts';
 import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import type { FileStore } from '../ports/files/file-store.ts';
@@ -10,12 +10,12 @@ import { isFileStore, isVectorStores, type PlainOptions, plainChecks, plainSetti
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
 
-/** The store and the limits; `undefined` means omitted. */
+/** The store and the quota; `undefined` means omitted. */
 export interface FilesOptions extends PlainOptions {
   /** Where files are kept: `diskFiles`, `sqliteFiles`, or one of your own. */
   readonly files: FileStore;
-  /** What a tenant may keep and an upload may hold. Default: those of `FileLimits`. */
-  readonly limits?: SomeFileLimits | undefined;
+  /** What a tenant may keep and an upload may hold. Default: those of `FileQuota`. */
+  readonly quota?: FileQuota | undefined;
   /**
    * Made by `createVectorStores` over the same files: a file that is deleted is removed from them at once. Default: they remove it
    * when they next find it.
@@ -33,9 +33,9 @@ export const filesChecks: Readonly<Record<string, OptionCheck>> = {
 /** The routes of the Files API, which report their steps, and their settings. */
 export function buildFilesApi(owner: string, options: FilesOptions): ReportedRoutes {
   if (options.files === undefined) throw new TypeError(`${owner}: files is missing, got undefined`);
-  const { files, vectorStores, limits, hooks, logger } = options;
+  const { files, vectorStores, quota, hooks, logger } = options;
   const settings = plainSettings(owner, { hooks, logger });
-  const settled = fileLimits(owner, limits);
+  const settled = fileLimits(owner, quota);
   const forgetFile = vectorStores && ((key: ResponseKey) => vectorStores.forgetFile(key));
   const own = { files, forgetFile, fileLimits: settled, formParser: formParser(owner, settled) };
   const routes = fileRoutes({ ...settings, ...own });

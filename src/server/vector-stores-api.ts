@@ -1,18 +1,18 @@
 /** The API of vector stores as a function from a request to a reply, for frameworks without a router in this package. */
 import { vectorStoreRoutes } from '../apis/vector-stores/endpoints.ts';
-import { type SomeVectorStoreLimits, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
+import { type VectorStoreQuota, vectorStoreLimits } from '../apis/vector-stores/limits.ts';
 import type { VectorStores } from '../engine/indexing/vector-stores.ts';
 import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import { isVectorStores, type PlainOptions, plainChecks, plainSettings } from './options/plain-api.ts';
 import { type ReportedRoutes, reported } from './reported-routes.ts';
 import { type ServedApi, servedRoutes } from './served-routes.ts';
 
-/** The vector stores and the limits; `undefined` means omitted. */
+/** The vector stores and the quota; `undefined` means omitted. */
 export interface VectorStoresApiOptions extends PlainOptions {
   /** Made by `createVectorStores`. */
   readonly vectorStores: VectorStores;
-  /** What a tenant may keep, and ask at once. Default: those of `VectorStoreLimits`. */
-  readonly limits?: SomeVectorStoreLimits | undefined;
+  /** What a tenant may keep, and ask at once. Default: those of `VectorStoreQuota`. */
+  readonly quota?: VectorStoreQuota | undefined;
 }
 
 /** The checks of the options, to which a router adds its own. */
@@ -24,9 +24,9 @@ export const vectorStoresChecks: Readonly<Record<string, OptionCheck>> = {
 /** The routes of vector stores, which report their steps, and their settings. */
 export function buildVectorStoresApi(owner: string, options: VectorStoresApiOptions): ReportedRoutes {
   if (options.vectorStores === undefined) throw new TypeError(`${owner}: vectorStores is missing, got undefined`);
-  const { vectorStores, limits, hooks, logger } = options;
+  const { vectorStores, quota, hooks, logger } = options;
   const settings = plainSettings(owner, { hooks, logger });
-  const routes = vectorStoreRoutes({ ...settings, vectorStores, storeLimits: vectorStoreLimits(owner, limits) });
+  const routes = vectorStoreRoutes({ ...settings, vectorStores, storeLimits: vectorStoreLimits(owner, quota) });
   return { routes: routes.map((route) => reported(route, settings)), settings };
 }
 

@@ -1,25 +1,28 @@
 /** The limits of uploaded files. */
 import { checkOptions, milliseconds, type OptionCheck } from '../../ports/host/options-check.ts';
 
-/** Every limit; sizes are bytes, times are milliseconds. */
-export interface FileLimits {
+/** What a tenant may keep, and an upload may hold; sizes are bytes, times are milliseconds. `undefined` means the default. */
+export interface FileQuota {
   /** The maximum length of one file. Default: 536,870,912, which is OpenAI's. */
-  readonly fileBytes: number;
+  readonly fileBytes?: number | undefined;
   /** The maximum number of one tenant's files. Default: 10,000. */
-  readonly files: number;
+  readonly files?: number | undefined;
   /** The total length of one tenant's files; running uploads may take as much again. Default: 10,737,418,240. */
-  readonly tenantBytes: number;
+  readonly tenantBytes?: number | undefined;
   /** The maximum number of one tenant's uploads at the same time. Default: 8. */
-  readonly uploads: number;
+  readonly uploads?: number | undefined;
   /** The maximum number of parts of one form. Default: 16. */
-  readonly parts: number;
+  readonly parts?: number | undefined;
   /** The maximum length of a form's field other than the file. Default: 1,024. */
-  readonly fieldBytes: number;
+  readonly fieldBytes?: number | undefined;
   /** The maximum length of a file's name, in characters. Default: 255. */
-  readonly nameLength: number;
+  readonly nameLength?: number | undefined;
   /** How long an upload may pause, in milliseconds. Default: 60,000. */
-  readonly idleTimeoutMs: number;
+  readonly idleTimeoutMs?: number | undefined;
 }
+
+/** The same with every default filled in. */
+export type FileLimits = { readonly [Name in keyof FileQuota]-?: number };
 
 const MIB = 1024 * 1024;
 
@@ -34,16 +37,13 @@ const DEFAULTS: FileLimits = {
   idleTimeoutMs: 60_000,
 };
 
-/** Some of the limits; the others keep their defaults. */
-export type SomeFileLimits = { readonly [Name in keyof FileLimits]?: FileLimits[Name] | undefined };
-
 const amount: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
 
 /** The limits with their defaults. Throws a `TypeError` that names the invalid one. */
-export function fileLimits(owner: string, given: SomeFileLimits = {}): FileLimits {
+export function fileLimits(owner: string, given: FileQuota = {}): FileLimits {
   const names = Object.keys(DEFAULTS);
   const checks = names.map((name) => [name, name.endsWith('Ms') ? milliseconds : amount] as const);
-  checkOptions(`${owner}: limits`, given, Object.fromEntries(checks));
+  checkOptions(`${owner}: quota`, given, Object.fromEntries(checks));
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...Object.fromEntries(set) };
 }

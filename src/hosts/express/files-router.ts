@@ -5,7 +5,7 @@ import { buildFilesApi, type FilesOptions, filesChecks } from '../../server/file
 import type { Scope } from './handle.ts';
 import { plainRouter } from './plain-router.ts';
 
-/** The store, the tenant and the limits; `undefined` means omitted. */
+/** The store, the tenant and the quota; `undefined` means omitted. */
 export interface FilesRouterOptions<Req extends Request = Request> extends FilesOptions {
   /** The tenant of a request, as for `responsesRouter`, which must have the same. Default: a digest of the API key. */
   readonly scope?: Scope<Req> | undefined;

@@ -30,9 +30,9 @@ export interface PlainOptions {
   readonly logger?: Logger | false | undefined;
 }
 
-/** The checks of these options, and that of `limits`. */
+/** The checks of these options, and that of `quota`. */
 export const plainChecks: Readonly<Record<string, OptionCheck>> = {
-  limits: isObject,
+  quota: isObject,
   hooks: areHooks,
   logger: isLogger,
 };

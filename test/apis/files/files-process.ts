@@ -14,8 +14,8 @@ function store() {
   return sqliteFiles({ database: new Libsql(join(FOLDER, 'files.db')) });
 }
 
-const limits = { fileBytes: Number(FILE_BYTES) };
-const { url } = await listening(express().use('/v1', filesRouter({ files: store(), limits, logger: false })));
+const quota = { fileBytes: Number(FILE_BYTES) };
+const { url } = await listening(express().use('/v1', filesRouter({ files: store(), quota, logger: false })));
 
 let peak = 0;
 setInterval(() => {

@@ -168,7 +168,7 @@ describe('parts of a file', () => {
   });
 
   it('[E-08] are bounded: the declared file, each part, and all parts of a tenant', async () => {
-    await start({ limits: { fileBytes: 4, tenantBytes: 1000, files: 5, idleTimeoutMs: 60_000 } });
+    await start({ quota: { fileBytes: 4, tenantBytes: 1000, files: 5, idleTimeoutMs: 60_000 } });
     const id = await pending(4);
     expect([
       await refusal(client.uploads.create({ ...FILE, bytes: 5 })),

@@ -167,7 +167,7 @@ describe('a form', () => {
 
 describe('the limits of uploads', () => {
   it('[X-14] refuse a file that is too long, and take one that is just not', async () => {
-    await start({ limits: { fileBytes: 100_000 } });
+    await start({ quota: { fileBytes: 100_000 } });
     const [fits, tooLong] = [filePart('x'.repeat(100_000)), filePart('x'.repeat(100_001))];
     expect(await refused([tooLong, PURPOSE])).toEqual([413, 'file_too_large', 'file', []]);
     expect((await post(app.base, [fits, PURPOSE])).json.bytes).toBe(100_000);
@@ -191,7 +191,7 @@ describe('the limits of uploads', () => {
   });
 
   it('[X-14] give up an upload that rests, and report it to its client', async () => {
-    await start({ limits: { idleTimeoutMs: 100 } });
+    await start({ quota: { idleTimeoutMs: 100 } });
     const socket = await opened(200_000_000);
     socket.write(formOf([PURPOSE, filePart('x'.repeat(300_000))], true));
     expect(await answerOn(socket)).toMatch(/^HTTP\/1.1 408 [\s\S]*upload_timeout/);
@@ -219,13 +219,13 @@ describe('the limits of uploads', () => {
     };
     await start({
       files: Object.assign(Object.create(files), { [slow]: slowly[slow] }),
-      limits: { idleTimeoutMs: 100 },
+      quota: { idleTimeoutMs: 100 },
     });
     expect((await post(app.base, [filePart('Hello'), PURPOSE])).status).toBe(200);
   });
 
   it('[X-14] never let a tenant have more than its quota, however many uploads come at once', async () => {
-    await start({ limits: { tenantBytes: 250_000, uploads: 100 } });
+    await start({ quota: { tenantBytes: 250_000, uploads: 100 } });
     const parts = [filePart('x'.repeat(100_000)), PURPOSE];
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(app.base, parts)));
     const codes = answers.map(({ status, json }) => (status === 200 ? 'stored' : json.error.code)).sort();
@@ -237,7 +237,7 @@ describe('the limits of uploads', () => {
   });
 
   it('[X-14] refuse a tenant more files than it may have, until it deletes one', async () => {
-    await start({ limits: { files: 1 } });
+    await start({ quota: { files: 1 } });
     const first = await post(app.base, [filePart('x'), PURPOSE]);
     const { status, json } = await post(app.base, [filePart('x'), PURPOSE]);
     expect([status, json.error.code]).toEqual([400, 'file_quota_exceeded']);
@@ -246,7 +246,7 @@ describe('the limits of uploads', () => {
   });
 
   it('[X-14] refuse a tenant more uploads at once, and others none', async () => {
-    await start({ limits: { uploads: 1 } });
+    await start({ quota: { uploads: 1 } });
     const socket = await opened(1_000_000);
     socket.write(formOf([PURPOSE, filePart('x'.repeat(300_000))], true));
     await until(() => app.bytes() > 200_000);

@@ -44,7 +44,7 @@ describe('createFiles', () => {
   });
 
   it('[X-14][X-03] keeps its limits, and reads no JSON of an upload', async () => {
-    const client = clientOf({ files: memoryFiles(), limits: { fileBytes: 4 } });
+    const client = clientOf({ files: memoryFiles(), quota: { fileBytes: 4 } });
     const file = await toFile(Buffer.from('Hello'), 'a.txt');
     await expect(client.files.create({ file, purpose: 'user_data' })).rejects.toMatchObject({ status: 413 });
     await expect(client.post('/files', { body: { file: 'x' } })).rejects.toMatchObject({ status: 415 });
